@@ -67,6 +67,7 @@ def test_testing_and_conversions_stay():
     np.testing.assert_equal(d, host)
     np.testing.assert_array_almost_equal(d, d)
     np.testing.assert_array_less(d, host + 1)
+    assert np.array_equal(d, host) is np.allclose(host, d) is True
     with pytest.raises(AssertionError, match="Mismatched elements: 1"):
         other = host.copy()
         other[1, 1] = 7

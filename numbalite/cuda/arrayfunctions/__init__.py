@@ -8,6 +8,6 @@ asked for. What nothing implements is a TypeError that says how to get on; no fu
 host what it was given on the device.
 
 To add a function: write it with NumPy's parameters under `@implements`, in the module of its kind, out of
-ufuncs, views and copies (`device.py` has the conversions of arguments); or in a package of its own,
+ufuncs, views and copies (`arguments.py` has the conversions); or in a package of its own,
 which dispatch.MODULES then names. Uses cuda and ufuncs. Begin with dispatch.py, then reductions.py.
 """

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 HERE = "numbalite.cuda.arrayfunctions"
 MODULES: dict[str, tuple[str, ...]] = {
-    "numpy": (f"{HERE}.geometry",),
+    "numpy": tuple(
+        f"{HERE}.{name}"
+        for name in ("geometry", "creation", "reductions", "elements", "joining", "text")
+    ),
+    "numpy.linalg": (f"{HERE}.geometry",),
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""
 _loaded: set[str] = set()

@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import device
+from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 
 if TYPE_CHECKING:
@@ -63,22 +63,22 @@ def reshape(
     shape = newshape if shape is None else shape
     if shape is None:
         raise TypeError("reshape() missing 1 required positional argument: 'shape'")
-    return device.array(a).reshape(shape, order=order, copy=copy)
+    return arguments.array(a).reshape(shape, order=order, copy=copy)
 
 
 @implements("ravel")
 def ravel(a: Any, order: str = "C") -> DeviceNDArray:
-    return device.array(a).ravel(order)
+    return arguments.array(a).ravel(order)
 
 
 @implements("transpose", "permute_dims")
 def transpose(a: Any, axes: Any = None) -> DeviceNDArray:
-    return device.array(a).transpose(axes)
+    return arguments.array(a).transpose(axes)
 
 
 @implements("matrix_transpose", "linalg.matrix_transpose")
 def matrix_transpose(x: Any, /) -> DeviceNDArray:
-    x = device.array(x)
+    x = arguments.array(x)
     if x.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
     return x.swapaxes(-1, -2)
@@ -86,12 +86,12 @@ def matrix_transpose(x: Any, /) -> DeviceNDArray:
 
 @implements("swapaxes")
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> DeviceNDArray:
-    return device.array(a).swapaxes(axis1, axis2)
+    return arguments.array(a).swapaxes(axis1, axis2)
 
 
 @implements("moveaxis")
 def moveaxis(a: Any, source: Any, destination: Any) -> DeviceNDArray:
-    a = device.array(a)
+    a = arguments.array(a)
     source = axes_of(source, a.ndim, "source")
     destination = axes_of(destination, a.ndim, "destination")
     if len(source) != len(destination):
@@ -119,7 +119,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
 
 @implements("expand_dims")
 def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
-    a = device.array(a)
+    a = arguments.array(a)
     count = a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
     new = axes_of(axis, count)
     lengths = iter(a.shape)
@@ -128,22 +128,22 @@ def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
 
 @implements("squeeze")
 def squeeze(a: Any, axis: Any = None) -> DeviceNDArray:
-    return device.array(a).squeeze(axis)
+    return arguments.array(a).squeeze(axis)
 
 
 @implements("diagonal")
 def diagonal(a: Any, offset: int = 0, axis1: Any = 0, axis2: Any = 1) -> DeviceNDArray:
-    return device.array(a).diagonal(offset, axis1, axis2)
+    return arguments.array(a).diagonal(offset, axis1, axis2)
 
 
 @implements("linalg.diagonal")
 def last_diagonal(x: Any, /, *, offset: int = 0) -> DeviceNDArray:
-    return device.array(x).diagonal(offset, -2, -1)
+    return arguments.array(x).diagonal(offset, -2, -1)
 
 
 @implements("flip")
 def flip(m: Any, axis: Any = None) -> DeviceNDArray:
-    m = device.array(m)
+    m = arguments.array(m)
     turned = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
     key = tuple(slice(None, None, -1 if i in turned else None) for i in range(m.ndim))
     return m[key or ...]
@@ -151,7 +151,7 @@ def flip(m: Any, axis: Any = None) -> DeviceNDArray:
 
 @implements("flipud")
 def flipud(m: Any) -> DeviceNDArray:
-    m = device.array(m)
+    m = arguments.array(m)
     if m.ndim < 1:
         raise ValueError("Input must be >= 1-d.")
     return flip(m, 0)
@@ -159,7 +159,7 @@ def flipud(m: Any) -> DeviceNDArray:
 
 @implements("fliplr")
 def fliplr(m: Any) -> DeviceNDArray:
-    m = device.array(m)
+    m = arguments.array(m)
     if m.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
     return flip(m, 1)
@@ -167,7 +167,7 @@ def fliplr(m: Any) -> DeviceNDArray:
 
 @implements("rot90")
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
-    m, axes = device.array(m), tuple(axes)
+    m, axes = arguments.array(m), tuple(axes)
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
@@ -190,7 +190,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
 @implements("broadcast_to")
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
     """A view that must not be written to, for its elements share memory."""
-    array = device.array(array)
+    array = arguments.array(array)
     shape = (
         (operator.index(shape),)
         if hasattr(shape, "__index__")
@@ -212,13 +212,13 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
 
 @implements("broadcast_arrays")
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[DeviceNDArray, ...]:
-    arrays = device.arrays_of(args)
+    arrays = arguments.arrays_of(args)
     shape = np.broadcast_shapes(*(one.shape for one in arrays))
     return tuple(assign.spread(one, shape) for one in arrays)
 
 
 def _at_least(arrays, shaped):
-    made = tuple(map(shaped, device.arrays_of(arrays)))
+    made = tuple(map(shaped, arguments.arrays_of(arrays)))
     return made[0] if len(made) == 1 else made
 
 
@@ -250,7 +250,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 @implements("array_split")
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
-    ary = device.array(ary)
+    ary = arguments.array(ary)
     axis = shapes.axis_number(axis, ary.ndim)
     length = ary.shape[axis]
     if hasattr(indices_or_sections, "__len__"):
@@ -269,7 +269,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Devic
 
 @implements("split")
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
-    ary = device.array(ary)
+    ary = arguments.array(ary)
     if not hasattr(indices_or_sections, "__len__"):
         length = ary.shape[shapes.axis_number(axis, ary.ndim)]
         if length % operator.index(indices_or_sections):
@@ -279,7 +279,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArr
 
 def _split_along(name, least, axis_of):
     def function(ary: Any, indices_or_sections: Any) -> list[DeviceNDArray]:
-        ary = device.array(ary)
+        ary = arguments.array(ary)
         if ary.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
         return split(ary, indices_or_sections, axis_of(ary))
@@ -295,7 +295,7 @@ dsplit = _split_along("dsplit", 3, lambda ary: 2)
 
 @implements("unstack")
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
-    x = device.array(x)
+    x = arguments.array(x)
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     front = moveaxis(x, axis, 0)

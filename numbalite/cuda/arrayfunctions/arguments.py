@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import arrays, assign
+from numbalite.cuda import arrays, assign, devices
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -50,3 +50,8 @@ def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> Devic
     """A new array, on the device of another one."""
     with on_device_of(beside):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
+
+
+def chosen(number: Any) -> Any:
+    """The context of a device that was asked for (a number or a Device), or of the current one."""
+    return assign.on_device(_core.current_device() if number is None else devices.number_of(number))

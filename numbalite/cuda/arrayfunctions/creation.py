@@ -1,0 +1,387 @@
+"""New arrays: `cuda.zeros`, `cuda.arange`, ..., `np.zeros_like(d)`, `np.zeros(3, like=d)`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import arrays, shapes
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.kernels.decorators import jit
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import DeviceLike, ShapeLike
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+def _new(shape, dtype, order, device):
+    """A new array; `order` is C or F."""
+    with arguments.chosen(device):
+        return arrays.device_array(shape, float if dtype is None else dtype, order=order)
+
+
+@implements("empty")
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array, not initialised, as numpy.empty. `device` is a number or a Device, by default
+    the calling thread's."""
+    return _new(shape, dtype, order, device)
+
+
+@implements("zeros")
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array of zeros, as numpy.zeros.
+
+    >>> cuda.zeros((2, 3), np.float32).copy_to_host()
+    array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    made = _new(shape, dtype, order, device)
+    made._fill(np.zeros((), made.dtype))
+    return made
+
+
+@implements("ones")
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array of ones, as numpy.ones."""
+    made = _new(shape, dtype, order, device)
+    made._fill(np.ones((), made.dtype))
+    return made
+
+
+@implements("full")
+def full(
+    shape: ShapeLike,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array of one value, or of an array that is broadcast, as numpy.full."""
+    if dtype is None:
+        dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
+    made = _new(shape, dtype, order, device)
+    made[...] = fill_value
+    return made
+
+
+@implements("eye")
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: DTypeLike = float,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array of N rows and M columns, ones on its k-th diagonal and zeros elsewhere, as
+    numpy.eye."""
+    made = zeros((N, N if M is None else M), dtype, order, device=device)
+    if -made.shape[0] < k < made.shape[1]:
+        made.diagonal(k).fill(1)
+    return made
+
+
+@implements("identity")
+def identity(n: int, dtype: DTypeLike | None = None) -> DeviceNDArray:
+    return eye(n, dtype=dtype)
+
+
+# -------------------------------------------------------------------------------- like another array
+
+
+def _like(prototype, dtype, order, shape, device):
+    a = arguments.array(prototype)
+    dtype = a.dtype if dtype is None else dtype
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order == "A":
+        order = a._own_order()
+    device = a.device if device is None else device
+    shape = a.shape if shape is None else shape
+    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    if order == "K" and len(shape) == a.ndim:
+        strides = shapes.packed_like(shape, a.strides, np.dtype(dtype).itemsize)
+        for order in "CF":
+            if strides == shapes.packed(shape, np.dtype(dtype).itemsize, order):
+                break
+        else:
+            with arguments.chosen(device):
+                return arrays.device_array(shape, dtype, strides=strides)
+    return _new(shape, dtype, "F" if order == "F" else "C", device)
+
+
+@implements("empty_like")
+def empty_like(
+    prototype: Any,
+    /,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> DeviceNDArray:
+    return _like(prototype, dtype, order, shape, device)
+
+
+@implements("zeros_like")
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> DeviceNDArray:
+    made = _like(a, dtype, order, shape, device)
+    made._fill(np.zeros((), made.dtype))
+    return made
+
+
+@implements("ones_like")
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> DeviceNDArray:
+    made = _like(a, dtype, order, shape, device)
+    made._fill(np.ones((), made.dtype))
+    return made
+
+
+@implements("full_like")
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> DeviceNDArray:
+    made = _like(a, dtype, order, shape, device)
+    made[...] = fill_value
+    return made
+
+
+@implements("copy")
+def copy(a: Any, order: str = "K", subok: bool = False) -> DeviceNDArray:
+    return arguments.array(a).copy(order)
+
+
+@implements("astype")
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> DeviceNDArray:
+    return arguments.array(x).astype(dtype, copy=copy)
+
+
+# ------------------------------------------------------------------------ `like=` of what NumPy reads
+
+
+@implements("asarray", "asanyarray")
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+) -> DeviceNDArray:
+    if isinstance(a, _core.DeviceArray):
+        made = arguments.array(a)
+    else:
+        made = arguments.array(np.asarray(a, dtype))
+    order = order or "K"
+    result = made.astype(made.dtype if dtype is None else dtype, order, copy=bool(copy))
+    if copy is False and result is not made:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return result
+
+
+@implements("array")
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+) -> DeviceNDArray:
+    made = asarray(object, dtype, order, copy=copy)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
+@implements("ascontiguousarray")
+def ascontiguousarray(a: Any, dtype: Any = None) -> DeviceNDArray:
+    made = asarray(a, dtype, "C")
+    return made if made.ndim else made.reshape(1)
+
+
+@implements("asfortranarray")
+def asfortranarray(a: Any, dtype: Any = None) -> DeviceNDArray:
+    return asarray(a, dtype, "F")
+
+
+# ------------------------------------------------------------------------------------------- numbers
+
+
+@jit
+def _fill_with_numbers(out, start, step):
+    "long long i = grid<1>(); if (i < out.size()) out[i] = start + (decltype(step))i * step;"
+
+
+def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -> DeviceNDArray:
+    """start + i * step for i below count, computed in the type of start and step (one of int, float,
+    complex, numpy.uint64) and stored as dtype."""
+    with arguments.on_device_of(beside):
+        made = _core.device_empty((count,), dtype)
+        if count:
+            _fill_with_numbers.forall(count)(made, start, step)
+    return made
+
+
+def _in_type_of(dtype, *values):
+    """The numbers as what a kernel for a dtype computes with."""
+    kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
+    return [kind(value) for value in values]
+
+
+@implements("arange")
+def arange(
+    start_or_stop: Any = None,
+    /,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    start: Any = None,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """A new device array of the numbers from start to before stop, as numpy.arange."""
+    first = start if start_or_stop is None else start_or_stop
+    if stop is None and start is None:
+        first, stop = 0, first
+    if stop is None:
+        raise TypeError("arange() requires stop to be specified.")
+    first, step = 0 if first is None else first, 1 if step is None else step
+    given = [
+        one.item() if isinstance(one, arrays.DeviceNDArray) else one for one in (first, stop, step)
+    ]
+    if dtype is None:  # NumPy says which
+        dtype = np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
+    dtype = np.dtype(dtype)
+    first, stop, step = given
+    if step == 0:
+        raise ZeroDivisionError("division by zero")
+    length = (stop - first) / step
+    if length != length:
+        raise ValueError("arange: cannot compute length")
+    if isinstance(length, complex):
+        length = min(length.real, length.imag)
+    count = max(math.ceil(length), 0)
+    with arguments.chosen(device):
+        if dtype.kind not in "iufc":
+            return arrays.to_device(np.arange(first, stop, step).astype(dtype))
+        begin, delta = first, step
+        if dtype.kind in "iu":  # as NumPy has it: both are converted, then repeated
+            begin = int(first)
+            delta = int(first + step) - begin
+        if dtype.kind == "u":
+            begin, delta = begin % 2**64, delta % 2**64
+        begin, delta = _in_type_of(dtype, begin, delta)
+        return numbers(begin, delta, count, dtype)
+
+
+@implements("linspace")
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Any:
+    """A new device array of `num` numbers from start to stop, equally far from one another, as
+    numpy.linspace; start and stop may be arrays."""
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    gaps = num - 1 if endpoint else num
+    with arguments.chosen(device):
+        if np.ndim(start) == 0 and np.ndim(stop) == 0:
+            made, step = _between(start, stop, num, gaps, endpoint, dtype)
+        else:
+            made, step = _between_arrays(start, stop, num, gaps, endpoint, dtype)
+            if axis != 0:
+                made = np.moveaxis(made, 0, axis)
+    return (made, step) if retstep else made
+
+
+def _between(start, stop, num, gaps, endpoint, dtype):
+    start, stop = (one.item() if hasattr(one, "item") else one for one in (start, stop))
+    kind = np.result_type(np.asarray(start), np.asarray(stop), float(num))
+    dtype = kind if dtype is None else np.dtype(dtype)
+    first, last = _in_type_of(kind, start, stop)
+    step = (last - first) / gaps if gaps else float("nan")
+    made = numbers(
+        first, step if num > 1 else type(first)(0), num, dtype if dtype.kind in "fc" else kind
+    )
+    if endpoint and num > 1:
+        made[-1] = last
+    if dtype.kind in "iu":
+        np.floor(made, out=made)
+    return made.astype(dtype, copy=False), step
+
+
+def _between_arrays(start, stop, num, gaps, endpoint, dtype):
+    start, stop = (np.multiply(one, 1.0) for one in arguments.arrays_of((start, stop)))
+    kind = np.result_type(start.dtype, stop.dtype, float(num))
+    dtype = kind if dtype is None else np.dtype(dtype)
+    distance = np.subtract(stop, start)
+    step = np.true_divide(distance, gaps) if gaps else np.full_like(distance, np.nan)
+    counts = numbers(0.0, 1.0, num, np.float64, start).reshape((-1,) + (1,) * distance.ndim)
+    made = np.add(np.multiply(counts, step if gaps else distance), start).astype(kind, copy=False)
+    if endpoint and num > 1:
+        made[-1, ...] = stop
+    if dtype.kind in "iu":
+        np.floor(made, out=made)
+    return made.astype(dtype, copy=False), step

@@ -1,0 +1,287 @@
+"""Element by element, beyond NumPy's ufuncs: choices, limits, comparisons, parts of complex numbers."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.ufuncs import operands
+from numbalite.ufuncs.decorators import cuda_vectorize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_NO_VALUE: Any = np._NoValue
+
+
+@functools.cache
+def _chosen():
+    return cuda_vectorize(
+        source="template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
+    )
+
+
+def _operand(value):
+    """Something for a ufunc: an array, or a number as it is."""
+    return value if type(value) in (bool, int, float, complex) else arguments.array(value)
+
+
+def _is_bool(condition):
+    return condition if condition.dtype == bool else np.not_equal(condition, 0)
+
+
+@implements("where")
+def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
+    if x is _NO_VALUE and y is _NO_VALUE:
+        return np.nonzero(arguments.array(condition))
+    if x is _NO_VALUE or y is _NO_VALUE:
+        raise ValueError("either both or neither of x and y should be given")
+    with arguments.on_device_of(condition, x, y):
+        condition, x, y = _is_bool(arguments.array(condition)), _operand(x), _operand(y)
+        dtype = np.result_type(*(getattr(one, "dtype", one) for one in (x, y)))
+        if assign.is_number(dtype):
+            return _chosen()(condition, x, y, signature=(bool, dtype, dtype, dtype))
+        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
+
+
+@implements("clip")
+def clip(
+    a: Any,
+    a_min: Any = _NO_VALUE,
+    a_max: Any = _NO_VALUE,
+    out: Any = None,
+    *,
+    min: Any = _NO_VALUE,
+    max: Any = _NO_VALUE,
+    **keywords: Any,
+) -> DeviceNDArray:
+    a = arguments.array(a)
+    if a_min is _NO_VALUE and a_max is _NO_VALUE:
+        a_min = None if min is _NO_VALUE else min
+        a_max = None if max is _NO_VALUE else max
+    elif a_min is _NO_VALUE or a_max is _NO_VALUE:
+        missing = "a_min" if a_min is _NO_VALUE else "a_max"
+        raise TypeError(f"clip() missing 1 required positional argument: '{missing}'")
+    elif min is not _NO_VALUE or max is not _NO_VALUE:
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        )
+    if a_min is None and a_max is None:
+        return np.positive(a, out=out, **keywords) if a.dtype != bool else a.copy()
+    if a_min is None:
+        return np.minimum(a, _operand(a_max), out=out, **keywords)
+    if a_max is None:
+        return np.maximum(a, _operand(a_min), out=out, **keywords)
+    low, high = _operand(a_min), _operand(a_max)
+    shown = [getattr(one, "dtype", one) for one in (a, low, high)]
+    dtype = np.dtype(keywords.pop("dtype", None) or np.result_type(*shown))
+    if dtype.kind == "b":
+        raise TypeError("ufunc 'clip' did not contain a loop with signature matching types bool")
+    return _limited()(a, low, high, out=out, signature=(dtype,) * 4, **keywords)
+
+
+@functools.cache
+def _limited():
+    source = """
+    template <typename T> T limited(T x, T low, T high) {
+        return np_minimum(np_maximum(x, low), high);
+    }
+    """
+    return cuda_vectorize(source=source, name="limited")
+
+
+@implements("copyto")
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """To a NumPy array too: what is said in so many words is done."""
+    dtype = getattr(src, "dtype", None)
+    if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {dtype!r} to {dst.dtype!r} according to the rule "
+            f"{casting!r}"
+        )
+    if not isinstance(dst, _core.DeviceArray):
+        if not isinstance(dst, np.ndarray):
+            raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
+        host = [
+            operands.device_view(x).copy_to_host() if operands.is_on_device(x) else x
+            for x in (src, where)
+        ]
+        np.copyto(dst, host[0], casting, where=host[1])
+    elif where is True:
+        arguments.array(dst)[...] = src
+    else:
+        dst = arguments.array(dst)
+        source = arguments.array(src)
+        np.positive(
+            source.astype(dst.dtype, copy=False), out=dst, where=where, casting="unsafe"
+        )  # a ufunc that copies
+
+
+# ------------------------------------------------------------------------------------- comparisons
+
+
+@functools.cache
+def _close():
+    source = r"""
+    template <typename T, typename U> bool close(T a, T b, U rtol, U atol, bool equal_nan) {
+        if (np_isnan(a) || np_isnan(b)) return equal_nan && np_isnan(a) && np_isnan(b);
+        if (np_isinf(a) || np_isinf(b)) return a == b;
+        return np_absolute(a - b) <= atol + rtol * np_absolute(b);
+    }
+    """
+    return cuda_vectorize(source=source, name="close")
+
+
+@implements("isclose")
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> DeviceNDArray:
+    with arguments.on_device_of(a, b, rtol, atol):
+        a, b, rtol, atol = map(_operand, (a, b, rtol, atol))
+        kind = np.result_type(*(getattr(one, "dtype", one) for one in (a, b)), np.float32)
+        real = np.dtype(kind.char.lower())
+        return _close()(
+            a, b, rtol, atol, bool(equal_nan), signature=(kind, kind, real, real, bool, bool)
+        )
+
+
+@implements("allclose")
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+    return bool(np.logical_and.reduce(isclose(a, b, rtol, atol, equal_nan), axis=None))
+
+
+@implements("array_equal")
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    a, b = arguments.arrays_of((a1, a2))
+    return a.shape == b.shape and _all_equal(a, b, equal_nan)
+
+
+@implements("array_equiv")
+def array_equiv(a1: Any, a2: Any) -> bool:
+    a, b = arguments.arrays_of((a1, a2))
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return _all_equal(a, b, False)
+
+
+def _all_equal(a, b, equal_nan):
+    same = np.equal(a, b)
+    if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc":
+        same = np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b)))
+    return bool(np.logical_and.reduce(same, axis=None))
+
+
+# ------------------------------------------------------------------------------------------- dtypes
+
+
+@implements("iscomplexobj")
+def iscomplexobj(x: Any) -> bool:
+    return x.dtype.kind == "c"
+
+
+@implements("isrealobj")
+def isrealobj(x: Any) -> bool:
+    return x.dtype.kind != "c"
+
+
+@implements("result_type")
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    return np.result_type(*map(_dtype_of, arrays_and_dtypes))
+
+
+@implements("can_cast")
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_dtype_of(from_), to, casting)
+
+
+@implements("min_scalar_type")
+def min_scalar_type(a: Any, /) -> np.dtype:
+    return a.dtype
+
+
+@implements("common_type")
+def common_type(*arrays: Any) -> Any:
+    return np.common_type(*(np.empty(0, _dtype_of(one)) for one in arrays))
+
+
+def _dtype_of(value):
+    return value.dtype if isinstance(value, (np.ndarray, _core.DeviceArray)) else value
+
+
+# --------------------------------------------------------------------------------- parts and rounding
+
+
+@implements("real")
+def real(val: Any) -> DeviceNDArray:
+    return arguments.array(val).real
+
+
+@implements("imag")
+def imag(val: Any) -> DeviceNDArray:
+    return arguments.array(val).imag
+
+
+@implements("angle")
+def angle(z: Any, deg: bool = False) -> DeviceNDArray:
+    z = arguments.array(z)
+    made = np.arctan2(z.imag, z.real)
+    return np.degrees(made) if deg else made
+
+
+@implements("round", "around")
+def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
+    a, decimals = arguments.array(a), operator.index(decimals)
+    if a.dtype.kind in "biu" and decimals >= 0:
+        if a.dtype == bool:
+            return np.rint(a, out=out)
+        return np.positive(a, out=out)
+    scale = 10.0 ** abs(decimals)
+    if decimals == 0:
+        return np.rint(a, out=out)
+    forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    made = back(np.rint(forward(a, scale)), scale)
+    if out is not None:
+        np.copyto(out, made, casting="unsafe")
+        return out
+    return made.astype(a.dtype, copy=False)
+
+
+@implements("diff")
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = _NO_VALUE, append: Any = _NO_VALUE
+) -> DeviceNDArray:
+    a = arguments.array(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return a
+    parts = [a]
+    axis = operator.index(axis) % a.ndim if -a.ndim <= axis < a.ndim else axis
+    for place, given in ((0, prepend), (len(parts) + 1, append)):
+        if given is not _NO_VALUE:
+            given = arguments.array(given)
+            if given.ndim == 0:
+                shape = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
+                given = assign.spread(given, shape)
+            parts.insert(place, given)
+    if len(parts) > 1:
+        a = np.concatenate(parts, axis)
+    subtract = np.not_equal if a.dtype == bool else np.subtract
+    for _ in range(n):
+        before = tuple(slice(None, -1) if i == axis else slice(None) for i in range(a.ndim))
+        behind = tuple(slice(1, None) if i == axis else slice(None) for i in range(a.ndim))
+        a = subtract(a[behind], a[before])
+    return a

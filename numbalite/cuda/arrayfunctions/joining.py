@@ -1,0 +1,199 @@
+"""Arrays put together: each is copied to its place in a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign, shapes
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.geometry import atleast_1d, atleast_2d, atleast_3d
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+@implements("concatenate", "concat")
+def concatenate(
+    arrays: Any,
+    /,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+) -> DeviceNDArray:
+    parts = arguments.arrays_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        parts, axis = (
+            [one.reshape(-1, copy=None if one.is_c_contiguous() else True) for one in parts],
+            0,
+        )
+    if any(one.ndim == 0 for one in parts):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = shapes.axis_number(axis, parts[0].ndim)
+    length = sum(_checked_lengths(parts, axis))
+    shape = (*parts[0].shape[:axis], length, *parts[0].shape[axis + 1 :])
+    if out is not None and dtype is not None:
+        raise TypeError(
+            "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
+        )
+    wanted = np.result_type(*(one.dtype for one in parts)) if dtype is None else np.dtype(dtype)
+    if out is None:
+        out = _room(parts, shape, wanted)
+    elif out.shape != shape:
+        raise ValueError("Output array is the wrong shape")
+    for one in parts:
+        if not np.can_cast(one.dtype, out.dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {one.dtype!r} to {out.dtype!r} according to the rule {casting!r}"
+            )
+    begin = 0
+    target = (
+        arguments.array(out)
+        if isinstance(out, _core.DeviceArray)
+        else arguments.empty(shape, out.dtype, parts[0])
+    )
+    if any(assign.overlap(one, target) for one in parts):
+        parts = [one.copy() for one in parts]
+    for one in parts:
+        key = (slice(None),) * axis + (slice(begin, begin + one.shape[axis]),)
+        assign.assign(target[key], one)
+        begin += one.shape[axis]
+    if target is not out:
+        out[...] = target.copy_to_host()
+    return out
+
+
+def _checked_lengths(parts, axis):
+    first = parts[0]
+    for number, one in enumerate(parts):
+        if one.ndim != first.ndim:
+            raise ValueError(
+                "all the input arrays must have same number of dimensions, but the array at "
+                f"index 0 has {first.ndim} dimension(s) and the array at index {number} has "
+                f"{one.ndim} dimension(s)"
+            )
+        for i in range(one.ndim):
+            if i != axis and one.shape[i] != first.shape[i]:
+                raise ValueError(
+                    "all the input array dimensions except for the concatenation axis must match "
+                    f"exactly, but along dimension {i}, the array at index 0 has size "
+                    f"{first.shape[i]} and the array at index {number} has size {one.shape[i]}"
+                )
+        yield one.shape[axis]
+
+
+def _room(parts, shape, dtype):
+    lies_f = all(one.is_f_contiguous() and not one.is_c_contiguous() for one in parts)
+    return arguments.empty(shape, dtype, parts[0], "F" if lies_f else "C")
+
+
+@implements("stack")
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> DeviceNDArray:
+    parts = arguments.arrays_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    if len({one.shape for one in parts}) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    axis = shapes.axis_number(axis, parts[0].ndim + 1)
+    key = (slice(None),) * axis + (None,)
+    return concatenate(
+        [one[key + (...,)] for one in parts], axis, out, dtype=dtype, casting=casting
+    )
+
+
+def _listed(tup: Any) -> Sequence:
+    if isinstance(tup, _core.DeviceArray):
+        return [tup[i, ...] for i in range(tup.shape[0])]
+    return list(tup)
+
+
+def _several(made):
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+@implements("vstack", "row_stack")
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+    return concatenate(_several(atleast_2d(*_listed(tup))), 0, dtype=dtype, casting=casting)
+
+
+@implements("hstack")
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+    parts = _several(atleast_1d(*_listed(tup)))
+    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@implements("dstack")
+def dstack(tup: Any) -> DeviceNDArray:
+    return concatenate(_several(atleast_3d(*_listed(tup))), 2)
+
+
+@implements("column_stack")
+def column_stack(tup: Any) -> DeviceNDArray:
+    parts = arguments.arrays_of(_listed(tup))
+    return concatenate([one.reshape(-1, 1) if one.ndim < 2 else one for one in parts], 1)
+
+
+@implements("append")
+def append(arr: Any, values: Any, axis: Any = None) -> DeviceNDArray:
+    return concatenate((arr, values), axis)
+
+
+@implements("roll")
+def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
+    a = arguments.array(a)
+    if axis is None:
+        return roll(a.ravel(), sum(shift) if isinstance(shift, tuple) else shift, 0).reshape(
+            a.shape
+        )
+    pairs = np.broadcast(shift, axis)
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    steps = [0] * a.ndim
+    for step, one in pairs:
+        steps[shapes.axis_number(one, a.ndim)] += int(step)
+    made = arguments.empty(a.shape, a.dtype, a)
+    if a.size:
+        _copy_rolled(a, made, [step % n for step, n in zip(steps, a.shape, strict=True)], 0)
+    return made
+
+
+def _copy_rolled(source, target, steps, axis):
+    """Each axis that is shifted is copied in two pieces."""
+    while axis < len(steps) and steps[axis] == 0:
+        axis += 1
+    if axis == len(steps):
+        assign.assign(target, source)
+        return
+    before, step = (slice(None),) * axis, steps[axis]
+    for to, of in (
+        (slice(step, None), slice(None, -step)),
+        (slice(None, step), slice(-step, None)),
+    ):
+        _copy_rolled(source[before + (of,)], target[before + (to,)], steps, axis + 1)
+
+
+@implements("tile")
+def tile(A: Any, reps: Any) -> DeviceNDArray:
+    a = arguments.array(A)
+    reps = tuple(reps) if hasattr(reps, "__len__") else (reps,)
+    count = max(a.ndim, len(reps))
+    reps = (1,) * (count - len(reps)) + reps
+    shape = (1,) * (count - a.ndim) + a.shape
+    made = arguments.empty([n * m for n, m in zip(shape, reps, strict=True)], a.dtype, a)
+    pairs = [one for pair in zip(reps, shape, strict=True) for one in pair]
+    spread = [one for n in shape for one in (1, n)]
+    if made.size:
+        made.reshape(pairs)[...] = a.reshape(spread, copy=None if a.is_c_contiguous() else True)
+    return made

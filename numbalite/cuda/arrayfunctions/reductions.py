@@ -1,0 +1,329 @@
+"""Sums, extremes, means and counts: one fold of a ufunc, or a few of them, over some axes."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.geometry import axes_of
+from numbalite.ufuncs import operands
+from numbalite.ufuncs.decorators import cuda_vectorize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_NO_VALUE: Any = np._NoValue
+
+
+def _fold(ufunc, a, axis, dtype, out, keepdims, initial=_NO_VALUE, where=True):
+    """ufunc.reduce, with the words that functions say for "not given"."""
+    if keepdims is _NO_VALUE:
+        keepdims = False
+    if where is _NO_VALUE:
+        where = True
+    keywords = {} if initial is _NO_VALUE else {"initial": initial}
+    if where is not True:
+        keywords["where"] = where
+    return ufunc.reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+
+
+@implements("sum")
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.add, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("prod")
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("max", "amax")
+def max(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.maximum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("min", "amin")
+def min(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.minimum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("ptp")
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO_VALUE) -> Any:
+    a = arguments.array(a)
+    highest = max(a, axis, keepdims=keepdims)
+    return np.subtract(highest, min(a, axis, keepdims=keepdims), out=out)
+
+
+def _is_true(a):
+    """Booleans of whether elements are true: reductions fold in the dtype of what they read."""
+    a = arguments.array(a)
+    return a if a.dtype == bool else np.not_equal(a, 0)
+
+
+@implements("any")
+def any(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.logical_or, _is_true(a), axis, None, out, keepdims, where=where)
+
+
+@implements("all")
+def all(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.logical_and, _is_true(a), axis, None, out, keepdims, where=where)
+
+
+@implements("count_nonzero")
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _fold(np.add, _is_true(a), axis, np.intp, None, keepdims)
+
+
+# ------------------------------------------------------------------------------ means and variances
+
+
+def _count(a, axis, where):
+    """How many elements each result is made of: a number, or with where= an array to be broadcast."""
+    if where is _NO_VALUE or where is True:
+        count = 1
+        for number in operands.axes_of(axis, a.ndim):
+            count *= a.shape[number]
+        return count
+    where = np.broadcast_to(arguments.array(where), a.shape)
+    return np.add.reduce(where, axis, np.intp, None, True)
+
+
+def _mean(a, axis, dtype, where):
+    """(sum / count, count), with the axes kept; `dtype` is what the sum is folded in."""
+    count = _count(a, axis, where)
+    total = _fold(np.add, a, axis, dtype, None, True, where=where)
+    return _divided(total, count), count
+
+
+def _divided(total, count):
+    """total / count in the dtype of the total; 0 / 0 is NaN."""
+    if isinstance(count, int):
+        count = np.array(count, total.dtype.type(0).real.dtype)[()]
+    return np.true_divide(total, count, out=total, casting="unsafe")
+
+
+def _result(made, a, axis, dtype, out, keepdims):
+    """What was made with the axes kept, as it is asked for."""
+    if keepdims is _NO_VALUE or not keepdims:
+        made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
+    if out is not None:
+        np.copyto(out, made, casting="unsafe")
+        return out
+    return made if dtype is None or made.dtype == dtype else made.astype(dtype)
+
+
+def _left(array, axes):
+    return operands.without(array.shape, axes), operands.without(array.strides, axes)
+
+
+def _wide(dtype, asked):
+    """(dtype to add in, dtype of the result): halves are added as floats, whole numbers as doubles."""
+    if asked is not None:
+        asked = np.dtype(asked)
+        return (np.dtype("f4") if asked.char == "e" else asked), asked
+    if dtype.kind in "bui":
+        return np.dtype("f8"), np.dtype("f8")
+    return (np.dtype("f4") if dtype.char == "e" else dtype), dtype
+
+
+@implements("mean")
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    wide, result = _wide(a.dtype, dtype)
+    made, _ = _mean(a, axis, wide, where)
+    return _result(made, a, axis, result, out, keepdims)
+
+
+@functools.cache
+def _distance():
+    """|x - y|^2 of a mean y; the ufunc is compiled for the dtypes that it meets."""
+    source = r"""
+    template <typename T> T squared(T x) { return x * x; }
+    template <typename T> T squared(numbalite::complex<T> x) {
+        return x.real() * x.real() + x.imag() * x.imag();
+    }
+    template <typename T> auto square_of_distance(T x, T y) { return squared(x - y); }
+    """
+    return cuda_vectorize(source=source, name="square_of_distance")
+
+
+def _variance(a, axis, dtype, ddof, correction, mean, where):
+    """(variance with the axes kept, the dtype of the result)"""
+    if correction is not _NO_VALUE:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    wide, result = _wide(a.dtype, dtype)
+    if mean is _NO_VALUE:
+        mean, count = _mean(a, axis, wide, where)
+    else:
+        mean, count = arguments.array(mean), _count(a, axis, where)
+    if a.dtype.kind == "c" or wide.kind == "c":
+        result = np.dtype(result.char.lower())
+        wide = np.result_type(wide, a.dtype)
+    distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
+    total = _fold(np.add, distance, axis, None, None, True, where=where)
+    if isinstance(count, int):
+        degrees = count - ddof if count > ddof else 0
+    else:
+        degrees = np.maximum(np.subtract(count, ddof), 0)
+    return _divided(total, degrees), result
+
+
+@implements("var")
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
+    return _result(made, a, axis, result, out, keepdims)
+
+
+@implements("std")
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
+    return _result(np.sqrt(made, out=made), a, axis, result, out, keepdims)
+
+
+# ---------------------------------------------------------------------------------------- places
+
+
+@functools.cache
+def _place_of():
+    """i where x is the extreme, or NaN as it is; else more than any place."""
+    source = r"""
+    template <typename T> int64 place_of(T x, T extreme, int64 i) {
+        return x == extreme || (x != x && extreme != extreme) ? i : INT64_MAX;
+    }
+    """
+    return cuda_vectorize(source=source, name="place_of")
+
+
+def _place(extreme, name, a, axis, out, keepdims):
+    """The first place of the extreme along an axis, or in C order."""
+    a = arguments.array(a)
+    shape = a.shape
+    flat = a.reshape(-1, copy=None if a.is_c_contiguous() else True) if axis is None else a
+    along = 0 if axis is None else axes_of(axis, a.ndim)[0]
+    if flat.shape[along] == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    count = flat.shape[along]
+    places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
+    found = np.minimum.reduce(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
+    if keepdims is not _NO_VALUE and keepdims:
+        kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
+        found = found.reshape(kept)
+    if out is None:
+        return found
+    np.copyto(out, found, casting="same_kind")
+    return out
+
+
+@implements("argmax")
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _place(max, "argmax", a, axis, out, keepdims)
+
+
+@implements("argmin")
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _place(min, "argmin", a, axis, out, keepdims)
+
+
+# ----------------------------------------------------------------------------------------- scans
+
+
+def _scan(ufunc, a, axis, dtype, out):
+    a = arguments.array(a)
+    if axis is None:
+        a, axis = a.ravel(), 0
+    return ufunc.accumulate(a, operator.index(axis), dtype, out)
+
+
+@implements("cumsum")
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(np.add, a, axis, dtype, out)
+
+
+@implements("cumprod")
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(np.multiply, a, axis, dtype, out)
