@@ -3,6 +3,7 @@
     read.py        the function: its tree, its file, its parameters, where its names are looked up
     flow.py        which assignments reach which uses: the variables
     variables.py   their types, found round by round; what C++ calls them (place.py: where it declares them)
+    conditions.py  what conditions say of variables
     expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
                    and records
     known.py       the table of functions and attributes; calls.py what the rules for them are given

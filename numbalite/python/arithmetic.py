@@ -128,7 +128,11 @@ def _computed(a: Value, b: Value, t, exact):
     if c == t and (not is_whole(t) or _same_sign(a, b, t)):
         return a, b, t
     if is_whole(t):
-        if c is not None and all(within(r, c) for r in (exact, a.range, b.range)):
+        if (
+            c is not None
+            and within(exact, t)
+            and all(within(r, c) for r in (exact, a.range, b.range))
+        ):
             return a, b, c
         if b.cxx == t and within(a.range, t):
             return a, b, t
@@ -355,7 +359,7 @@ def unary(op: type, a: Value) -> Value | None:
         ends = [_UNARY[op](low), _UNARY[op](high)]
         exact = min(ends), max(ends)
         c = rules.promoted(a.cxx, a.cxx)
-        if not (within(exact, c) and within(a.range, c)):
+        if not (within(exact, c) and within(exact, t) and within(a.range, c)):
             a = converted(a, t)
             c = t
         limits = exact if within(exact, t) else full_range(t)
@@ -402,7 +406,7 @@ def _compared_integers(op, a, b):
             x = a if a.cxx.size == 8 or a.cxx.dtype.kind == "i" else converted(a, t)
             y = b if b.cxx.size == 8 or b.cxx.dtype.kind == "i" else converted(b, t)
             if rules.promoted(x.cxx, y.cxx) != t:
-                x = converted(x, t)
+                x, y = converted(x, t), converted(y, t)
             return _comparison(op, x, y)
     x, y = a.text, b.text
     either = _either(a, b)

@@ -16,6 +16,7 @@ import numpy as np
 from numbalite import types
 from numbalite.python import arithmetic, elementwise, known, subscripts, times
 from numbalite.python.calls import Call, spelled
+from numbalite.python.conditions import Told
 from numbalite.python.problem import Problem
 from numbalite.python.read import lookup
 from numbalite.python.rules import described, unified
@@ -62,6 +63,8 @@ class Expressions:
     def __init__(self) -> None:
         self.taken: dict[str, Any] = {}
         """What the text names of the Python scope: the name in C++ -> the value."""
+        self.told = Told()
+        """What conditions say of variables here."""
 
     # --- what the inheriting class says
 
@@ -73,6 +76,10 @@ class Expressions:
         raise NotImplementedError
 
     def variable(self, node: ast.Name) -> Value:
+        raise NotImplementedError
+
+    def value_if_known(self, node: ast.expr) -> Value | None:
+        """The Value of an expression whose variables may have no type yet."""
         raise NotImplementedError
 
     def call_function(
@@ -108,7 +115,7 @@ class Expressions:
 
     def _name(self, node):
         if self.is_local(node.id):
-            return self.variable(node)
+            return self.told.narrowed(self.variable(node), node.id)
         found, value = lookup(self.scope, node.id)
         if not found:
             self.fail(node, f"the name {node.id!r} is not defined")
@@ -288,12 +295,22 @@ class Expressions:
 
     def _until_decided(self, node, value_of) -> list[Value]:
         """The operands of ``and`` and ``or``, up to one that decides: ``x is None or x[0] > 1``."""
-        values = []
+        values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
         for item in node.values:
             values.append(value_of(item))
-            if values[-1].is_known and bool(values[-1].constant) is isinstance(node.op, ast.Or):
+            if values[-1].is_known and bool(values[-1].constant) is not is_and:
                 break
+            self.told.add(self, item, is_and)
+        self.told.back(before)
         return values
+
+    def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
+        """The Value of an expression that is only computed where a condition holds, or does not."""
+        before = self.told.mark()
+        self.told.add(self, test, holds)
+        value = self.value(node)
+        self.told.back(before)
+        return value
 
     def _joined(self, node, values) -> Value:
         """``and`` and ``or`` of conditions."""
@@ -337,7 +354,8 @@ class Expressions:
         test = self.truth(node.test)
         if test.is_known:
             return self.value(node.body if test.constant else node.orelse)
-        return self.choice(node, test, self.value(node.body), self.value(node.orelse))
+        a, b = self.knowing(node.test, True, node.body), self.knowing(node.test, False, node.orelse)
+        return self.choice(node, test, a, b)
 
     def choice(self, node: ast.AST, test: Value, a: Value, b: Value) -> Value:
         if test.is_known:

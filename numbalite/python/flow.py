@@ -55,10 +55,12 @@ class Flow:
         self.maybe_unbound: set[ast.AST] = set()
         """Uses that a path without an assignment reaches."""
         self._heads: dict[ast.AST, Head] = {}
+        self._parts: dict[ast.AST, list] = {}
+        self._bound: dict[ast.AST, frozenset[str]] = {}
         self._loops: list[tuple[list[State], list[State]]] = []
         self.parameters = {}
         parameters = list(parameters)
-        self.assigned = {p.arg for p in parameters} | set(_bound(body))
+        self.assigned = {p.arg for p in parameters} | set(_bound_in(body))
         state: State = {}
         for parameter in parameters:
             self.parameters[parameter.arg] = self._define(parameter.arg, parameter)
@@ -124,13 +126,35 @@ class Flow:
         """Notes the variables that an expression reads; gives the state behind it (``:=`` binds)."""
         if node is None:
             return state
-        for part in _in_order(node):
+        for part in self._parts_of(node):
             if isinstance(part, ast.NamedExpr):
                 state = self._bind(part.target, state)
-            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                if part.id in self.assigned:
-                    self._use(part, state)
+            else:
+                self._use(part, state)
         return state
+
+    def _parts_of(self, node):
+        """The variables that an expression reads, and its ``:=``, about as Python evaluates them."""
+        found = self._parts.get(node)
+        if found is None:
+            found = self._parts[node] = [
+                part
+                for part in _in_order(node)
+                if isinstance(part, ast.NamedExpr)
+                or (
+                    isinstance(part, ast.Name)
+                    and isinstance(part.ctx, ast.Load)
+                    and part.id in self.assigned
+                )
+            ]
+        return found
+
+    def bound(self, loop: ast.AST) -> frozenset[str]:
+        """The names that a loop binds."""
+        found = self._bound.get(loop)
+        if found is None:
+            found = self._bound[loop] = frozenset(_bound_in([loop]))
+        return found
 
     def _use(self, node, state):
         found = state.get(node.id, frozenset())
@@ -191,7 +215,7 @@ class Flow:
     def _loop(self, node, state, test, endless, enter=lambda s: s):
         here = self._heads.setdefault(node, Head(node))
         mark = frozenset([here])
-        bound = set(_bound([node]))
+        bound = self.bound(node)
         before = state
         head = {**state, **{name: state.get(name, frozenset()) | mark for name in bound}}
         while True:
@@ -244,7 +268,7 @@ def _in_order(node) -> Iterator[ast.AST]:
     yield node
 
 
-def _bound(body) -> Iterator[str]:
+def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:
     """The names that statements bind."""
     todo: list[ast.AST] = list(body)
     while todo:

@@ -38,6 +38,7 @@ from numbalite.python.calls import (
 )
 from numbalite.python.values import (
     EQUAL,
+    NOTHING,
     PRIMARY,
     UNARY,
     Known,
@@ -130,7 +131,26 @@ def _as(value, t) -> Value:
             return value.replace(type=t)
         return converted(value, t)
     made = converted(value.replace(range=None) if is_whole(value.type) else value, t)
-    return made.replace(type=t, range=full_range(t) if is_whole(t) else None)
+    constant = _cast(value.constant, t) if value.is_known else NOTHING
+    limits = full_range(t) if is_whole(t) else None
+    if limits is not None and constant is not NOTHING:
+        limits = (constant, constant)
+    return made.replace(type=t, range=limits, constant=constant)
+
+
+def _cast(constant, t):
+    """A constant as a type of numbers; NOTHING where C++ leaves it open."""
+    if t is types.boolean:
+        return bool(constant)
+    if is_complex(t) or isinstance(constant, complex):
+        return NOTHING
+    if is_real(t):
+        with np.errstate(over="ignore"):
+            return float(t.dtype.type(constant))
+    low, high = full_range(t)
+    if not isinstance(constant, int) and not low <= constant <= high:
+        return NOTHING
+    return (int(constant) - low) % (high - low + 1) + low
 
 
 def _to_type(choose) -> Rule:

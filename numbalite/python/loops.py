@@ -31,16 +31,18 @@ class Loop(NamedTuple):
 
 
 def translate_while(of: Any, node: Any) -> None:
+    of.told.forget(of.flow.bound(node))
     flag = _flag(of, node)
     test = of.truth(node.test)
     if test.is_known and not test.constant:
         of.block(node.orelse)
         return
     of.emit(f"while ({'true' if test.is_known else test.text}) {{")
-    _body(of, node, flag)
+    _body(of, node, flag, test=node.test)
 
 
 def translate_for(of: Any, node: Any) -> None:
+    of.told.forget(of.flow.bound(node))
     over = of.value(node.iter)
     if isinstance(over.type, Sequence) and over.type.kind == "range":
         _over_range(of, node, over)
@@ -72,13 +74,17 @@ def _breaks(body):
     return False
 
 
-def _body(of, node, flag, first=()):
+def _body(of, node, flag, first=(), test=None):
     """The body of a loop, its closing brace and what stands in its ``else``."""
     of.loops.append(Loop(flag))
     of.depth += 1
+    before = of.told.mark()
+    if test is not None:
+        of.told.add(of, test, True)
     for bind in first:
         bind()
     of.block(node.body)
+    of.told.back(before)
     of.depth -= 1
     of.loops.pop()
     last = node.body[-1]
@@ -109,7 +115,7 @@ def _over_range(of, node, over):
         _body(of, node, flag)
         return
     variable = of.variables.variable(definition)
-    bound = _bound(node)
+    bound = of.flow.bound(node)
     is_counter = variable.place.node is node.target and of.variables.is_single(definition)
     if is_counter:
         name, cxx = variable.name, variable.cxx or t
@@ -150,13 +156,6 @@ def _counted(start, stop, t, up, down):
     return found if within(found, t) else None
 
 
-def _bound(node):
-    names = {
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return names
-
-
 def _steady(of, node, value, name, bound):
     """A bound that does not change while the loop runs."""
     used = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
@@ -185,7 +184,7 @@ def _over_items(of, node, over):
     counter = Value(types.int64, index, range=(0, 2**62))
     over = _held_tuple(of, over)
     count, item = _nth(of, node.iter, over, counter)
-    limit = _steady(of, node, count, "count", {"*"} | _bound(node))
+    limit = _steady(of, node, count, "count", {"*"} | of.flow.bound(node))
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
     _body(of, node, flag, [lambda: of.bind(node.target, item)])
 

@@ -13,6 +13,7 @@ from numbalite import types
 from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, subscripts, times
 from numbalite.python.calls import quoted, spelled
+from numbalite.python.conditions import leaves
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
 from numbalite.python.names import RESERVED
@@ -86,7 +87,7 @@ class Translator(Expressions):
         nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         self.flow = Flow(nodes, function.body)
         self.blocks = Blocks(function.body)
-        self.variables = Variables(self.flow, self.blocks, RESERVED)
+        self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
         given = dict(zip(function.parameters, args, strict=True))
         self.fixed = {name: v for name, v in given.items() if isinstance(v, Value)}
         """Arguments that are no parameters in C++."""
@@ -130,6 +131,7 @@ class Translator(Expressions):
         """Walks the body; was there anything new?"""
         self.lines = []
         self.taken = {}
+        self.told.back(0)
         self._fresh = set()
         before = self.result
         self.variables.changed = False
@@ -226,6 +228,12 @@ class Translator(Expressions):
         if isinstance(value.type, types.Empty) and value.type.dtype is None:
             return value.replace(constant=None)
         return value
+
+    def value_if_known(self, node: ast.expr) -> Value | None:
+        try:
+            return self.value(node)
+        except NotYet:
+            return None
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """``target = value``"""
@@ -385,11 +393,14 @@ class Translator(Expressions):
                     self.emit(f"const {kind} {name} = {value.text};")
                 value = Value(value.type, name, range=value.range)
             kept.append((target, value))
-            if isinstance(target, ast.Name):
-                bound.add(self._cxx_target(target))
-            else:
-                stores = True
+            bound |= self._cxx_names([target])
+            stores = stores or not isinstance(target, ast.Name)
         return kept
+
+    def _cxx_names(self, targets):
+        """What C++ calls the variables that are bound by targets."""
+        names = (n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name))
+        return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
 
     def _cxx_target(self, target):
         variable = self.variables.variable(self.flow.definition(target))
@@ -464,8 +475,12 @@ class Translator(Expressions):
     # --- statements
 
     def block(self, statements: Any) -> None:
+        before = self.told.mark()
         for statement in statements:
             self.statement(statement)
+            if leaves(statement):
+                self.told.add(self, statement.test, False)
+        self.told.back(before)
 
     def inner(self, statements: Any) -> None:
         self.depth += 1
@@ -482,11 +497,13 @@ class Translator(Expressions):
         if method is None:
             what, instead = _STATEMENTS.get(kind, (kind, "something simpler"))
             self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
+        before = self.told.mark()
         try:
             method(node)
         except NotYet:
             if self.is_final:
                 raise
+            self.told.back(before)
 
     def _pass_statement(self, node):
         pass
@@ -500,13 +517,17 @@ class Translator(Expressions):
 
     def _assign_statement(self, node):
         value = self.value(node.value)
-        if len(node.targets) > 1 and not value.is_known and (value.calls or value.loads):
+        if len(node.targets) > 1 and not value.is_known and self._may_change(value, node.targets):
             name = self.fresh("value")
             if self.is_final:
                 self.emit(f"const auto {name} = {value.text};")
             value = Value(value.type, name, cxx=value.cxx, range=value.range)
         for target in node.targets:
             self.bind(target, value)
+
+    def _may_change(self, value, targets):
+        """Is it another value once the targets are assigned to?"""
+        return value.calls or value.loads or _mentions(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
         if node.value is not None:
@@ -563,7 +584,8 @@ class Translator(Expressions):
             self.block(node.body if test.constant else node.orelse)
             return
         self.emit(f"if ({test.text}) {{")
-        self.inner(node.body)
+        before = self.told.mark()
+        self._branch(node)
         while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             following = node.orelse[0]
             if self.is_final and self.variables.hoisted(*self.blocks.block_of(following)):
@@ -574,11 +596,20 @@ class Translator(Expressions):
             node = following
             self.at = node
             self.emit(f"}} else if ({test.text}) {{")
-            self.inner(node.body)
+            self._branch(node)
         if node.orelse:
             self.emit("} else {", _line_before(node.orelse[0]))
             self.inner(node.orelse)
+        self.told.back(before)
         self.close(node)
+
+    def _branch(self, node):
+        """The body of an ``if``; behind it, what is known in its ``else``."""
+        before = self.told.mark()
+        self.told.add(self, node.test, True)
+        self.inner(node.body)
+        self.told.back(before)
+        self.told.add(self, node.test, False)
 
     def close(self, node: Any, text: str = "}") -> None:
         """The brace behind a block: a line without a counterpart in Python."""
@@ -709,12 +740,13 @@ class Translator(Expressions):
         test = self.truth(node.test)
         if test.is_known or self.is_final:
             return super()._ifexp(node)
-        known = []
+        known, before = [], self.told.mark()
         for branch in (node.body, node.orelse):
             try:
-                known.append(self.value(branch))
+                known.append(self.knowing(node.test, branch is node.body, branch))
             except NotYet as unknown:
                 missing = unknown
+                self.told.back(before)
         if not known:
             raise missing
         return self.choice(node, test, known[0], known[-1])

@@ -14,6 +14,7 @@ import numpy as np
 from numbalite import types
 from numbalite.python import rules
 from numbalite.python.arithmetic import converted
+from numbalite.python.conditions import Told
 from numbalite.python.flow import Definition, Flow, Web
 from numbalite.python.place import Blocks, Place
 from numbalite.python.problem import Problem
@@ -54,8 +55,9 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: Flow, blocks: Blocks, reserved: Any) -> None:
+    def __init__(self, flow: Flow, blocks: Blocks, reserved: Any, told: Told) -> None:
         self.flow = flow
+        self.told = told
         self.blocks = blocks
         self.reserved = reserved
         self.types: dict[Definition, types.Type] = {}
@@ -71,6 +73,7 @@ class Variables:
     def record(self, node: ast.AST, value: Value) -> Definition:
         """Notes that a target is bound to a value."""
         definition = self.flow.definition(node)
+        self.told.forget((definition.name,))
         old, new = self.types.get(definition), value.type
         if len(definition.web.definitions) > 1:
             new = rules.stored(new)

@@ -384,6 +384,12 @@ def macro(name: str, value: int) -> str:
     return f"#undef {name}\n#define {name} {_integer(value)}\n"
 
 
+_INTEGERS = [
+    (t, int(np.iinfo(t.dtype).min), int(np.iinfo(t.dtype).max))
+    for t in (types.int32, types.int64, types.uint64)
+]
+
+
 def constant_type(value):
     """The type of a constant, a number or a tuple of them; None for other values."""
     if isinstance(value, tuple):
@@ -398,8 +404,8 @@ def constant_type(value):
     if isinstance(value, bool):
         return types.boolean
     if isinstance(value, int):
-        for t in (types.int32, types.int64, types.uint64):
-            if np.iinfo(t.dtype).min <= value <= np.iinfo(t.dtype).max:
+        for t, low, high in _INTEGERS:
+            if low <= value <= high:
                 return t
         return None
     return types.float64 if isinstance(value, float) else types.complex128

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from numbalite import cuda, float32, float64, int32, int64, uint8
+from numbalite import cuda, float32, float64, int8, int16, int32, int64, uint8, uint64
 
 NAN, INF = float("nan"), float("inf")
 
@@ -469,3 +469,75 @@ def test_unsigned_and_signed_are_compared_as_numbers(value):
     out = np.zeros(5, np.int64)
     kernel[1, 1](value, np.uint64(4), out)
     assert out.tolist() == [value < 4, value >= 4, value == 4, True, 0 > value]
+
+
+@cuda.jit
+def conditions(a, out):
+    """What is known of an index behind a condition is known until something is assigned to it."""
+    n = a.size
+    for i in range(-1, n):
+        if i > 0:
+            out[0] += a[i - 1]
+        elif i == 0:
+            out[1] += a[i - 1]
+        else:
+            out[2] += a[i - 1]
+        if i < 1:
+            continue
+        j = i
+        while j > 0 and a[j - 1] > 2:
+            out[3] += a[j - 1]
+            j -= 2
+            out[4] += a[j]
+        if j > 1:
+            j -= 2
+        out[5] += a[j - 1] if j >= 1 else a[j - 2]
+        if not (j <= 0 or i < 2):
+            out[6] += a[j - 1] + a[i - 2]
+        k = -i
+        for j in range(2):
+            if k > -2 and i != 0:
+                k -= 1
+            out[7] += a[k] + a[j - 1]
+
+
+@cuda.jit
+def kept(a, out):
+    """Values that an assignment before would change."""
+    i, j, k = 1, 2, 3
+    (k, i), j = (j + 10, k * 7), i
+    out[0], out[1], out[2] = i, j, k
+    i = k = i * 2 + 1
+    out[3], out[4] = i, k
+    (i, out[5]), out[6] = (out[0], i), out[5]
+    out[7] = int16(70000) % 97 + (int8(200) < 0)
+    out[8] = float32(0.1) == 0.1
+
+
+def test_known_and_kept(same):
+    a = np.array([5, 3, 9, 4, 1, 7], np.int64)
+    same(conditions, a, np.zeros(8, np.int64))
+    (source,) = conditions.inspect_source().values()
+    assert "out[0] += a[i - 1];" in source and "out[3] += a[j - 1];" in source
+    assert "out[2] += a[py::wrap(i - 1, a.shape[0])]" in source
+    out = np.zeros(9, np.int64)
+    kept[1, 1](a, out)
+    assert out.tolist() == [21, 1, 12, 43, 43, 43, 0, 4464 % 97 + 1, 0]
+
+
+@cuda.jit
+def unsigned(b, d, f, out):
+    """Unsigned numbers go round at 64 bits, as numba has it; comparisons are exact."""
+    x = -b[0]
+    out[0] = x >> 60
+    y = b[0] - f[0]
+    out[1] = y >> 60
+    out[2] = d[1] >= uint64(f[0])
+    z = -d[0]
+    out[3] = z >> 62 & 1
+
+
+def test_unsigned_numbers_go_round():
+    out = np.zeros(4, np.uint64)
+    unsigned[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
+    assert out.tolist() == [15, 15, 0, 1]

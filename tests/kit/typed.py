@@ -1,0 +1,281 @@
+"""Numbers that compute as numba has it, for programs that Python itself runs: what a kernel with a Python
+body should give.
+
+A Typed is a Python number with a dtype; its operators know numba's types of results. What numba does not
+define (a signed overflow, a division of integers by zero) raises Undefined.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+
+class Undefined(ArithmeticError):
+    """The result is nobody's to say."""
+
+
+INT64, UINT64, FLOAT64, BOOL = (np.dtype(t) for t in ("i8", "u8", "f8", "?"))
+
+
+def is_whole(t):
+    return t.kind in "biu"
+
+
+def typed(value):
+    if isinstance(value, Typed):
+        return value
+    kinds = {bool: BOOL, int: INT64, float: FLOAT64, complex: np.dtype("c16")}
+    return Typed(value, kinds[type(value)])
+
+
+def _as_float(t, other):
+    """What an operand is beside a float."""
+    return t if not is_whole(t) else np.dtype("f4" if t.itemsize <= 2 else "f8")
+
+
+def common(a, b):
+    """The type of a + b."""
+    if is_whole(a) and is_whole(b):
+        if a.kind in "b" and b.kind in "b":
+            return INT64
+        if "i" not in a.kind + b.kind and UINT64 in (a, b):
+            return UINT64
+        if UINT64 in (a, b):
+            return FLOAT64
+        return UINT64 if a.kind == b.kind == "u" else INT64
+    return np.promote_types(_as_float(a, b), _as_float(b, a))
+
+
+def unified(a, b):
+    """The type of a variable that may be either."""
+    if a == b:
+        return a
+    if is_whole(a) and is_whole(b):
+        return np.promote_types(a, b)
+    return np.promote_types(_as_float(a, b), _as_float(b, a))
+
+
+def cast(value, t):
+    """A number as another type, as C++ and numba cast."""
+    value, t = typed(value), np.dtype(t)
+    v = value.value
+    if t.kind == "b":
+        return Typed(bool(v), t)
+    if t.kind in "iu":
+        if not is_whole(value.dtype):
+            if not math.isfinite(v):
+                raise Undefined
+            v = math.trunc(float(v))
+            info = np.iinfo(t)
+            if not info.min <= v <= info.max:
+                raise Undefined
+        v = int(v) & (1 << 8 * t.itemsize) - 1
+        if t.kind == "i" and v >> 8 * t.itemsize - 1:
+            v -= 1 << 8 * t.itemsize
+        return Typed(v, t)
+    if t.kind == "f":
+        with np.errstate(all="ignore"):
+            return Typed(t.type(v if not is_whole(value.dtype) else int(v)), t)
+    return Typed(t.type(v), t)
+
+
+def made(value, t):
+    """The result of an operation whose type is t."""
+    if t.kind == "i":
+        info = np.iinfo(t)
+        if not info.min <= value <= info.max:
+            raise Undefined
+        return Typed(int(value), t)
+    if t.kind == "u":
+        return Typed(int(value) & (1 << 8 * t.itemsize) - 1, t)
+    return Typed(t.type(value), t)
+
+
+def _binary(compute):
+    def method(self, other):
+        other = typed(other)
+        t = common(self.dtype, other.dtype)
+        a, b = cast(self, t).value, cast(other, t).value
+        with np.errstate(all="ignore"):
+            return made(compute(a, b), t)
+
+    return _both(method)
+
+
+def _both(method):
+    def reflected(self, other):
+        return method(typed(other), self)
+
+    return method, reflected
+
+
+def _quotient(self, other):
+    other = typed(other)
+    t = common(self.dtype, other.dtype)
+    t = FLOAT64 if is_whole(t) else t
+    a, b = cast(self, t).value, cast(other, t).value
+    if b == 0:
+        raise Undefined
+    with np.errstate(all="ignore"):
+        return made(a / b, t)
+
+
+def _floored(which):
+    def compute(a, b):
+        if b == 0 or not (math.isfinite(a) and math.isfinite(b)):
+            raise Undefined
+        return which(a, b)
+
+    return compute
+
+
+def _power(self, other):
+    other = typed(other)
+    if is_whole(other.dtype) and not is_whole(self.dtype):
+        t = self.dtype
+    else:
+        t = common(self.dtype, other.dtype)
+    if is_whole(t):
+        if other.value < 0:
+            raise Undefined
+        return made(self.value**other.value, t)
+    if self.value == 0 or (self.value < 0 and not is_whole(other.dtype)):
+        raise Undefined
+    with np.errstate(all="ignore"):
+        return made(cast(self, t).value ** float(other.value), t)
+
+
+def _bitwise(compute):
+    def method(self, other):
+        other = typed(other)
+        a, b = self.dtype, other.dtype
+        if a == b == BOOL:
+            return Typed(bool(compute(self.value, other.value)), BOOL)
+        t = UINT64 if "i" not in a.kind + b.kind else INT64
+        return cast(compute(cast(self, t).value, cast(other, t).value), t)
+
+    return _both(method)
+
+
+def _shift(compute):
+    def method(self, other):
+        other = typed(other)
+        if not 0 <= other.value < 64:
+            raise Undefined
+        t = UINT64 if self.dtype.kind == "u" else INT64
+        return cast(Typed(compute(int(self.value), int(other.value)), t), t)
+
+    return _both(method)
+
+
+def _compared(compute):
+    def method(self, other):
+        other = typed(other)
+        a, b = self, other
+        if not (is_whole(a.dtype) and is_whole(b.dtype)):
+            t = common(a.dtype, b.dtype)
+            a, b = cast(a, t), cast(b, t)
+        return Typed(bool(compute(a.value, b.value)), BOOL)
+
+    return method
+
+
+class Typed:
+    __slots__ = ("dtype", "value")
+
+    def __init__(self, value, dtype):
+        self.value, self.dtype = value, np.dtype(dtype)
+
+    def __repr__(self):
+        return f"{self.dtype.name}({self.value!r})"
+
+    __hash__ = None
+    __add__, __radd__ = _binary(operator.add)
+    __sub__, __rsub__ = _binary(operator.sub)
+    __mul__, __rmul__ = _binary(operator.mul)
+    __truediv__, __rtruediv__ = _both(_quotient)
+    __floordiv__, __rfloordiv__ = _binary(_floored(operator.floordiv))
+    __mod__, __rmod__ = _binary(_floored(operator.mod))
+    __pow__, __rpow__ = _both(_power)
+    __and__, __rand__ = _bitwise(operator.and_)
+    __or__, __ror__ = _bitwise(operator.or_)
+    __xor__, __rxor__ = _bitwise(operator.xor)
+    __lshift__, __rlshift__ = _shift(operator.lshift)
+    __rshift__, __rrshift__ = _shift(operator.rshift)
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
+    __eq__, __ne__ = _compared(operator.eq), _compared(operator.ne)
+
+    def _widened(self):
+        if not is_whole(self.dtype):
+            return self.dtype
+        return UINT64 if self.dtype.kind == "u" else INT64
+
+    def __neg__(self):
+        return made(-cast(self, self._widened()).value, self._widened())
+
+    def __pos__(self):
+        return cast(self, self._widened())
+
+    def __invert__(self):
+        if self.dtype == BOOL:
+            return Typed(not self.value, BOOL)
+        return made(~self.value, self._widened())
+
+    def __abs__(self):
+        if self.dtype.kind == "c":
+            return made(abs(self.value), np.dtype("f4" if self.dtype.itemsize == 8 else "f8"))
+        return made(abs(self.value), self.dtype)
+
+    def __round__(self):
+        if is_whole(self.dtype):
+            return self
+        return cast(Typed(np.rint(self.value), self.dtype), INT64)
+
+    def __bool__(self):
+        return bool(self.value)
+
+    def __index__(self):
+        if not is_whole(self.dtype):
+            raise TypeError(f"{self} is no index")
+        return int(self.value)
+
+    real = property(lambda self: _part(self, "real"))
+    imag = property(lambda self: _part(self, "imag"))
+
+
+def _part(number, name):
+    return made(getattr(number.value, name), np.dtype("f4" if number.dtype.itemsize == 8 else "f8"))
+
+
+def _extreme(pick):
+    def function(first, *others):
+        result = typed(first)
+        for other in map(typed, others):
+            t = unified(result.dtype, other.dtype)
+            a, b = cast(result, t), cast(other, t)
+            if a.value != a.value or b.value != b.value:
+                raise Undefined
+            result = Typed(pick(a.value, b.value), t)
+        return result
+
+    return function
+
+
+def _int(value):
+    value = typed(value)
+    return value if is_whole(value.dtype) and value.dtype != BOOL else cast(value, INT64)
+
+
+def _float(value):
+    value = typed(value)
+    return cast(value, FLOAT64) if is_whole(value.dtype) else value
+
+
+NAMES = {
+    "int": _int, "float": _float, "bool": lambda v: cast(v, BOOL), "abs": abs, "round": round,
+    "min": _extreme(min), "max": _extreme(max),
+    **{np.dtype(t).name: lambda v, t=t: cast(v, t) for t in "i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16".split()},
+}  # fmt: skip
+"""What a program finds under these names."""

@@ -1,0 +1,431 @@
+"""Random programs with Python bodies: a kernel computes what Python does with numba's types.
+
+Many expressions and statements make one kernel, because compiling is what takes the time. Each value is looked
+at, and the type of each expression, which its C++ variable has.
+"""
+
+import builtins
+import importlib.util
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.drawn import examples, make_values
+from kit.typed import NAMES, Typed, typed
+
+from numbalite import config
+
+ROWS = 24
+COUNT = 40
+WHOLE = {"a": "i1", "b": "u1", "c": "i2", "d": "u2", "e": "i4", "f": "u4", "g": "i8", "h": "u8"}
+INPUTS = {**WHOLE, "p": "?", "x": "f4", "y": "f8", "z": "c8", "w": "c16"}
+NAMED = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
+
+
+CASTS = ("int32", "uint8", "int16", "uint32", "int64", "uint64", "int", "int8")
+SIGNED = ("int32", "int16", "int64", "int8", "int")
+
+
+class Drawn:
+    """Texts of expressions. They are made of names, so that nothing is folded, and of literals."""
+
+    def __init__(
+        self, random, whole="abcdefghp", real="xy", natural=("f", "d", "b", "3"), casts=CASTS
+    ):
+        self.random, self.whole, self.real, self.natural = random, list(whole), list(real), natural
+        self.casts = casts
+
+    def one(self, *choices):
+        return self.random.choice(choices)
+
+    def integer(self, depth=3):
+        if depth == 0 or self.random.random() < 0.1:
+            return self.one(*self.whole * 3, str(self.random.randint(-9, 70)), "255", "2147483647")
+        less = depth - 1
+        a, b = self.integer(less), self.integer(less)
+        make = self.one(*[self._arithmetic] * 4, self._bits, self._chosen, self._cast, self._truth)
+        return make(a, b, less)
+
+    def _arithmetic(self, a, b, less):
+        b = self.one(b, b, self.one("3", "-4", "1", "16", "7"))
+        return f"({a} {self.one('+', '-', '*', '//', '%', '+', '-')} {b})"
+
+    def _bits(self, a, b, less):
+        a, b = f"int64({a})", self.one(f"int64({b})", "15", "-2")
+        return self.one(
+            f"({a} {self.one(*'&|^')} {b})",
+            f"({a} {self.one('<<', '>>')} ({b} & 31))",
+            f"(~{a})",
+            f"({self.one(*self.whole[:-1])} {self.one('&', '|', '^', '>>')} {self.one(*self.natural)})",
+        )
+
+    def _chosen(self, a, b, less):
+        return self.one(
+            f"({a} if {self.truth(less)} else {a} + 1)",
+            f"{self.one('min', 'max')}({a}, {b})",
+            f"(-{a})", f"abs({a})", f"{a} ** {self.random.randint(0, 3)}",
+        )  # fmt: skip
+
+    def _cast(self, a, b, less):
+        name = self.one(*self.casts)
+        return f"{name}({self.one(a, a, f'round({self.floating(less)})', self.floating(less))})"
+
+    def _truth(self, a, b, less):
+        return self.one(f"int({self.truth(less)})", f"({self.truth(less)}) + {a}")
+
+    def truth(self, depth=2):
+        less = max(depth - 1, 0)
+        a, b = self.integer(less), self.one(self.integer, self.floating)(less)
+        compared = [self.one("<", "<=", ">", ">=", "==", "!=") for _ in range(2)]
+        return self.one(
+            f"{a} {compared[0]} {b}",
+            f"{a} {compared[0]} {b} {compared[1]} {self.integer(0)}",
+            f"(not {a} {compared[0]} {b})",
+            f"({a} {compared[0]} {b} {self.one('and', 'or')} {self.integer(0)} {compared[1]} {b})",
+            f"({a} in (1, 2, {self.integer(0)}))",
+        )
+
+    def floating(self, depth=2):
+        if depth == 0 or self.random.random() < 0.1:
+            return self.one(
+                *self.real * 2, *self.whole[:6], str(round(self.random.uniform(-5, 5), 2))
+            )
+        less = depth - 1
+        a, b = self.floating(less), self.one(self.floating, self.integer)(less)
+        return self.one(
+            f"({a} {self.one('+', '-', '*', '/')} {b})",
+            f"({a} {self.one('//', '%')} {b})",
+            f"abs({a})",
+            f"{self.one('min', 'max')}({a}, {b})",
+            f"(-{a})",
+            f"float32({a})",
+            f"float({b})",
+            f"({b} / {self.integer(0)})",
+            f"{a} ** {self.random.randint(1, 3)}",
+            f"({a} if {self.truth(less)} else {a})",
+        )
+
+    def complex(self, depth=2):
+        if depth == 0:
+            return self.one("z", "w", "z", "w", "2j")
+        a = self.complex(depth - 1)
+        b = self.one(self.complex, self.floating)(0)
+        return self.one(
+            f"({a} {self.one(*'+-*')} {b})", f"(-{a})", f"({b} {self.one(*'+-*')} {a})",
+            f"complex64({a})",
+        )  # fmt: skip
+
+    def expression(self):
+        return self.one(
+            self.integer, self.integer, self.integer, self.floating, self.floating, self.truth,
+            self.complex, lambda: f"abs({self.complex(1)})", lambda: f"{self.complex(1)}.imag",
+        )()  # fmt: skip
+
+
+def inputs(seed):
+    """Name -> a value for each row: mostly small, and what is at the ends of the types."""
+    found = {}
+    for k, (name, t) in enumerate(INPUTS.items()):
+        found[name] = make_values([seed, k], (ROWS,), t, low=-40, high=40)
+        if t[0] in "iu":
+            info = np.iinfo(t)
+            found[name][:6] = [info.min, info.max, 0, 1, info.max // 2, info.min // 2]
+            np.random.default_rng([seed, k]).shuffle(found[name])
+    return found
+
+
+def kernel_of(tmp_path, lines):
+    name = f"drawn{next(NAMED)}"
+    path = tmp_path / f"{name}.py"
+    names = ", ".join(sorted(name for name in NAMES if not hasattr(builtins, name)))
+    path.write_text("\n".join([f"from numbalite import cuda, {names}", *lines, ""]))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+HEAD = [
+    f"def kernel({', '.join(name.upper() for name in INPUTS)}, whole, natural, real, complex_):",
+    "    t = cuda.grid(1)",
+    *(f"    {name} = {name.upper()}[t]" for name in INPUTS),
+]
+KINDS = {"b": "whole", "i": "whole", "u": "natural", "f": "real", "c": "complex_"}
+OUTPUTS = {"whole": "i8", "natural": "u8", "real": "f8", "complex_": "c16"}
+
+
+def row_of(values, k):
+    """The names of a program in a row, for Python."""
+    given = {
+        name: Typed(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
+        for name, v in values.items()
+    }
+    return {**NAMES, **given}
+
+
+def agree(text, found, expected):
+    """Floats but for rounding: powers are computed by multiplications, and a GPU has a * b + c in one."""
+    v = expected.value
+    if expected.dtype.kind not in "fc":
+        return found == v
+    if not np.isfinite(v):
+        return True  # what overflows on the way is not looked at
+    is_single = re.search(r"\b(x|z|float32|complex64)\b", text)
+    return np.isclose(found, v, rtol=1e-5 if is_single else 1e-13, atol=1e-4 if is_single else 1e-9)
+
+
+@given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
+@examples(2)
+def test_expressions(tmp_path_factory, random, seed):
+    values = inputs(seed)
+    texts, expected = [], []
+    while len(texts) < COUNT:
+        text = Drawn(random).expression()
+        results = [evaluated(text, row_of(values, k)) for k in range(ROWS)]
+        kinds = {r.dtype for r in results if r is not None}
+        if len(kinds) == 1:  # else nothing is defined
+            texts.append(text)
+            expected.append((kinds.pop(), results))
+    lines = ["@cuda.jit", *HEAD]
+    for k, (text, (t, _)) in enumerate(zip(texts, expected, strict=True)):
+        lines += [f"    e{k} = {text}", f"    {KINDS[t.kind]}[t, {k}] = e{k}"]
+    kernel = kernel_of(tmp_path_factory.mktemp("drawn"), lines)
+    outputs = {name: np.zeros((ROWS, COUNT), t) for name, t in OUTPUTS.items()}
+    kernel[1, ROWS](*values.values(), *outputs.values())
+    (source,) = kernel.inspect_source().values()
+    for k, (text, (t, results)) in enumerate(zip(texts, expected, strict=True)):
+        declared = re.search(rf"^ *(?:const )?(\w+) e{k}(?: =|;)", source, re.MULTILINE)[1]
+        assert declared == t.name, f"{text} is {declared}, not {t.name}"
+        for row, (result, found) in enumerate(
+            zip(results, outputs[KINDS[t.kind]][:, k], strict=True)
+        ):
+            assert result is None or agree(text, found, result), (
+                f"{text} is {found}, not {result} with { {n: v[row] for n, v in values.items()} }"
+            )
+
+
+def evaluated(text, names):
+    try:
+        result = eval(text, {}, names)
+    except (ArithmeticError, TypeError):
+        return None
+    return result if isinstance(result, Typed) else Typed(result, np.array(result).dtype)
+
+
+# ---- statements ----
+class Program:
+    """The lines of a function of whole numbers and floats, which gives a tuple of both."""
+
+    WHOLE = ("i", "j", "k", "n", "m")
+    REAL = ("r", "s")
+
+    def __init__(self, random, name):
+        self.random, self.loops, self.name = random, [], name
+        self.of = Drawn(random, [*self.WHOLE, "v[-1]", "v[2]", "u[1, 0]"], self.REAL, "37", SIGNED)
+        self.lines = [f"def {name}(i, j, k, n, m, r, s):", "    v = cuda.local.array(6, int64)"]
+        self.lines += ["    u = cuda.local.array((2, 3), int64)", "    for q in range(6):"]
+        self.lines += ["        v[q] = q * i", "        u[q // 3, q % 3] = j - q"]
+        self.block(1, 8)
+        self.add(1, self.returned())
+
+    def returned(self):
+        return "return i, j, k, n, m, sum_of(v), sum_of(u[0]) - sum_of(u[1]), r, s"
+
+    def add(self, depth, *texts):
+        self.lines += ["    " * depth + text for text in texts]
+
+    def one(self, *choices):
+        return self.random.choice(choices)
+
+    def small(self, depth=1):
+        """A whole number that is not large, as text."""
+        return f"({self.of.integer(depth)}) % {self.one(97, 1009, -89)}"
+
+    def block(self, depth, most):
+        for _ in range(self.random.randint(1, most)):
+            simple = [self.assign, self.augment, self.element, self.together, self.floating]
+            nested = [self.branch, self.count, self.repeat, self.over] if depth < 4 else []
+            leaves = [self.leave] if depth > 1 else []
+            self.one(*simple * 2, *nested * 2, *leaves)(depth)
+
+    def assign(self, depth):
+        name = self.one(*self.WHOLE)
+        self.add(depth, f"{name} = {self.small(2)}")
+
+    def augment(self, depth):
+        name, value = self.one(*self.WHOLE), self.small()
+        op = self.one("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
+        if op in ("//", "%"):
+            value = f"abs({value}) + {self.one(1, 3)}"
+        elif op in ("<<", ">>"):
+            value = f"{self.one(*self.WHOLE)} & 3"
+        self.add(depth, f"{name} {op}= {value}", f"{name} %= {self.one(5003, 211)}")
+
+    def floating(self, depth):
+        name, op = self.one(*self.REAL), self.one("=", "+=", "-=", "*=")
+        self.add(
+            depth, f"{name} {op} {self.one(*self.REAL, *self.WHOLE)} * {self.one(0.5, 1.25, -2.0)}"
+        )
+        self.add(depth, f"{name} = min(max({name}, -50.5), 1e3)")
+
+    def element(self, depth):
+        i, value = self.one(*self.WHOLE), self.small()
+        text = self.one(
+            f"v[{i} % 6] = {value}",
+            f"v[{i} % 6 - 6] += {value}",
+            f"v[-{self.random.randint(1, 6)}] = {value}",
+            f"u[{i} % 2, {i} % 3 - 3] -= {value} % 7",
+            f"u[-1][{i} % 3] = {value}",
+            f"v[1:{self.random.randint(3, 6)}][{i} % 2] = {value}",
+            f"v[::-2][{i} % 3 - 3] = {value}",
+            f"u[:, {i} % 3][-1] = {value}",
+            f"v[{self.random.randint(0, 3)}:][-1] = v[-6:-2][1]",
+            f"u[{i} % 2, 1:] = {value}",
+        )
+        if self.random.random() < 0.4:
+            test = self.one(
+                f"{i} > 0", f"0 < {i} < 7", f"{i} >= 1 and {i} <= 6", f"not {i} <= 0 and {i} < 7"
+            )
+            self.add(depth, f"{i} %= 7", f"if {test}:", f"    v[{i} - 1] = {value}")
+            self.add(depth + 1, f"{i} -= 2", f"v[{i}] = {i} if {i} > -1 else v[{i} - 1]")
+        else:
+            self.add(depth, text)
+
+    def together(self, depth):
+        a, b, c = self.random.sample(self.WHOLE, 3)
+        self.add(depth, self.one(
+            f"{a}, {b} = {b}, {a}",
+            f"{a}, {b}, {c} = {c} // 2, {a}, {b} - 1",
+            f"{a}, v[{b} % 6] = v[{b} % 6 - 1], {a}",
+            f"({a}, {b}), {c} = ({c} + 1, {a} % 50), {b}",
+            f"{a} = {b} = {self.small()}",
+            f"{a} = ({a}, {b}, {c})[{self.random.randint(-3, 2)}]",
+            f"{a}, *rest = {b}, {c}, {a}",
+            f"{a}, {b} = divmod({c}, {self.one(3, -7, 10)})",
+        ))  # fmt: skip
+
+    def branch(self, depth):
+        self.add(depth, f"if {self.of.truth(1)}:")
+        self.block(depth + 1, 2)
+        for _ in range(self.random.randint(0, 2)):
+            self.add(depth, f"elif {self.of.truth(1)}:")
+            self.block(depth + 1, 2)
+        if self.random.random() < 0.5:
+            self.add(depth, "else:")
+            self.block(depth + 1, 2)
+
+    def count(self, depth):
+        name = self.one(f"q{depth}", *self.WHOLE)
+        start, stop = self.one("0", "-2", f"{self.one(*self.WHOLE)} % 4"), f"({self.small(0)}) % 6"
+        step = self.one(1, 1, 2, 3)
+        limits = self.one(
+            f"{start}, {stop}, {step}", f"{stop}, {start}, {-step}", stop, f"{start}, {stop}"
+        )
+        self.loop(depth, f"for {name} in range({limits}):", f"v[{name} % 6] += {name}")
+
+    def over(self, depth):
+        a = self.one(*self.WHOLE)
+        head = self.one(
+            f"for {a} in v:",
+            "for q, p in enumerate(v[1:4]):",
+            "for q, p in zip(u[0], u[1]):",
+            f"for {a} in (3, {a}, 5):",
+            "for row in u:",
+        )
+        used = "row[1]" if "row" in head else "p + q" if "p" in head else a
+        self.loop(depth, head, f"{self.one(*self.WHOLE)} = ({used}) % 1009")
+
+    def repeat(self, depth):
+        left = f"left{depth}"
+        self.add(depth, f"{left} = {self.random.randint(1, 5)}")
+        self.loop(
+            depth,
+            f"while {self.one(f'{left} > 0', f'{left} and {self.of.truth(0)}')}:",
+            f"{left} -= 1",
+        )
+
+    def loop(self, depth, head, first):
+        self.add(depth, head)
+        self.add(depth + 1, first)
+        self.block(depth + 1, 2)
+        if self.random.random() < 0.3:
+            self.add(depth, "else:")
+            self.block(depth + 1, 1)
+
+    def leave(self, depth):
+        inside = any(line.lstrip().startswith(("for", "while")) for line in self.enclosing(depth))
+        word = self.one("break", "continue") if inside else self.returned()
+        self.add(depth, f"if {self.of.truth(0)}:", f"    {word}")
+
+    def enclosing(self, depth):
+        """The heads of the blocks that a line at this depth is in."""
+        for line in reversed(self.lines[1:]):
+            here = (len(line) - len(line.lstrip())) // 4
+            if here < depth:
+                depth = here
+                yield line if not line.lstrip().startswith("else") else ""
+
+
+SUM = [
+    "def sum_of(v):",
+    "    total = 0",
+    "    for x in v:",
+    "        total += x",
+    "    return total",
+]
+PROGRAMS = 8
+
+
+class Local:
+    """cuda.local, for Python."""
+
+    @staticmethod
+    def array(shape, dtype):
+        return np.full(shape, Typed(0, "i8"), object)
+
+
+class Host:
+    local = Local
+
+
+@given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
+@examples(2)
+def test_statements(tmp_path_factory, random, seed):
+    programs = [Program(random, f"f{k}") for k in range(PROGRAMS)]
+    text = [*SUM, *(line for p in programs for line in p.lines)]
+    lines = [*text, "@cuda.jit", "def kernel(whole, real, out):", "    t = cuda.grid(1)"]
+    lines += ["    i, j, k, n, m = whole[t]", "    r, s = real[t]"]
+    for k in range(PROGRAMS):
+        names = ", ".join(f"out[t, {k}, {c}]" for c in range(9))
+        lines.append(f"    {names} = f{k}(i, j, k, n, m, r, s)")
+    names = {**NAMES, "cuda": Host, "divmod": lambda a, b: (a // b, a % b), "range": counted}
+    exec("\n".join(text), names)
+    rng = np.random.default_rng(seed)
+    whole, real = rng.integers(-30, 60, (ROWS, 5)), rng.normal(size=(ROWS, 2))
+    kernel = kernel_of(tmp_path_factory.mktemp("drawn"), lines)
+    out = np.zeros((ROWS, PROGRAMS, 9))
+    kernel[1, ROWS](whole, real, out)
+    for t, (program, ours) in itertools.product(
+        range(ROWS), zip(programs, range(PROGRAMS), strict=True)
+    ):
+        given_ = [Typed(int(v), "i8") for v in whole[t]] + [Typed(v, "f8") for v in real[t]]
+        try:
+            expected = [typed(v).value for v in names[program.name](*given_)]
+        except (ArithmeticError, RecursionError):
+            continue
+        shown = "\n".join(program.lines)
+        assert np.allclose(out[t, ours], expected, rtol=1e-12, atol=1e-9), (
+            f"{shown}\n{out[t, ours]} instead of {expected} with {given_}"
+        )
+
+
+def counted(*limits):
+    return (Typed(i, "i8") for i in range(*map(int, limits)))
