@@ -15,8 +15,10 @@
 #include "py/dlpack.h"
 
 #include <string.h>
+#include "base/lock.h"
 #include "core/graph.h"
 #include "core/stream.h"
+#include "py/known.h"
 #include "py/stream.h"
 
 static const char *const capsule_names[2] = {"dltensor", "dltensor_versioned"};
@@ -340,15 +342,24 @@ static PyObject *name(const nl_py_state *state, int which) {
 }
 
 /* The functions of a class, which live as long as the process; NULL if it has none of ours. */
-static const nl_dl_exchange *exchange_of(const nl_py_state *state, PyTypeObject *type) {
-    PyObject *capsule;
-    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
-        return NULL;
+static const nl_dl_exchange *functions_of(PyObject *capsule) {
     const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
-    Py_DECREF(capsule);
     while (api && api->major > 1)
         api = api->previous;
     return api && api->major == 1 && api->lend_tensor ? api : NULL;
+}
+
+static const nl_dl_exchange *exchange_of(nl_py_state *state, PyTypeObject *type) {
+    PyObject *capsule;
+    if (type == nl_atomic_load_entry(&state->lender))
+        return functions_of(state->lender_functions);
+    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
+        return NULL;
+    const nl_dl_exchange *api = functions_of(capsule);
+    if (api && !nl_atomic_load_entry(&state->lender))
+        nl_py_known_publish(&state->lender, type, &state->lender_functions, Py_NewRef(capsule));
+    Py_DECREF(capsule);
+    return api;
 }
 
 /* PyTorch's: does the attribute, or the method, say True? */

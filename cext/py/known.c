@@ -176,9 +176,8 @@ static PyObject *module_of(PyTypeObject *type, const char *module, const char *n
     return found;
 }
 
-/* Takes the reference of `helper`. */
-static void publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
-                    PyObject *helper) {
+void nl_py_known_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                         PyObject *helper) {
     nl_mutex_lock(&lock);
     int first = *slot == NULL;
     if (first) {
@@ -195,7 +194,7 @@ static void meet_cupy(nl_py_state *state, PyTypeObject *type) {
     PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
     PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
     if (stream != NULL)
-        publish(&state->cupy_array, type, &state->cupy_stream, stream);
+        nl_py_known_publish(&state->cupy_array, type, &state->cupy_stream, stream);
     Py_XDECREF(cuda);
     Py_XDECREF(module);
 }
@@ -219,7 +218,7 @@ static void meet_torch(nl_py_state *state, PyTypeObject *type) {
     PyObject *module = module_of(type, "torch", "Tensor");
     PyObject *dtypes = module != NULL ? torch_dtypes(module) : NULL;
     if (dtypes != NULL)
-        publish(&state->torch_tensor, type, &state->torch_dtypes, dtypes);
+        nl_py_known_publish(&state->torch_tensor, type, &state->torch_dtypes, dtypes);
     Py_XDECREF(module);
 }
 

@@ -13,4 +13,9 @@ int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
  * raises. */
 PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj);
 
+/* Keeps a class that was met, and what goes with it, whose reference this takes; the first of a
+ * slot stays. */
+void nl_py_known_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                         PyObject *helper);
+
 #endif
