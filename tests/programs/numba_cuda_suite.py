@@ -3,9 +3,10 @@
 FOLDER is a checkout of numba-cuda, or the folder `numba/cuda` in it; FILE picks test files by parts of their
 names. Each file is run in a process of its own, with numbalite under numba's name. What numba has inside
 (its typing, its intermediate representation) is there in name only, so that the files can be imported: a test
-that uses it fails, and says so. At the end each test that did not pass is listed with its reason, by file, and
-how many passed. --json FILE writes all of that; --jobs N runs N files at once; --limit S stops a file after so
-many seconds.
+that uses it fails, and says so. At the end each test that did not pass is listed with its reason, by file;
+then the groups of tests that say nothing of programs (numba_cuda_groups.py), and how many of the others
+passed. --json FILE writes all of that; --jobs N runs N files at once; --limit S stops a file after so many
+seconds. What an earlier --json wrote is reported again by --report FILE.
 """
 
 import argparse
@@ -22,19 +23,24 @@ import time
 import types
 import unittest
 
+from numba_cuda_groups import GROUPS, group_of
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 600
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?", default=pathlib.Path())
     parser.add_argument("files", nargs="*")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("--limit", type=float, default=LIMIT)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.report:
+        return report(json.loads(given.report.read_text()))
     folder = next(
         (
             f
@@ -51,10 +57,9 @@ def main():
     names = [n for n in names if not given.files or any(part in n for part in given.files)]
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         found = dict(zip(names, pool.map(lambda name: run(folder, name, given.limit), names)))
-    report(found)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
-    return 0
+    return report(found)
 
 
 def run(folder, name, limit):
@@ -85,20 +90,35 @@ def run(folder, name, limit):
 
 
 def report(found):
-    counts = {}
+    groups = {reason: [0, 0] for reason in (*GROUPS, None)}
+    skipped = 0
     for name, tests in found.items():
-        bad = {t: (how, why) for t, (how, why) in tests.items() if how not in ("passed", "skipped")}
+        bad = {}
+        for test, (how, why) in tests.items():
+            if how == "skipped":
+                skipped += 1
+                continue
+            counts = groups[group_of(name, plain(test))]
+            counts[0] += how == "passed"
+            counts[1] += 1
+            if how != "passed" and counts is groups[None]:
+                bad[test] = how, why
         if bad:
             print(f"\n{name}")
         for test, (how, why) in bad.items():
-            print(f"  {test}: {how}: {why}")
-        for how, _ in tests.values():
-            key = (name.partition("/")[0], how)
-            counts[key] = counts.get(key, 0) + 1
-    print()
-    for place in sorted({place for place, _ in counts}):
-        ends = {how: n for (where, how), n in sorted(counts.items()) if where == place}
-        print(place, ", ".join(f"{n} {how}" for how, n in ends.items()))
+            print(f"  {plain(test)}: {how}: {why}")
+    print("\nThese say nothing of programs (passed / all):")
+    for reason in GROUPS:
+        print(f"  {groups[reason][0]:4} / {groups[reason][1]:4}  {reason}")
+    passed, applicable = groups[None]
+    everything = [sum(column) for column in zip(*groups.values(), strict=True)]
+    print(f"\n{passed} of the {applicable} that apply passed: {passed / max(applicable, 1):.1%}")
+    print(f"{everything[0]} of all {everything[1]}; {skipped} were skipped")
+
+
+def plain(test):
+    """The class and the name of a test."""
+    return ".".join(test.split(".")[-2:])
 
 
 # --- one file, in a process of its own
@@ -109,6 +129,7 @@ INSIDE_SETTINGS = {
     "CUDA_ENABLE_NRT": False,
     "CUDA_NRT_STATS": False,
     "CUDA_DEBUGINFO_DEFAULT": False,
+    "CUDA_DEBUG_POLY": False,
     "CUDA_DEALLOCS_COUNT": 10,
     "CUDA_DEALLOCS_RATIO": 0.2,
     "IS_WIN32": False,
@@ -122,7 +143,14 @@ class InsideType(type):
     def __getattr__(cls, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return InsideType(name, (Inside,), {})
+        return inside(name)
+
+
+def inside(name):
+    """A class of numba's inside; an exception is one."""
+    if name.endswith("Error"):
+        return type(name, (Exception,), {})
+    return InsideType(name, (Inside,), {"SUPPORTED": False})
 
 
 class Inside(metaclass=InsideType):
@@ -150,6 +178,7 @@ class Inside(metaclass=InsideType):
 INSIDE_NAMES = {
     "numba.cuda": ("cgutils", "descriptor", "extending", "launchconfig", "typing", "utils"),
     "numba.cuda.compiler": ("run_frontend",),
+    "numba.cuda.cudadrv.libs": ("check_static_lib",),
     "numba.cuda.core": ("ir", "ir_utils", "tracing"),
     "numba.cuda.cudadrv": ("nvrtc",),
     "numba.cuda.cudadrv.driver": ("_Linker", "binding"),
@@ -168,7 +197,7 @@ class InsideModule(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return InsideType(name, (Inside,), {"SUPPORTED": False})
+        return inside(name)
 
 
 class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -181,6 +210,8 @@ class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         from numbalite.numba import names
 
         top, *rest = fullname.split(".")
+        if top == "cuda" and rest and rest[0] == "core":
+            return importlib.util.spec_from_loader(fullname, self, is_package=True)
         if top not in ("numba", "filecheck", "cffi", "llvmlite") or fullname in names.FOLDERS:
             return None
         own = self.folder.joinpath(*rest[1:])
@@ -269,7 +300,7 @@ def name_inside():
         module = importlib.import_module(place)
         for name in names:
             if not hasattr(module, name):
-                setattr(module, name, InsideType(name, (Inside,), {}))
+                setattr(module, name, inside(name))
 
 
 def run_tests(folder, name):
@@ -278,6 +309,8 @@ def run_tests(folder, name):
 
     numbalite.install_as_numba()
     sys.meta_path.insert(0, InsideFinder(folder))
+    if importlib.util.find_spec("ml_dtypes") is None:
+        sys.modules["ml_dtypes"] = InsideModule("ml_dtypes")
     from numbalite import cuda
 
     cuda.HAS_NUMBA = False
