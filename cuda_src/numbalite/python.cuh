@@ -9,6 +9,7 @@
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
  *     py::as_array(s)                            a plain array as array<T, N, layout::C>; extern __shared__ T s[]
  *                                                has as many elements as fit into what the launch gives
+ *     py::of_one(x)                              an element as an array of one
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
  *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
  *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
@@ -286,6 +287,10 @@ NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
         stride *= r.shape[k];
     }
     return r;
+}
+/* An element as an array of one. */
+template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> of_one(T &element) {
+    return {&element, {1}, {sizeof(T)}};
 }
 /* The same bytes as elements of another type. */
 template <class U, class T, int N, layout L> NUMBALITE_FUNCTION auto viewed(array<T, N, L> a) {

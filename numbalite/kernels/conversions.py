@@ -32,6 +32,34 @@ def cheapest(
     return best[0].args
 
 
+def closest(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
+    """The signature that a call in a kernel means, which may lose digits as in numba: of several that cost the
+    same the first. None if there is none."""
+    rated = [(_forced(wanted, s.args), s) for s in given]
+    costs = [cost for cost, _ in rated if cost is not None]
+    return next((s for cost, s in rated if cost == min(costs)), None) if costs else None
+
+
+def _forced(wanted, declared):
+    if len(wanted) != len(declared):
+        return None
+    steps = [
+        3 if step is None and _may_lose(have, want) else step
+        for have, want in zip(wanted, declared, strict=True)
+        for step in [_conversion(have, want, None)]
+    ]
+    return None if None in steps else tuple(steps.count(n) for n in (3, 2, 1))
+
+
+def _may_lose(have, want):
+    if isinstance(have, Tuple) and isinstance(want, Tuple):
+        return len(have) == len(want)
+    if not isinstance(have, Scalar) or not isinstance(want, Scalar):
+        return False
+    kinds = have.dtype.kind, want.dtype.kind
+    return kinds[0] != "c" or kinds[1] == "c"
+
+
 def cost(
     wanted: Sequence[types.Type], declared: Sequence[types.Type], args: Sequence
 ) -> tuple | None:

@@ -26,18 +26,27 @@ MODULES = {
     "numba.cuda.cudadrv.runtime": "numbalite.cuda.cudadrv.runtime",
     "numba.cuda.libdevice": "numbalite.cuda.libdevice",
     "numba.cuda.libdevicefuncs": "numbalite.numba.libdevicefuncs",
+    "numba.cuda.misc.special": "numbalite.numba.special",
     "numba.cuda.np.numpy_support": "numbalite.numba.numpysupport",
     "numba.cuda.random": "numbalite.cuda.random",
     "numba.cuda.testing": "numbalite.numba.testing",
     "numba.cuda.types": "numbalite.types",
     "numba.cuda.vector_types": "numbalite.numba.vectortypes",
     "numba.errors": "numbalite.cuda.core.errors",
+    "numba.misc.special": "numbalite.numba.special",
     "numba.np.numpy_support": "numbalite.numba.numpysupport",
     "numba.tests.support": "numbalite.numba.testing",
     "numba.types": "numbalite.types",
 }
 
-FOLDERS = ("numba.core", "numba.cuda.np", "numba.np", "numba.tests")
+FOLDERS = (
+    "numba.core",
+    "numba.cuda.misc",
+    "numba.cuda.np",
+    "numba.misc",
+    "numba.np",
+    "numba.tests",
+)
 """Packages of numba that are nothing but the place of others."""
 
 _PYTHON_ONLY = "numbalite compiles kernels and functions of numbers and arrays"
@@ -52,7 +61,6 @@ INSTEAD = {
     "gdb_init": "python -m numbalite gdb runs a program under gdb, its kernels on the simulator",
     "generated_jit": "numba has removed it; write a function for each type, or a template in CUDA C++",
     "jitclass": f"{_PYTHON_ONLY}; keep what the class holds in arrays or in a record",
-    "literal_unroll": f"{_PYTHON_ONLY}; loop over an array, or write the loop out",
     "literally": "captured variables are constants of the code already",
     "objmode": f"{_PYTHON_ONLY}; call Python code before or after the compiled function",
     "overload": f"{_PYTHON_ONLY}; what is missing in it can be written in CUDA C++, as a string",

@@ -8,8 +8,10 @@
                    and records
     known.py       the table of functions and attributes; calls.py what the rules for them are given
     words.py       those of numba.cuda; half.py float16, vectors.py, libdevice.py
-    times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays
+    times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays, folds.py its
+                   reductions
     rules.py       numba's rules for types; values.py what an expression is meanwhile
+    unroll.py      loops over tuples of several types; branches.py branches that types decide
     translate.py   statements; loops.py loops
     readonly.py    which parameters are only read
     printing.py    the text, with the Python lines

@@ -130,6 +130,10 @@ class Expressions:
         if isinstance(value, Enum) and not isinstance(value, int):
             value = value.value
         semantic = capture.constant_type(value) and types.typeof(value)
+        if semantic is None and _has_arrays(value):
+            return tuple_of(
+                self.captured(node, f"{name}_{k}", item) for k, item in enumerate(value)
+            )
         if semantic is None:
             if value is None:
                 return Value(types.Empty(), "none_type()", constant=None)
@@ -496,6 +500,13 @@ class Expressions:
 
 def _literal(value):
     return tuple_of(map(_literal, value)) if isinstance(value, tuple) else number(value)
+
+
+def _has_arrays(value):
+    """A tuple of arrays, perhaps with numbers between them?"""
+    return isinstance(value, tuple) and any(
+        isinstance(item, np.ndarray) or hasattr(item, "__cuda_array_interface__") for item in value
+    )
 
 
 def _is_plain(owner):

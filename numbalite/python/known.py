@@ -20,7 +20,7 @@ import numpy as np
 from numbalite import types
 from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
-from numbalite.python import arithmetic, memory, rules, subscripts, times, vectors, words
+from numbalite.python import arithmetic, folds, memory, rules, subscripts, times, vectors, words
 from numbalite.python.arithmetic import alike, converted
 from numbalite.python.calls import (
     Rule,
@@ -36,6 +36,7 @@ from numbalite.python.calls import (
     spelled,
     whole,
 )
+from numbalite.python.unroll import literal_unroll
 from numbalite.python.values import (
     EQUAL,
     NOTHING,
@@ -361,6 +362,10 @@ def _format(call, value, values) -> str:
     return "%llu" if wide is types.uint64 else "%lld"
 
 
+def _itself(call):
+    return call.take("container")[0]
+
+
 def _getitem(call):
     a, i = call.take("a", "b")
     return subscripts.load(call.of, call.node, a, [i])
@@ -426,6 +431,8 @@ FUNCTIONS: dict[Any, Rule] = {
     np.trunc: floating("trunc"),
     np.rint: floating("rint"),
     operator.getitem: _getitem,
+    **folds.FUNCTIONS,
+    literal_unroll: _itself,
 }
 # Functions of floats under the names that math, numpy and cmath have for them: {C++: names}.
 _FLOATING = {
@@ -574,6 +581,7 @@ def _scalar_type(call, dtype):
 
 
 _METHODS_OF_ARRAYS: dict[str, Rule] = {
+    **folds.METHODS,
     "reshape": _reshape,
     "ravel": _flat,
     "view": _view,

@@ -7,7 +7,7 @@ from typing import Any
 
 from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
-from numbalite.kernels import fault, results, targets
+from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, rules, subscripts
 from numbalite.python.printing import text_of
@@ -222,7 +222,7 @@ class Session:
         return args
 
     def _call_python(self, of, node, function, args):
-        wanted, result = _declared(function, [rules.stored(a.type) for a in args])
+        wanted, result = _declared(of, node, function, [rules.stored(a.type) for a in args])
         if not function.signatures:
             wanted = [
                 a if isinstance(a.type, Known) else t for a, t in zip(args, wanted, strict=True)
@@ -250,7 +250,7 @@ class Session:
 
     def _call_string(self, of, node, function, args):
         given = [rules.stored(a.type) for a in args]
-        wanted, result = _declared(function, given)
+        wanted, result = _declared(of, node, function, given)
         if result is None:
             result = self._result_of_string(of, node, function, wanted)
         return self._called(of, node, function, function, args, wanted, result)
@@ -331,17 +331,23 @@ def _plain(name):
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
-def _declared(function, given):
+def _declared(of, node, function, given):
     """(argument types, return type) of the signature that fits these types; what is given if none is said."""
     if not function.signatures:
         return given, None
     for signature in function.signatures:
         if list(signature.args) == given:
             return signature.args, signature.return_type
-    for signature in function.signatures:
-        if len(signature.args) == len(given):
-            return signature.args, signature.return_type
-    return given, None
+    found = conversions.closest(given, function.signatures)
+    if found is None and len(function.signatures) == 1:
+        (found,) = function.signatures  # the compiler says what does not fit
+    if found is None:
+        of.fail(
+            node,
+            f"Invalid use of type({function.name}) with parameters ({', '.join(map(str, given))})",
+            f"It has the signatures {', '.join(map(str, function.signatures))}.",
+        )
+    return found.args, found.return_type
 
 
 def _remedy(value):

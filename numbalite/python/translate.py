@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from numbalite import types
 from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, subscripts, times
+from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
 from numbalite.python.expressions import Expressions
@@ -19,7 +20,8 @@ from numbalite.python.flow import Flow
 from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
-from numbalite.python.read import Function
+from numbalite.python.read import Function, lookup
+from numbalite.python.unroll import literal_unroll, unrolled
 from numbalite.python.values import (
     AND,
     PRIMARY,
@@ -83,17 +85,13 @@ class Translator(Expressions):
         self.scope = function.scope
         self.declared_result = result
         self.result: types.Type | None = result
-        arguments = function.node.args
-        nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        self.flow = Flow(nodes, function.body)
-        self.blocks = Blocks(function.body)
-        self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
-        given = dict(zip(function.parameters, args, strict=True))
+        self.given = given = dict(zip(function.parameters, args, strict=True))
         self.fixed = {name: v for name, v in given.items() if isinstance(v, Value)}
         """Arguments that are no parameters in C++."""
         self.arguments = {name: t for name, t in given.items() if name not in self.fixed}
         self.parameters = tuple(cxx_name(name, RESERVED) for name in self.arguments)
-        self.names = set(self.flow.assigned) | set(self.parameters)
+        self.decided: Decided = {}
+        self._begin(unrolled(function.body, self._is_unroll, self._count))
         self.lines: list[Line] = []
         self.depth = 1
         self.at: Any = None
@@ -102,6 +100,35 @@ class Translator(Expressions):
         self.loops: list[loops.Loop] = []
         self._fresh: set[str] = set()
 
+    def _begin(self, body: list) -> None:
+        """Finds out which assignments reach which uses in the body."""
+        arguments = self.function.node.args
+        nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        self.body = body
+        self.flow = Flow(nodes, body)
+        self.blocks = Blocks(body)
+        self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
+        self.names = set(self.flow.assigned) | set(self.parameters)
+
+    def _is_unroll(self, node: ast.expr) -> bool:
+        """Is this literal_unroll?"""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = lookup(self.scope, node.value.id)[1]
+            return getattr(module, node.attr, None) is literal_unroll
+        return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
+
+    def _count(self, node: ast.expr) -> int | None:
+        """How many items a tuple has that is an argument, of the Python scope, or written out."""
+        if isinstance(node, ast.Tuple):
+            return len(node.elts)
+        if not isinstance(node, ast.Name):
+            return None
+        t = self.given.get(node.id)
+        if isinstance(t, types.Tuple):
+            return len(t)
+        value = lookup(self.scope, node.id)[1]
+        return len(value) if isinstance(value, tuple) else None
+
     # --- rounds
 
     def run(self) -> Translation:
@@ -109,7 +136,18 @@ class Translator(Expressions):
         try:
             return self._run()
         except Problem as problem:
-            raise problem.locate(self.function.place) from None
+            if not self.decided:
+                raise problem.locate(self.function.place) from None
+            return self._run_without(self.decided)
+
+    def _run_without(self, decided: Decided) -> Translation:
+        """The same without the branches that are never taken, whose assignments mean nothing."""
+        self.decided = {}
+        self.is_final = False
+        self.result = self.declared_result
+        self.loops, self.depth = [], 1
+        self._begin(pruned(self.body, decided))
+        return self.run()
 
     def _run(self) -> Translation:
         for _ in range(_MOST_ROUNDS):
@@ -142,7 +180,7 @@ class Translator(Expressions):
             self.variables.record(self.flow.parameters[name].node, value)
         if self.is_final:
             self._copy_parameters()
-        self.block(self.function.body)
+        self.block(self.body)
         return self.variables.changed or before != self.result
 
     def _copy_parameters(self):
@@ -183,7 +221,7 @@ class Translator(Expressions):
                         variable.cxx = types.int32
 
     def _counters(self):
-        for node in ast.walk(ast.Module(self.function.body, [])):
+        for node in ast.walk(ast.Module(self.body, [])):
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 call = node.iter
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range":
@@ -581,8 +619,10 @@ class Translator(Expressions):
     def _if_statement(self, node):
         test = self.truth(node.test)
         if test.is_known:
+            self.decided[node] = bool(test.constant)
             self.block(node.body if test.constant else node.orelse)
             return
+        self.decided.pop(node, None)
         self.emit(f"if ({test.text}) {{")
         before = self.told.mark()
         self._branch(node)
@@ -684,9 +724,13 @@ class Translator(Expressions):
                 "what a kernel raises is an exception by its name",
                 'Write raise ValueError("text").',
             )
-        text = ": ".join([known.__name__, *map(str, args[:1])])
-        self.session.exceptions[text] = fault.Raised(self.function.name, known, args)
-        self.emit(f"NUMBALITE_RAISE({quoted(text)});")
+        self.emit(f"NUMBALITE_RAISE({quoted(self.may_raise(known, args))});")
+
+    def may_raise(self, kind: type, args: tuple) -> str:
+        """The text in C++ that stands for an exception, which the host then raises."""
+        text = ": ".join([kind.__name__, *map(str, args[:1])])
+        self.session.exceptions[text] = fault.Raised(self.function.name, kind, args)
+        return text
 
     def _exception_args(self, nodes):
         values = [(node, self.value(node)) for node in nodes if not isinstance(node, ast.keyword)]
@@ -753,9 +797,7 @@ class Translator(Expressions):
 
     def binary(self, node: Any, op: type, left: Value, right: Value) -> Value:
         if self.session.debug and op in (ast.Div, ast.FloorDiv, ast.Mod) and _may_be_zero(right):
-            text = "ZeroDivisionError: division by zero"
-            raised = fault.Raised(self.function.name, ZeroDivisionError, ("division by zero",))
-            self.session.exceptions[text] = raised
+            self.may_raise(ZeroDivisionError, ("division by zero",))
             right = right.replace(
                 text=f"NUMBALITE_DIVISOR({right.text})", precedence=PRIMARY, calls=True
             )

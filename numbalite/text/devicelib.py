@@ -46,6 +46,14 @@ _NUMPY = tuple(
     ).split()
 )
 
+_FOLDS = tuple(
+    f"np_{name}"
+    for name in (
+        "sum prod mean var std min max nansum nanprod nanmean nanvar nanstd nanmin nanmax argmin argmax "
+        "count_nonzero all any"
+    ).split()
+)
+
 _MATH_CONSTANTS = (
     *("INFINITY", "HUGE_VAL", "HUGE_VALF", "NAN"),
     *("M_E", "M_LOG2E", "M_LOG10E", "M_LN2", "M_LN10", "M_PI", "M_PI_2", "M_PI_4"),
@@ -87,6 +95,7 @@ PARTS = {
         ("python", ("py", "NUMBALITE_RAISE", "NUMBALITE_DIVISOR")),
         ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
         ("numpy", _NUMPY),
+        ("folds", _FOLDS),
         ("atomics", _ATOMICS),
         ("warp", _WARP),
         ("random", _RANDOM),

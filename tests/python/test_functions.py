@@ -159,6 +159,35 @@ def test_arguments_that_are_known_when_compiling():
     assert "is_reversed =" not in source
 
 
+def test_the_signature_with_the_least_conversion():
+    def added(x, y):
+        return x + y
+
+    reals = cuda.jit(["(float32, float32)", "(float64, float64)"], device=True)(added)
+    mixed = cuda.jit(["(int64, int64)", "(float64, float64)"], device=True)(added)
+    only = cuda.jit("(int64, int64)", device=True)(added)
+
+    @cuda.jit
+    def calls(x, y, n, out):
+        out[0] = reals(x, x)
+        out[1] = reals(y, 2.0**-25)
+        out[2] = mixed(n, y)
+        out[3] = only(y + 0.5, 2.5)
+
+    out = np.zeros(4)
+    calls[1, 1](np.float32(1), 1.0, np.int32(1), out)
+    assert out.tolist() == [2, 1.0000000298023224, 2, 3]
+
+    @cuda.jit
+    def complex_call(z, out):
+        out[0] = mixed(z, z)
+
+    with pytest.raises(
+        TypeError, match=r"Invalid use of type\(added\) with parameters \(complex128, complex128"
+    ):
+        complex_call[1, 1](1j, out)
+
+
 def test_functions_that_call_each_other():
     @cuda.jit
     def kernel(out):

@@ -1,0 +1,39 @@
+"""Branches that the types of the arguments decide, such as ``if b is None``: a body without those that are
+never taken."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+Decided = dict[ast.AST, bool]
+"""``if`` statements -> what their conditions are."""
+
+
+def pruned(body: list, decided: Decided) -> list:
+    """A body in which what is decided is only the branch that is taken."""
+    found: list = []
+    for statement in body:
+        if statement in decided:
+            found += pruned(_taken(statement, decided[statement]), decided)
+            continue
+        found.append(_inside(statement, decided))
+    return found
+
+
+def _taken(node: Any, test: bool) -> list:
+    return node.body if test else node.orelse
+
+
+def _inside(statement, decided):
+    """A statement whose blocks are pruned; the same one where nothing in it is decided."""
+    if not any(node in decided for node in ast.walk(statement)):
+        return statement
+    new = copy.copy(statement)
+    for field in ("body", "orelse"):
+        inner = getattr(statement, field, None)
+        if inner:
+            empty = [ast.copy_location(ast.Pass(), inner[0])] if field == "body" else []
+            setattr(new, field, pruned(inner, decided) or empty)
+    return new

@@ -1,0 +1,73 @@
+"""NumPy's reductions over all elements of an array: ``np.sum(a)``, ``a.max()``. Each thread that comes by
+takes all elements, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import rules, subscripts
+from numbalite.python.calls import Call, Rule, spelled
+from numbalite.python.values import Value, is_complex, is_number, is_whole
+
+
+def _sums(t: Any) -> Any:
+    """The type of a sum: integers count as 64 bits wide ones."""
+    return rules.widened(t) if is_whole(t) else t
+
+
+def _averages(t: Any) -> Any:
+    return types.float64 if is_whole(t) else t
+
+
+def _same(t: Any) -> Any:
+    return t
+
+
+# Name -> (the type of the result, is it a parameter of the template?, are there complex ones?)
+_FOLDS: dict[str, tuple] = {
+    **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
+    **dict.fromkeys(("mean", "nanmean"), (_averages, True, True)),
+    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_averages, True, False)),
+    **dict.fromkeys(("min", "max", "nanmin", "nanmax"), (_same, False, False)),
+    **{name: (lambda t: types.int64, False, False) for name in ("argmin", "argmax")},
+    "count_nonzero": (lambda t: types.int64, False, True),
+    **{name: (lambda t: types.boolean, False, True) for name in ("all", "any")},
+}
+_EMPTY = "zero-size array to reduction operation not possible"
+
+
+def _fold(name: str) -> Rule:
+    result, is_template, complex_too = _FOLDS[name]
+
+    def rule(call: Call) -> Value:
+        if len(call.args) != 1 or call.keywords:
+            call.fail(
+                "takes an array, and nothing else",
+                "Along an axis the result would be a new array: write the loop.",
+            )
+        (array,) = call.args
+        dtype = getattr(array.type, "dtype", None)
+        if not isinstance(array.type, types.Array) or not is_number(dtype):
+            call.fail(f"takes an array of numbers, not {rules.described(array.type)}")
+        if is_complex(dtype) and not complex_too:
+            call.fail(f"takes real numbers, not {dtype}")
+        if name.removeprefix("nan").removeprefix("arg") in ("min", "max"):
+            call.of.may_raise(ValueError, (_EMPTY,))
+        t = result(dtype)
+        of = f"<{spelled(t)}>" if is_template else ""
+        text = subscripts.as_view(array).text
+        if array.type.ndim == 0:
+            text = f"py::of_one({text})"
+        return call.made(t, f"np_{name}{of}({text})", loads=True)
+
+    return rule
+
+
+FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _fold(name) for name in _FOLDS}
+METHODS: dict[str, Rule] = {
+    name: _fold(name)
+    for name in "sum prod mean var std min max argmin argmax all any".split()
+}  # fmt: skip

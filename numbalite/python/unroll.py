@@ -1,0 +1,64 @@
+"""``for x in literal_unroll(items)``: the body once for each item of a tuple, whose types may differ."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from numbalite.python.problem import Problem
+
+Count = Callable[[ast.expr], "int | None"]
+
+
+def literal_unroll(container: Any) -> Any:
+    """In a kernel, what a loop goes over that is written out for each item: ``for x in literal_unroll(t)``.
+    Outside it is the container itself."""
+    return container
+
+
+def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
+    """A body with the loops over literal_unroll written out. ``is_marker`` says whether an expression is the
+    function itself, ``count`` how many items a tuple has."""
+    marked = [
+        n for s in body for n in ast.walk(s) if isinstance(n, ast.For) and _marked(n, is_marker)
+    ]
+    return _Unroll(is_marker, count).block(copy.deepcopy(body)) if marked else body
+
+
+def _marked(node, is_marker):
+    return isinstance(node.iter, ast.Call) and is_marker(node.iter.func)
+
+
+class _Unroll(ast.NodeTransformer):
+    def __init__(self, is_marker, count):
+        self.is_marker = is_marker
+        self.count = count
+
+    def block(self, statements):
+        found: list = []
+        for statement in statements:
+            new = self.visit(statement)
+            found += new if isinstance(new, list) else [new]
+        return found
+
+    def visit_For(self, node):
+        if not _marked(node, self.is_marker):
+            return self.generic_visit(node)
+        of = node.iter.args[0] if node.iter.args else node.iter
+        n = self.count(of)
+        if n is None:
+            raise Problem(of, "literal_unroll takes a tuple", "Loops over arrays need no word.")
+        for part in ast.walk(ast.Module(node.body, [])):
+            if isinstance(part, (ast.Break, ast.Continue)):
+                word = type(part).__name__.lower()
+                raise Problem(part, f"{word} in a loop over literal_unroll, which is none in C++")
+        found: list = []
+        for k in range(n):
+            item = ast.Subscript(copy.deepcopy(of), ast.Constant(k), ast.Load())
+            bound = ast.Assign([copy.deepcopy(node.target)], item)
+            ast.copy_location(item.slice, of)
+            found += [ast.copy_location(bound, node), *self.block(copy.deepcopy(node.body))]
+            ast.copy_location(item, of)
+        return found + self.block(node.orelse)
