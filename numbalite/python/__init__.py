@@ -17,6 +17,7 @@
     printing.py    the text, with the Python lines
     session.py     the functions that a body calls, and one compilation as a whole
     definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known
+    remedies.py    what to write instead
     problem.py     what is said of Python that cannot be a kernel
 
 What comes out is a text.definition.Definition like that of a string; nothing below it knows where the text

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from numbalite import types
 from numbalite.python import rules
 from numbalite.python.values import (
@@ -386,10 +388,21 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
         return _comparison(op, a, b).replace(constant=bool(constant))
     if is_whole(a.type) and is_whole(b.type):
         return _compared_integers(op, a, b)
+    a, b = _single(a, b.type), _single(b, a.type)
     t = rules.common(a.type, b.type)
     if _exact_in(a, b.type) or _exact_in(b, a.type) or rules.promoted(a.cxx, b.cxx) == t:
         return _comparison(op, a, b)
     return _comparison(op, converted(a, t), converted(b, t))
+
+
+def _single(value, t):
+    """A literal that a float32 holds exactly is one where a float32 is compared with it: the result is the same
+    as that of doubles, which GPUs are slow to compare."""
+    if t is types.float32 and value.is_known and _LITERAL.fullmatch(value.text):
+        with np.errstate(over="ignore"):
+            if np.float32(value.constant) == value.constant:
+                return converted(value, t)
+    return value
 
 
 def _exact_in(value, t):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
-from numbalite.python import arithmetic, elementwise, known, subscripts, times
+from numbalite.python import arithmetic, elementwise, known, remedies, subscripts, times
 from numbalite.python.calls import Call, spelled
 from numbalite.python.conditions import Told
 from numbalite.python.problem import Problem
@@ -118,7 +118,8 @@ class Expressions:
             return self.told.narrowed(self.variable(node), node.id)
         found, value = lookup(self.scope, node.id)
         if not found:
-            self.fail(node, f"the name {node.id!r} is not defined")
+            remedy = remedies.near(node.id, [*self.scope.locals, *self.scope.globals])
+            self.fail(node, f"the name {node.id!r} is not defined", remedy)
         return self.captured(node, node.id, value)
 
     def captured(self, node: ast.AST, name: str, value: Any) -> Value:
@@ -184,7 +185,10 @@ class Expressions:
         rule = known.attribute(base.type, node.attr)
         if rule is not None:
             return rule(Call(self, node, node.attr, [base]))
-        self.fail(node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel")
+        self.fail(
+            node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel",
+            remedies.near(node.attr, known.attributes(base.type)) or remedies.of_method(node.attr),
+        )  # fmt: skip
 
     def _member(self, node, owner):
         if isinstance(owner, types.Scalar) and node.attr == "type":
@@ -192,7 +196,8 @@ class Expressions:
         try:
             value = getattr(owner, node.attr)
         except AttributeError as problem:
-            self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}")
+            remedy = remedies.near(node.attr, remedies.names_of(owner))
+            self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}", remedy)
         rule = known.word(value)
         if rule is not None:
             return rule(Call(self, node, node.attr, []))
@@ -258,8 +263,7 @@ class Expressions:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
                 node, f"{described(left.type)} {symbol} {described(right.type)} has no meaning in a kernel",
-                "Arrays have no arithmetic in kernels: each thread computes its element, y[i] = 2 * x[i]."
-                if isinstance(left.type, types.Array) or isinstance(right.type, types.Array) else "",
+                remedies.of_arrays(left.type, right.type),
             )  # fmt: skip
         return found
 
@@ -295,7 +299,8 @@ class Expressions:
             return value.replace(type=types.boolean, range=(0, 1))
         if isinstance(value.type, types.Tuple):
             return number(len(value.type) > 0)
-        self.fail(node, f"{described(value.type)} is neither true nor false in a kernel")
+        self.fail(node, f"{described(value.type)} is neither true nor false in a kernel",
+                  remedies.of_arrays(value.type))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
         """The operands of ``and`` and ``or``, up to one that decides: ``x is None or x[0] > 1``."""
@@ -414,7 +419,10 @@ class Expressions:
         is_time = times.is_time(a.type) and times.is_time(b.type)
         found = (times if is_time else arithmetic).compare(op, a, b)
         if found is None:
-            self.fail(node, f"{described(a.type)} and {described(b.type)} cannot be compared")
+            self.fail(
+                node, f"{described(a.type)} and {described(b.type)} cannot be compared",
+                remedies.of_arrays(a.type, b.type),
+            )  # fmt: skip
         return found
 
     def _identical(self, node, wanted, a, b):
@@ -462,8 +470,9 @@ class Expressions:
                 rule = known.method(base.type, node.func.attr)
                 if rule is None:
                     self.fail(
-                        node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel"
-                    )
+                        node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel",
+                        remedies.of_method(node.func.attr),
+                    )  # fmt: skip
                 return rule(Call(self, node, node.func.attr, [base, *self._arguments(node)]))
             function = self._member(node.func, base.type.value)
         else:

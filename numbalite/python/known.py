@@ -609,6 +609,16 @@ _METHODS_OF_NUMBERS: dict[str, Rule] = {
 }
 
 
+def attributes(t: Any) -> list[str]:
+    """The names of what a value has."""
+    if isinstance(t, types.Array) and t.ndim > 0:
+        return [*_OF_ARRAYS, *_METHODS_OF_ARRAYS]
+    if isinstance(t, types.NamedTuple):
+        return list(t.instance_class._fields)
+    record = t.dtype if isinstance(t, types.Array) else t
+    return list(record.dtype.names or ()) if isinstance(record, types.Record) else []
+
+
 def attribute(t: Any, name: str) -> Rule | None:
     """The rule for an attribute of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:

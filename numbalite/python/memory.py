@@ -16,6 +16,8 @@ def array(space: str) -> Any:
     as the user writes them."""
 
     def rule(call):
+        if len(call.args) < 2 and "dtype" not in call.keywords:
+            call.fail("the argument 'dtype' is missing", f"Write {call.name}(shape, float32).")
         shape, dtype, *_ = call.take("shape", "dtype", "alignment", optional=1)
         items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
         for item in items:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
+from numbalite.cuda.inkernel import Word
 from numbalite.python.values import Fixed, Known, is_complex, is_number, is_real, is_whole
 
 _SIGNED, _UNSIGNED = types.int64, types.uint64
@@ -116,6 +117,8 @@ def stored(t: Any) -> Any:
 
 def described(t: Any) -> str:
     """A type for messages."""
+    if isinstance(t, Known) and isinstance(t.value, Word):
+        return f"cuda.{t.value.path}"
     return t.name if isinstance(t, Known) else str(t)
 
 

@@ -9,7 +9,7 @@ from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.python import arithmetic, rules, subscripts
+from numbalite.python import arithmetic, remedies, rules, subscripts
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
@@ -187,7 +187,7 @@ class Session:
         name = getattr(value, "__name__", type(value).__name__)
         if getattr(type(value), "source_role", None) == "kernel":
             return self._as_device_function(of, node, value)
-        of.fail(node, f"{name} has no meaning in a kernel", _remedy(value))
+        of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value))
 
     def _as_device_function(self, of, node, kernel):
         """A kernel with a Python body may be called like a device function, as numba's may."""
@@ -227,7 +227,12 @@ class Session:
             wanted = [
                 a if isinstance(a.type, Known) else t for a, t in zip(args, wanted, strict=True)
             ]
-        instance = self._instance_for(function, args, wanted, result)
+        try:
+            instance = self._instance_for(function, args, wanted, result)
+        except Problem as problem:
+            if problem.place is not None and len(problem.notes) < 3:
+                problem.notes.append((of.function.place(node), f"{function.name} is called here"))
+            raise
         if instance.result is None:
             raise NotYet(node)
         passed = [a for a, t in zip(args, instance.args, strict=True) if not isinstance(t, Value)]
@@ -348,12 +353,3 @@ def _declared(of, node, function, given):
             f"It has the signatures {', '.join(map(str, function.signatures))}.",
         )
     return found.args, found.return_type
-
-
-def _remedy(value):
-    module = (getattr(value, "__module__", None) or "").partition(".")[0]
-    if module == "numpy":
-        return "Of NumPy's functions those on single numbers are possible: np.sin(x[i])."
-    if callable(value):
-        return "Kernels call device functions, @cuda.jit(device=True), and what math and cuda have."
-    return ""

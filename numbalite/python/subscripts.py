@@ -10,6 +10,7 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
+from numbalite.python import remedies
 from numbalite.python.problem import Problem
 from numbalite.python.rules import described
 from numbalite.python.values import (
@@ -147,15 +148,17 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     if isinstance(t, types.Pointer) and is_number(t.dtype):
         return _pointed(of, node, base, items)
     if not isinstance(t, types.Array):
-        of.fail(node, f"{described(t)} has no elements")
+        remedy = remedies.of_value(t.value) if isinstance(t, Known) else ""
+        of.fail(node, f"{described(t)} has no elements", remedy)
     if Ellipsis in items:
         at = items.index(Ellipsis)
         missing = t.ndim - len(items) + 1
         items = items[:at] + [Slice(None, None, None)] * missing + items[at + 1 :]
     if len(items) > t.ndim:
         of.fail(
-            node, f"{len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}"
-        )
+            node, f"{len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}",
+            f"Write {t.ndim}, separated by commas." if t.ndim > 1 else "Write one.",
+        )  # fmt: skip
     if any(isinstance(item, Slice) for item in items):
         return _sliced(of, node, base, items)
     return _indexed(
@@ -176,14 +179,26 @@ def _index(of, node, base, axis, item: Value) -> str:
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
     if not is_whole(item.type):
-        remedy = "int(x) makes one." if getattr(item.type, "dtype", None) is not None else ""
-        of.fail(node, f"an index is an integer, not {described(item.type)}", remedy)
+        of.fail(node, f"an index is an integer, not {described(item.type)}", _integer(node, item))
     if item.is_natural:
         return item.text
     n = extent(base, axis)
     if item.is_known:
         return str(n.constant + item.constant) if n.is_known else f"{n.text} - {-item.constant}"
     return f"py::wrap({item.text}, {n.text})"
+
+
+def _integer(node, item):
+    """How to make an integer of what is none."""
+    if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
+        return f"{described(item.type)}.x is one."
+    if isinstance(item.type, types.Tuple):
+        names = ", ".join("ijklmn"[: len(item.type)])
+        return f"A tuple is unpacked first: {names} = ..."
+    divides = any(isinstance(part, ast.Div) for part in ast.walk(node.slice))
+    if not isinstance(item.type, types.Scalar):
+        return ""
+    return "int(x) makes one." + " // divides integers." * divides
 
 
 def _indexed(of, node, base, texts):

@@ -409,13 +409,13 @@ class Translator(Expressions):
             at = starred[0]
             behind = len(target.elts) - at - 1
             if len(items) < len(target.elts) - 1:
-                self.fail(target, f"{len(items)} values for {len(target.elts)} targets")
+                self.fail(target, f"{_count(items, 'value')} for {_count(target.elts, 'target')}")
             middle = tuple_of(items[at : len(items) - behind])
             items = (*items[:at], middle, *items[len(items) - behind :])
             names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
             return list(zip(names, items, strict=True))
         if len(items) != len(target.elts):
-            self.fail(target, f"{len(items)} values for {len(target.elts)} targets")
+            self.fail(target, f"{_count(items, 'value')} for {_count(target.elts, 'target')}")
         return list(zip(target.elts, items, strict=True))
 
     def _kept(self, pairs):
@@ -449,7 +449,7 @@ class Translator(Expressions):
         items = value.items or [Value(t, "") for t in value.type.types]
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
-            self.fail(target, f"{len(value.type)} values for {len(target.elts)} targets")
+            self.fail(target, f"{_count(value.type, 'value')} for {_count(target.elts, 'target')}")
         if self.is_final and all(self._is_new(t, v) for t, v in pairs):
             names = []
             for t, v in pairs:
@@ -552,6 +552,9 @@ class Translator(Expressions):
         value = self.value(node.value)
         if value.calls:
             self.emit(f"{value.text};")
+        elif isinstance(value.type, Known) and callable(value.type.value):
+            name = ast.unparse(node.value)
+            self.fail(node, f"{name} is not called here", f"Write {name}().")
 
     def _assign_statement(self, node):
         value = self.value(node.value)
@@ -819,6 +822,10 @@ def _may_be_zero(value):
     if not is_number(value.type) or (value.is_known and value.constant):
         return False
     return not is_whole(value.type) or value.range[0] <= 0 <= value.range[1]
+
+
+def _count(items, noun):
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 
 def _as_load(target):

@@ -12,8 +12,10 @@ MATMUL = """
     int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 16 + tx, y = blockIdx.y * 16 + ty;
     float total = 0;
     for (int i = 0; i < gridDim.x; ++i) {
-        sa[ty][tx] = y < a.shape[0] && tx + i * 16 < a.shape[1] ? a(y, tx + i * 16) : 0;
-        sb[ty][tx] = x < b.shape[1] && ty + i * 16 < b.shape[0] ? b(ty + i * 16, x) : 0;
+        sa[ty][tx] = 0;
+        sb[ty][tx] = 0;
+        if (y < a.shape[0] && tx + i * 16 < a.shape[1]) sa[ty][tx] = a(y, tx + i * 16);
+        if (x < b.shape[1] && ty + i * 16 < b.shape[0]) sb[ty][tx] = b(ty + i * 16, x);
         __syncthreads();
         for (int j = 0; j < 16; ++j) total += sa[ty][j] * sb[j][tx];
         __syncthreads();
@@ -51,13 +53,11 @@ MANDELBROT = """
     auto [first_x, first_y] = grid<2>();
     for (int x = first_x; x < width; x += gridDim.x * blockDim.x)
         for (int y = first_y; y < height; y += gridDim.y * blockDim.y) {
-            double cx = left + x * size_x, cy = bottom + y * size_y, zx = 0, zy = 0;
+            complex128 c(left + x * size_x, bottom + y * size_y), z(0, 0);
             int i = 0;
             for (; i < most; ++i) {
-                double next = zx * zx - zy * zy + cx;
-                zy = 2 * zx * zy + cy;
-                zx = next;
-                if (zx * zx + zy * zy >= 4) break;
+                z = z * z + c;
+                if (z.real() * z.real() + z.imag() * z.imag() >= 4) break;
             }
             image(y, x) = i;
         }

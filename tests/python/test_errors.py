@@ -1,5 +1,6 @@
 """What is refused: one screen with the file, the line, a caret and what to write; and warnings."""
 
+import math
 import pickle
 import re
 
@@ -114,7 +115,109 @@ def with_wrong_count(x):
     x[0] = a + b
 
 
+def with_list_call(x):
+    y = list()  # noqa: C408
+    y.append(x[0])
+
+
+def with_captured_dict(x):
+    x[0] = TABLE["a"]
+
+
+def with_sum(x):
+    x[0] = sum(x)
+
+
+def with_dot(x):
+    x[0] = np.dot(x, x)
+
+
+def with_random(x):
+    x[0] = np.random.rand()
+
+
+def with_array_method(x):
+    x.fill(0)
+
+
+def with_array_attribute(x):
+    x[0] = x.length
+
+
+def with_misspelt_word(x):
+    x[cuda.gird(1)] = 0
+
+
+def with_misspelt_function(x):
+    x[0] = math.sine(x[0])
+
+
+def with_no_axis(x):
+    x[cuda.threadIdx.w] = 0
+
+
+def with_half_index(x):
+    n = x.size
+    x[n / 2] = 0
+
+
+def with_place_as_index(x):
+    i = cuda.grid(2)
+    x[i[0], 0] = 1
+
+
+def with_thread_as_index(x):
+    x[cuda.threadIdx] = 1
+
+
+def with_barrier_not_called(x):
+    cuda.syncthreads
+    x[0] = 1
+
+
+def with_array_as_condition(x):
+    if x > 0:
+        x[0] = 1
+
+
+def with_shared_array_of_nothing(x):
+    s = cuda.shared.array(16)
+    x[0] = s[0]
+
+
+def with_host_function(x):
+    x[0] = of_the_host(x[0])
+
+
+def of_the_host(y):
+    with open("log") as file:
+        return file, y
+
+
+def with_launch(x):
+    of_the_host[1, 1](x)
+
+
+TABLE = {"a": 1}
 REFUSED = {
+    with_list_call: (r"list\(\)", "list has no meaning", "a tuple, or cuda.local"),
+    with_captured_dict: ("TABLE", "dict", "a record, an array"),
+    with_sum: (r"sum\(x\)", "sum has no meaning", "for i in range"),
+    with_dot: (r"np.dot", "dot has no meaning", "for i in range"),
+    with_random: (r"np.random", "rand has no meaning", "xoroshiro128p_uniform"),
+    with_array_method: (r"x.fill", "no method 'fill'", r"y\[:\] = 0"),
+    with_array_attribute: ("x.length", "no attribute 'length'", r"x.size, or len\(x\)"),
+    with_misspelt_word: ("cuda.gird", "cuda has no 'gird'", "Is grid meant?"),
+    with_misspelt_function: ("math.sine", "no attribute 'sine'", "Is sin meant?"),
+    with_no_axis: ("threadIdx.w", "cuda.threadIdx has no 'w'", "There are x, y and z"),
+    with_half_index: ("n / 2", "an index is an integer, not float64", "// divides integers"),
+    with_place_as_index: (r"x\[i\[0\], 0\]", "2 indices for an array of 1 dim", "Write one"),
+    with_thread_as_index: ("threadIdx", "not cuda.threadIdx", "cuda.threadIdx.x is one"),
+    with_barrier_not_called: ("syncthreads", "is not called", r"Write cuda.syncthreads\(\)"),
+    with_array_as_condition: ("x > 0", "cannot be compared", "each thread computes"),
+    with_shared_array_of_nothing: ("shared", "'dtype' is missing", r"\(shape, float32\)"),
+    with_host_function: ("with open", "with is not possible", "of_the_host is called here"),
+    with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
     with_try: (r"try:", "try is not possible in a kernel", "Write a test"),
     with_with: (r"with open", "with is not possible", "Write the calls themselves"),
     with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
@@ -125,7 +228,7 @@ REFUSED = {
     with_class: (r"class A", "a class is not possible", "record"),
     with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
     with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
-    with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "NumPy's functions"),
+    with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "makes no arrays"),
     with_text: (r'"a" \+ 1', "has no meaning in a kernel", ""),
     with_float_index: (r"x\[0.5\]", "an index is an integer, not float64", "int\\(x\\)"),
     with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),

@@ -1,0 +1,93 @@
+"""What to write instead of what kernels do not have."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from numbalite.cuda import inkernel
+
+_ELEMENTS = (
+    "Arrays have no arithmetic in kernels: each thread computes its element, y[i] = 2 * x[i]."
+)
+_NO_ARRAYS = (
+    "A kernel makes no arrays: pass one as an argument; cuda.local.array(n, dtype) holds a few numbers of each "
+    "thread, cuda.shared.array(n, dtype) those of a block."
+)
+_LOOP = "Write a loop: for i in range(x.size): ... . cuda.reduce is for whole arrays, outside of kernels."
+_RANDOM = "cuda.random has generators for kernels: xoroshiro128p_uniform_float32(states, i)."
+_HOST = "Do it before the launch, and pass the result as an argument."
+_TEXT = 'Kernels have no texts but in print("x =", x).'
+_FUNCTIONS = "Kernels call device functions, @cuda.jit(device=True), and what math and cuda have."
+
+_BY_NAME = {
+    _NO_ARRAYS: "zeros ones empty full arange linspace array asarray zeros_like ones_like empty_like full_like "
+    "eye identity copy astype tolist flatten repeat concatenate stack meshgrid where",
+    _LOOP: "sum prod mean min max dot vdot matmul inner any all sort sorted argmax argmin argsort std var "
+    "median cumsum cumprod norm count_nonzero map filter reversed trace",
+    "Write y[:] = 0, or y[i] = 0 in each thread.": "fill",
+    _HOST: "open input time eval exec getattr setattr hasattr",
+    _TEXT: "str repr format join",
+    "Write a tuple, or cuda.local.array(n, dtype) for what changes.": "list set append extend",
+    "Write arrays, or a record.": "dict",
+    "Write x.size, or len(x).": "length len count",
+}
+_REMEDIES = {name: text for text, names in _BY_NAME.items() for name in names.split()}
+
+
+def of_function(value: Any) -> str:
+    """What to write instead of a call of a function that is none of a kernel's."""
+    module = getattr(value, "__module__", None) or _bound_to(value)
+    if module.startswith("numpy.random") or module == "random":
+        return _RANDOM
+    name = getattr(value, "__name__", "")
+    if module.partition(".")[0] in ("numpy", "builtins", "math", "time") and name in _REMEDIES:
+        return _REMEDIES[name]
+    if module.partition(".")[0] == "numpy":
+        return "Of NumPy's functions those on single numbers are possible: np.sin(x[i])."
+    if callable(value):
+        return _FUNCTIONS
+    return ""
+
+
+def _bound_to(value):
+    """The module of the class of a bound method: np.random.rand is one of a RandomState."""
+    return getattr(type(getattr(value, "__self__", None)), "__module__", "") or ""
+
+
+def of_method(name: str) -> str:
+    return _REMEDIES.get(name, "")
+
+
+def of_value(value: Any) -> str:
+    """What to write instead of a Python object of which elements are asked for."""
+    if isinstance(value, list):
+        return "A kernel takes numbers from a tuple, or from an array: np.array([...])."
+    if isinstance(value, dict):
+        return "Write a record, an array, or a name for each value."
+    if callable(value):
+        return "A kernel starts no kernels: launch it from the host, or call a device function."
+    return ""
+
+
+def of_arrays(*types_: Any) -> str:
+    """Where an operation is asked for of arrays."""
+    return _ELEMENTS if any(getattr(t, "ndim", 0) for t in types_) else ""
+
+
+def names_of(owner: Any) -> list[str]:
+    """What a module or another object of Python has, in kernels too."""
+    if isinstance(owner, inkernel.Word):
+        return list(inkernel.PARTS.get(owner.path, ()))
+    words = inkernel.INSTEAD if getattr(owner, "__name__", "") == "numbalite.cuda" else ()
+    return [*dir(owner), *words]
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """A name that may be meant."""
+    names = [n for n in names if not n.startswith("_")]
+    if max(map(len, names), default=9) == 1:
+        return f"There are {', '.join(names[:-1])} and {names[-1]}."
+    found = difflib.get_close_matches(name, names, 1, 0.6)
+    return f"Is {found[0]} meant?" if found else ""
