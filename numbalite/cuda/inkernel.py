@@ -95,6 +95,21 @@ _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
 _HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2
     hexp hexp10 hexp2 hfloor hceil hsqrt hrsqrt hrcp hrint htrunc""".split()
+_BFLOATS = (
+    """bfloat16 nv_bfloat16 hneg habs hadd hsub hmul hdiv hmax hmin hmax_nan hmin_nan hadd_rn hsub_rn hmul_rn
+    hadd_sat hsub_sat hmul_sat hfma hfma_sat hfma_relu heq hne hge hgt hle hlt hisnan hisinf htrunc hceil
+    hfloor hrint hsqrt hrsqrt hrcp hlog hlog2 hlog10 hcos hsin hexp hexp2 hexp10 htanh htanh_approx
+    bfloat16_to_int8_rz bfloat16_to_uint8_rz bfloat16_as_int16 bfloat16_as_uint16 int16_as_bfloat16
+    uint16_as_bfloat16 bfloat16_to_float32 float32_to_bfloat16 float64_to_bfloat16""".split()
+    + [f"float32_to_bfloat16_{way}" for way in ("rn", "rz", "rd", "ru")]
+    + [
+        f"{name}_{way}"
+        for sign in ("int", "uint")
+        for bits in (16, 32, 64)
+        for name in (f"bfloat16_to_{sign}{bits}", f"{sign}{bits}_to_bfloat16")
+        for way in ("rn", "rz", "rd", "ru")
+    ]
+)
 PARTS = {
     **{name: tuple(_AXES) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")},
     "shared": ("array",),
@@ -103,6 +118,7 @@ PARTS = {
     "atomic": tuple(_ATOMICS),
     "cg": ("this_grid",),
     "fp16": tuple(_HALVES),
+    "bf16": tuple(_BFLOATS),
 }
 _VALUES = frozenset(("laneid", "warpsize"))
 

@@ -10,6 +10,8 @@ MODULES = {
     "numba.core.errors": "numbalite.cuda.core.errors",
     "numba.core.types": "numbalite.types",
     "numba.cuda": "numbalite.cuda",
+    "numba.cuda._internal.cuda_bf16": "numbalite.numba.bfloat",
+    "numba.cuda.bf16": "numbalite.numba.bfloat",
     "numba.cuda.compiler": "numbalite.kernels.ahead",
     "numba.cuda.core": "numbalite.cuda.core",
     "numba.cuda.core.config": "numbalite.config",
@@ -40,6 +42,7 @@ MODULES = {
 }
 
 FOLDERS = (
+    "numba.cuda._internal",
     "numba.core",
     "numba.cuda.misc",
     "numba.cuda.np",

@@ -7,7 +7,7 @@
     expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
                    and records
     known.py       the table of functions and attributes; calls.py what the rules for them are given
-    words.py       those of numba.cuda; half.py float16, vectors.py, libdevice.py
+    words.py       those of numba.cuda; half.py float16, bfloat.py bfloat16, vectors.py, libdevice.py
     times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays, folds.py its
                    reductions
     rules.py       numba's rules for types; values.py what an expression is meanwhile

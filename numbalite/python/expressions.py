@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
-from numbalite.python import arithmetic, elementwise, known, remedies, subscripts, times
+from numbalite.python import arithmetic, bfloat, elementwise, known, remedies, subscripts, times
 from numbalite.python.calls import Call, spelled
 from numbalite.python.conditions import Told
 from numbalite.python.problem import Problem
@@ -63,6 +63,8 @@ class Expressions:
     def __init__(self) -> None:
         self.taken: dict[str, Any] = {}
         """What the text names of the Python scope: the name in C++ -> the value."""
+        self.headers: set[str] = set()
+        """Headers of the toolkit that the text needs."""
         self.told = Told()
         """What conditions say of variables here."""
 
@@ -257,8 +259,7 @@ class Expressions:
             and isinstance(right.type, types.Tuple)
         ):
             return tuple_of((*self.items(node, left), *self.items(node, right)))
-        of = times if times.is_time(left.type) or times.is_time(right.type) else arithmetic
-        found = of.binary(op, left, right)
+        found = _arithmetic_of(left, right).binary(op, left, right)
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
@@ -275,8 +276,7 @@ class Expressions:
             return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
                          loads=operand.loads)  # fmt: skip
         operand = self.value(node.operand)
-        of = times if times.is_time(operand.type) else arithmetic
-        found = of.unary(type(node.op), operand)
+        found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:
             self.fail(node, f"the operator has no meaning for {described(operand.type)}")
         return found
@@ -416,8 +416,7 @@ class Expressions:
             return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
             return self._compared_tuples(node, op, a, b)
-        is_time = times.is_time(a.type) and times.is_time(b.type)
-        found = (times if is_time else arithmetic).compare(op, a, b)
+        found = _arithmetic_of(a, b).compare(op, a, b)
         if found is None:
             self.fail(
                 node, f"{described(a.type)} and {described(b.type)} cannot be compared",
@@ -497,6 +496,8 @@ class Expressions:
         rule = known.function(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
+        if any(map(bfloat.is_bfloat, args)):
+            rule = bfloat.MATH.get(function, rule)
         if rule is not None:
             call = Call(self, node, known.name_of(function), args, keywords)
             if isinstance(function, np.ufunc) and any(
@@ -505,6 +506,13 @@ class Expressions:
                 return elementwise.applied(call, function, rule)
             return rule(call)
         return self.call_function(node, function, args, keywords)
+
+
+def _arithmetic_of(*values: Value) -> Any:
+    """What knows the operators of these operands."""
+    if any(map(bfloat.is_bfloat, values)):
+        return bfloat
+    return times if any(times.is_time(value.type) for value in values) else arithmetic
 
 
 def _literal(value):

@@ -20,7 +20,17 @@ import numpy as np
 from numbalite import types
 from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
-from numbalite.python import arithmetic, folds, memory, rules, subscripts, times, vectors, words
+from numbalite.python import (
+    arithmetic,
+    bfloat,
+    folds,
+    memory,
+    rules,
+    subscripts,
+    times,
+    vectors,
+    words,
+)
 from numbalite.python.arithmetic import alike, converted
 from numbalite.python.calls import (
     Rule,
@@ -118,6 +128,8 @@ def _len(call):
 def cast(call: Any, t: Any) -> Value:
     """``float32(x)``."""
     (value,) = call.take("x")
+    if bfloat.is_bfloat(value):
+        return bfloat.as_number(value, t)
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
         call.fail(f"a number is wanted, not {rules.described(value.type)}")
     return _as(value, t)
@@ -156,7 +168,23 @@ def _cast(constant, t):
 
 def _to_type(choose) -> Rule:
     """int(), float(), bool(): the type depends on the argument's."""
-    return lambda call: _as(call.numbers(1)[0], choose(call.args[0].type))
+
+    def rule(call):
+        if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
+            return bfloat.as_number(call.args[0], choose(types.float64))
+        return _as(call.numbers(1)[0], choose(call.args[0].type))
+
+    return rule
+
+
+def _float(call):
+    text = call.args[0].constant if len(call.args) == 1 else None
+    if isinstance(text, str):
+        try:
+            return number(float(text))
+        except ValueError as problem:
+            call.fail(str(problem))
+    return _to_type(lambda t: t if is_real(t) else types.float64)(call)
 
 
 def _tuple(call):
@@ -180,6 +208,8 @@ def _is_a(t, wanted) -> bool:
     """Is a value of type t, to Python, of this class?"""
     if isinstance(wanted, types.Type):
         return t == wanted
+    if isinstance(wanted, Word):
+        return wanted.path in bfloat.TYPES and t == bfloat.BFLOAT16
     if isinstance(t, types.Tuple):
         return issubclass(getattr(t, "instance_class", tuple), wanted)
     if isinstance(t, types.Array):
@@ -339,6 +369,8 @@ def _format(call, value, values) -> str:
         items = call.of.items(call.node, value)
         shown = ", ".join([_format(call, item, values) for item in items])
         return f"({shown},)" if len(items) == 1 else f"({shown})"
+    if bfloat.is_bfloat(value):
+        value = bfloat.as_number(value, types.float32)
     if not is_number(value.type):
         call.fail(
             f"numbers and texts can be printed in a kernel, not {rules.described(value.type)}"
@@ -388,7 +420,7 @@ FUNCTIONS: dict[Any, Rule] = {
     divmod: _divmod,
     print: _print,
     int: _to_type(lambda t: t if is_whole(t) and t is not types.boolean else types.int64),
-    float: _to_type(lambda t: t if is_real(t) else types.float64),
+    float: _float,
     bool: _to_type(lambda t: types.boolean),
     complex: _complex,
     tuple: _tuple,

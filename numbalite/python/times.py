@@ -134,6 +134,8 @@ def unary(op: type, a: Value) -> Value | None:
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
     """``a < b``: NaT is neither less than anything nor equal to it."""
+    if not is_time(a.type) or not is_time(b.type):
+        return None
     pair = _pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None
     if pair is None or op not in _COMPARISONS:
         return None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.kernels import fault
-from numbalite.python import arithmetic, loops, rules, subscripts, times
+from numbalite.python import arithmetic, bfloat, loops, rules, subscripts, times
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
@@ -163,6 +163,8 @@ class Translator(Expressions):
         if self.result is None:
             self.result = types.void
         self._check_end()
+        first = -self.function.first_line  # a comment would be the decorator
+        self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
 
     def _round(self) -> bool:
@@ -490,6 +492,8 @@ class Translator(Expressions):
             self._store_all(target, element, value)
             return
         t = element.type
+        if bfloat.is_bfloat(value) and is_number(t):
+            value = bfloat.as_number(value, t)
         if isinstance(t, (types.Record, types.Vector)):
             if value.type != t:
                 self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")

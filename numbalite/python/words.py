@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from numbalite import types
-from numbalite.python import half, libdevice, memory, rules, subscripts
+from numbalite.python import bfloat, half, libdevice, memory, rules, subscripts
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule, floating, intrinsic, spelled
 from numbalite.python.values import (
@@ -231,6 +231,7 @@ WORDS: dict[str, Rule] = {
     **{f"ld{how}": _cached_load(f"ld{how}") for how in ("ca", "cg", "cs", "lu", "cv")},
     **{f"st{how}": _cached_store(f"st{how}") for how in ("cg", "cs", "wb", "wt")},
     **half.WORDS,
+    **bfloat.WORDS,
     **libdevice.WORDS,
 }
 

@@ -126,6 +126,7 @@ def plain(test):
 
 # Variables of numba.config that its inside reads.
 INSIDE_SETTINGS = {
+    "ENABLE_CUDASIM": False,  # this simulator has what a GPU has
     "CUDA_ENABLE_NRT": False,
     "CUDA_NRT_STATS": False,
     "CUDA_DEBUGINFO_DEFAULT": False,

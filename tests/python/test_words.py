@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from numbalite import cuda, types
+from numbalite import cuda, float32, int32, types
 from numbalite.cuda import libdevice
 from numbalite.errors import TranslationError
 
@@ -88,6 +88,42 @@ def vectors(r):
     z = cuda.long4(q, w.z, w.w)
     r[2] = z.x + z.y
     r[3] = z.w
+
+
+def test_bfloats():
+    bf16 = cuda.bf16
+
+    @cuda.jit(device=True)
+    def added(a, b):
+        return a + b
+
+    @cuda.jit
+    def bfloats(x, n):
+        a, b = bf16.bfloat16(3.5), bf16.bfloat16(n)
+        x[0] = float32(added(a, b) * b)
+        x[1] = a >= b
+        x[2] = -a
+        x[3] = math.exp(a)
+        x[4] = float(bf16.hsqrt(b))
+        x[5] = bf16.bfloat16_to_int16_ru(a)
+        x[6] = isinstance(a, bf16.bfloat16) and not isinstance(n, bf16.bfloat16)
+        x[7] = int32(a)
+        x[8] = bf16.hisinf(bf16.bfloat16(float("inf"))) != 0
+        x[9] = bf16.hmax(a, float("nan"))
+        if n > 1:
+            a /= b
+        x[10] = a - bf16.uint64_to_bfloat16_rd(789)
+
+    x = np.zeros(11)
+    bfloats[1, 1](x, 2)
+    assert x.tolist() == [11, 1, -3.5, 33, 1.4140625, 4, 1, 3, 1, 3.5, -788]
+
+    @cuda.jit
+    def mixed(x):
+        x[0] = bf16.bfloat16(1) + 1.5
+
+    with pytest.raises(TranslationError, match=r"__nv_bfloat16 \+ float64 has no meaning"):
+        mixed[1, 1](x)
 
 
 def test_vectors():

@@ -1,0 +1,11 @@
+"""numba.cuda.bf16: bfloat16 and its functions, words for the inside of kernels."""
+
+from __future__ import annotations
+
+from numbalite.cuda.inkernel import PARTS, Word
+
+
+def __getattr__(name: str) -> Word:
+    if name in PARTS["bf16"]:
+        return Word(f"bf16.{name}")
+    raise AttributeError(f"numba.cuda.bf16 has no {name!r}")
