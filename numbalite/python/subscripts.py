@@ -195,7 +195,7 @@ def _integer(node, item):
     if isinstance(item.type, types.Tuple):
         names = ", ".join("ijklmn"[: len(item.type)])
         return f"A tuple is unpacked first: {names} = ..."
-    divides = any(isinstance(part, ast.Div) for part in ast.walk(node.slice))
+    divides = any(isinstance(part, ast.Div) for part in ast.walk(getattr(node, "slice", node)))
     if not isinstance(item.type, types.Scalar):
         return ""
     return "int(x) makes one." + " // divides integers." * divides

@@ -520,6 +520,8 @@ class Translator(Expressions):
         before = self.told.mark()
         for statement in statements:
             self.statement(statement)
+            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+                break  # nothing reaches the rest
             if leaves(statement):
                 self.told.add(self, statement.test, False)
         self.told.back(before)

@@ -284,7 +284,7 @@ def test_types_that_do_not_unify():
 
     @cuda.jit
     def calls(x):
-        x[0] = either(x, 1)
+        x[0] = either(x, x.size)
 
     with pytest.raises(TranslationError, match="(?s)either returns int64 here, .*return n"):
         calls[1, 1](np.zeros(3))
