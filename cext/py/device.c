@@ -404,6 +404,18 @@ static PyObject *context_handle(PyObject *Py_UNUSED(module), PyObject *argument)
     return PyLong_FromVoidPtr(dev->context);
 }
 
+static PyObject *device_generation(PyObject *Py_UNUSED(module), PyObject *argument) {
+    nl_error err;
+    nl_device *dev = NULL;
+    long ordinal = PyLong_AsLong(argument);
+    if (ordinal == -1 && PyErr_Occurred())
+        return NULL;
+    NL_UNLOCKED(dev = nl_device_get(ordinal == (int)ordinal ? (int)ordinal : -1, &err));
+    if (dev == NULL)
+        return nl_py_raise(&err);
+    return PyLong_FromUnsignedLongLong(nl_atomic_load(&dev->generation));
+}
+
 static PyObject *memory_range(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdeviceptr base = 0;
@@ -516,6 +528,8 @@ static PyMethodDef methods[] = {
      "else in the process holds the context."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
+    {"device_generation", device_generation, METH_O,
+     "device_generation(device): a number that goes up when the device is reset."},
     {"memory_range", memory_range, METH_O,
      "memory_range(address) -> (base, size) of the allocation that the address is in."},
     {"priority_range", priority_range, METH_NOARGS,

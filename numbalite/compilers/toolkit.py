@@ -93,6 +93,12 @@ def _library_folders():
     yield from SYSTEM_LIBRARIES
 
 
+def folders_with(name: str) -> list[str]:
+    """Folders that may have a library of the toolkit's, such as "cusolver"."""
+    packages = [os.path.join(root, name, "lib") for root in _package_roots()]
+    return [*_library_folders(), *packages]
+
+
 def _libraries_in(folder):
     """The NVRTC libraries in a folder, newest first. Some folders are too big to list."""
     for major in range(_NEWEST, OLDEST - 2, -1):

@@ -19,7 +19,11 @@ MODULES: dict[str, tuple[str, ...]] = {
         f"{HERE}.{name}"
         for name in ("geometry", "creation", "reductions", "elements", "joining", "text")
     ),
-    "numpy.linalg": (f"{HERE}.geometry",),
+    "numpy.linalg": (
+        f"{HERE}.geometry",
+        "numbalite.linalg.solving",
+        "numbalite.linalg.decompositions",
+    ),
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""
 _loaded: set[str] = set()

@@ -1,0 +1,8 @@
+"""NumPy's linear algebra on device arrays (`np.linalg.solve(d, e)`), by cuSOLVER.
+
+`arguments` reads matrices and batches of them, `lapack` calls the library on them, `solving` and
+`decompositions` are NumPy's functions. Matrices are given to the library as they lie, by rows, where the
+mathematics of the transposed matrix lets that be; otherwise one copy turns them. What a factorization has to
+say (a singular matrix) is read once, at the end: those functions wait for the device. Uses libraries, kernels
+and cuda. Begin with solving.py.
+"""

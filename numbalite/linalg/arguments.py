@@ -1,0 +1,88 @@
+"""Matrices, and batches of them, as NumPy's functions of linear algebra take them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import arguments
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+LinAlgError = np.linalg.LinAlgError
+_DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
+
+
+def computed_in(name: str, *arrays: Any) -> np.dtype:
+    """The dtype that NumPy computes in: double but for single precision alone; TypeError for others."""
+    for array in arrays:
+        if array.dtype.kind not in "biu" and array.dtype.char not in _DTYPES:
+            raise TypeError(f"linalg.{name}: array type {array.dtype} is unsupported in linalg")
+    is_complex = any(array.dtype.kind == "c" for array in arrays)
+    is_single = all(array.dtype.char in "fF" for array in arrays)
+    return np.dtype(("F" if is_complex else "f") if is_single else ("D" if is_complex else "d"))
+
+
+def real_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of real and imaginary parts."""
+    return np.dtype(dtype.char.lower())
+
+
+def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
+    """A device array of two dimensions or more."""
+    array = arguments.array(value, what)
+    if array.ndim < 2:
+        raise LinAlgError(
+            f"linalg.{name}: {what} has shape {array.shape}: it must be at least two-dimensional"
+        )
+    return array
+
+
+def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
+    """The same, with the last two dimensions equal."""
+    array = matrices(name, value, what)
+    if array.shape[-1] != array.shape[-2]:
+        raise LinAlgError(
+            f"linalg.{name}: {what} has shape {array.shape}: the last two dimensions of the array must "
+            "be square"
+        )
+    return array
+
+
+def stack(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
+    """A copy by rows, of shape (count, rows, columns), which may be destroyed."""
+    rows, columns = array.shape[-2:]
+    copy = array.astype(dtype, "C") if array.dtype != dtype else array.copy("C")
+    return copy.reshape(math.prod(array.shape[:-2]), rows, columns)
+
+
+def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
+    """The same of the transposed matrices: a copy by columns."""
+    return stack(array.swapaxes(-1, -2), dtype)
+
+
+def empty(beside: Any, shape: tuple[int, ...], dtype: Any) -> DeviceNDArray:
+    """A new array on the same device and stream."""
+    made = arguments.empty(shape, dtype, beside)
+    return made.bind(beside.stream) if beside.stream else made
+
+
+def check(infos: DeviceNDArray, message: str) -> None:
+    """LinAlgError if a factorization has failed. Waits for it, and reads four bytes a matrix."""
+    if infos.size and infos.copy_to_host().any():
+        raise LinAlgError(message)
+
+
+def on_device(array: Any) -> Any:
+    """The context in which an array's device is the calling thread's."""
+    return arguments.on_device_of(array)
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, _core.DeviceArray)

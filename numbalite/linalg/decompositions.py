@@ -1,0 +1,397 @@
+"""qr, svd, eigh, and what is made of singular values: norms, ranks, pseudo-inverses, least squares."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments as given
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.linalg import lapack
+from numbalite.linalg.arguments import (
+    LinAlgError,
+    check,
+    computed_in,
+    empty,
+    matrices,
+    on_device,
+    real_of,
+    square,
+    stack,
+    turned,
+)
+from numbalite.linalg.results import identities, named, triangle, ufunc
+from numbalite.linalg.solving import inverses
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_NO_VALUE: Any = np._NoValue
+
+
+# -------------------------------------------------------------------------------------------------- QR
+
+
+def _rows(stack_by_columns, batch):
+    """A contiguous array of a stack by columns."""
+    made = stack_by_columns.swapaxes(1, 2)
+    made = made.copy("C")
+    return made.reshape(batch + made.shape[1:])
+
+
+@implements("linalg.qr")
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """a = q r by Householder's reflections; modes reduced, complete, r and raw. It does not wait."""
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
+    with on_device(a):
+        a = matrices("qr", a)
+        dtype = computed_in("qr", a)
+        batch, (m, n) = a.shape[:-2], a.shape[-2:]
+        k = min(m, n)
+        factors = turned(a, dtype)  # (count, n, m)
+        if factors.size:
+            scales = lapack.qr(factors)
+        else:
+            scales = empty(a, (factors.shape[0], k), dtype)
+        if mode == "raw":
+            return factors.reshape((*batch, n, m)), scales.reshape((*batch, k))
+        columns = m if mode == "complete" else k
+        upper = triangle(factors.swapaxes(1, 2)[:, :columns], False)
+        upper = upper.reshape((*batch, columns, n))
+        if mode == "r":
+            return upper
+        return named("qr", _q(factors, scales, columns, batch), upper)
+
+
+def _q(factors, scales, columns, batch):
+    count, n, m = factors.shape
+    if not factors.size:
+        made = identities(factors, count, m, factors.dtype)[:, :columns]
+        return _rows(made, batch)
+    if columns <= n:
+        wide = factors if columns == n else factors[:, :columns].copy("C")
+    else:
+        wide = empty(factors, (count, columns, m), factors.dtype)
+        wide.fill(0)
+        wide[:, :n] = factors
+    lapack.qr_columns(wide, scales)
+    return _rows(wide, batch)
+
+
+# ------------------------------------------------------------------------------------ singular values
+
+
+def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> tuple:
+    """(u, s, vh) as NumPy's, the vectors None where they are not wanted. Waits."""
+    batch, (m, n) = a.shape[:-2], a.shape[-2:]
+    is_wide, k = n >= m, min(m, n)
+    # By rows a wide matrix is its transposed by columns, which has as many rows as columns or more.
+    given_by = stack(a, dtype) if is_wide else turned(a, dtype)
+    count = given_by.shape[0]
+    if given_by.size:
+        u, values, v, infos = lapack.svd(given_by, full, vectors)
+        check(infos, "SVD did not converge")
+    else:
+        values = empty(a, (count, k), real_of(dtype))
+        long = identities(a, count, max(m, n), dtype)
+        u = long if full else long[:, :k].copy("C")
+        v = identities(a, count, k, dtype)
+    values = values.reshape((*batch, k))
+    if not vectors:
+        return None, values, None
+    if not is_wide:
+        return _rows(u, batch), values, _rows(v, batch)
+    return v.reshape(batch + v.shape[1:]), values, u.reshape(batch + u.shape[1:])
+
+
+@implements("linalg.svd")
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """The singular values, and with compute_uv the vectors. LinAlgError where it does not converge; for
+    that it waits. `hermitian` makes nothing quicker."""
+    with on_device(a):
+        a = matrices("svd", a)
+        u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
+        return named("svd", u, values, vh) if compute_uv else values
+
+
+@implements("linalg.svdvals")
+def svdvals(x: Any, /) -> Any:
+    return svd(x, compute_uv=False)
+
+
+@implements("linalg.cond")
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition number in a norm; infinite where there is no inverse."""
+    with on_device(x):
+        x = matrices("cond", x, "x")
+        if 0 in x.shape[-2:]:
+            raise LinAlgError("cond is not defined on empty arrays")
+        if p in (None, 2, -2):
+            values = svd(x, compute_uv=False)
+            ends = values[..., 0], values[..., -1]
+            made = np.true_divide(*(ends[::-1] if p == -2 else ends))
+        else:
+            x = square("cond", x, "x")
+            dtype = computed_in("cond", x)
+            inverse, infos = inverses(x, dtype)
+            inverse = inverse.reshape(x.shape)
+            axes = (-2, -1)
+            made = norm(x.astype(dtype, copy=False), p, axes) * norm(inverse, p, axes)
+            infos = infos.reshape(x.shape[:-2])
+            made = ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
+        had_nan = np.any(np.isnan(x), (-2, -1))
+        is_bad = np.logical_and(np.isnan(made), np.logical_not(had_nan))
+        return np.where(is_bad, made.dtype.type(np.inf), made)
+
+
+@implements("linalg.matrix_rank")
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """How many singular values are above a limit."""
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    with on_device(A):
+        A = given.array(A, "A")
+        if A.ndim < 2:
+            return int(np.any(A))
+        values = svd(A, compute_uv=False)
+        if tol is None:
+            eps = np.finfo(values.dtype).eps
+            rtol = max(A.shape[-2:]) * eps if rtol is None else _with_axis(rtol)
+            highest = np.maximum.reduce(values, -1, keepdims=True, initial=0)
+            tol = np.multiply(highest, rtol)
+        else:
+            tol = _with_axis(tol)
+        return np.add.reduce(np.greater(values, tol), -1, np.intp)
+
+
+def _with_axis(limit):
+    return limit if np.ndim(limit) == 0 else given.array(limit)[..., None]
+
+
+def _adjoint(a):
+    """The conjugated, transposed matrices; without a copy where they are real."""
+    a = a.swapaxes(-1, -2)
+    return np.conjugate(a) if a.dtype.kind == "c" else a
+
+
+@implements("linalg.pinv")
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_VALUE) -> Any:
+    """Moore and Penrose's inverse, by singular values."""
+    with on_device(a):
+        a = matrices("pinv", a)
+        dtype = computed_in("pinv", a)
+        if rcond is None:
+            rcond = 1e-15 if rtol is _NO_VALUE else rtol
+            if rcond is None:
+                rcond = max(a.shape[-2:]) * np.finfo(dtype).eps
+        elif rtol is not _NO_VALUE:
+            raise ValueError("`rtol` and `rcond` can't be both set.")
+        if not a.size:
+            return empty(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
+        u, values, vh = singular("pinv", a, dtype, False, True)
+        highest = np.maximum.reduce(values, -1, keepdims=True)
+        limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
+        factors = ufunc("inverse_above")(values, limits)
+        return np.matmul(_adjoint(vh), np.multiply(factors[..., None], _adjoint(u)))
+
+
+@implements("linalg.lstsq")
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The least-squares solution of a x = b: (x, sums of squared residuals, rank, singular values)."""
+    with given.on_device_of(a, b):
+        a, b = given.array(a), given.array(b, "b")
+        is_vector = b.ndim == 1
+        if a.ndim != 2 or b.ndim not in (1, 2):
+            raise LinAlgError(
+                f"linalg.lstsq: a has shape {a.shape}, b has shape {b.shape}: a must be two-dimensional, "
+                "b a vector or two-dimensional"
+            )
+        if a.shape[0] != b.shape[0]:
+            raise LinAlgError(
+                f"linalg.lstsq: a has shape {a.shape}, b has shape {b.shape}: incompatible dimensions"
+            )
+        dtype = computed_in("lstsq", a, b)
+        b = b.reshape(-1, 1) if is_vector else b
+        b = b.astype(dtype, copy=False)
+        made = _least_squares(a, b, dtype, rcond)
+        if is_vector:
+            return made[0].reshape(a.shape[1]), *made[1:]
+        return made
+
+
+def _least_squares(a, b, dtype, rcond):
+    m, n = a.shape
+    columns, real = b.shape[1], real_of(dtype)
+    u, values, vh = singular("lstsq", a, dtype, False, True)
+    eps = np.finfo(dtype).eps
+    rcond = (
+        eps * max(m, n) if rcond is None else eps if isinstance(rcond, str) or rcond < 0 else rcond
+    )
+    if not values.size:
+        x = empty(a, (n, columns), dtype)
+        x.fill(0)
+        return x, empty(a, (0,), real), np.int32(0), values
+    limit = np.multiply(values[:1], real.type(rcond))
+    rank = int(np.add.reduce(np.greater(values, limit), None, np.intp).item())
+    weights = ufunc("inverse_above")(values, limit)
+    x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
+    residuals = empty(a, (0,), real)
+    if rank == n and m > n:
+        distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
+        residuals = np.add.reduce(ufunc("square")(distance), 0)
+    return x, residuals, np.int32(rank), values
+
+
+# ------------------------------------------------------------------------------------ eigenvalues
+
+
+def _hermitian(name, a, UPLO, vectors):
+    side = str(UPLO).upper()
+    if side not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    a = square(name, a)
+    dtype = computed_in(name, a)
+    factors = stack(a, dtype)
+    count, n, _ = factors.shape
+    if factors.size:
+        # By columns this is the conjugated matrix, whose eigenvalues are the same, and what NumPy calls
+        # its lower triangle is the upper one.
+        values, infos = lapack.eigh(factors, side == "L", vectors)
+        check(infos, "Eigenvalues did not converge")
+    else:
+        values = empty(a, (count, n), real_of(dtype))
+    values = values.reshape(a.shape[:-1])
+    if not vectors:
+        return values
+    made = factors.swapaxes(1, 2)
+    made = (np.conjugate(made) if dtype.kind == "c" else made).copy("C")
+    return named("eigh", values, made.reshape(a.shape))
+
+
+@implements("linalg.eigh")
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix, of which one triangle is
+    read. LinAlgError where it does not converge; for that it waits."""
+    with on_device(a):
+        return _hermitian("eigh", a, UPLO, True)
+
+
+@implements("linalg.eigvalsh")
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    with on_device(a):
+        return _hermitian("eigvalsh", a, UPLO, False)
+
+
+# ------------------------------------------------------------------------------------------- norms
+
+
+def _euclidean(x, axis, keepdims):
+    return np.sqrt(np.add.reduce(ufunc("square")(x), axis, keepdims=keepdims))
+
+
+def _vector(x, order, axis, keepdims):
+    if order is None or order == 2:
+        return _euclidean(x, axis, keepdims)
+    if isinstance(order, str):
+        raise ValueError(f"Invalid norm order '{order}' for vectors")
+    if order == 0:
+        return np.add.reduce(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
+    size = np.abs(x)
+    if order == np.inf:
+        return np.maximum.reduce(size, axis, keepdims=keepdims, initial=0)
+    if order == -np.inf:
+        return np.minimum.reduce(size, axis, keepdims=keepdims)
+    if order == 1:
+        return np.add.reduce(size, axis, keepdims=keepdims)
+    power = size.dtype.type(order)
+    total = np.add.reduce(np.power(size, power), axis, keepdims=keepdims)
+    return np.power(total, np.reciprocal(power))
+
+
+_BY_VALUES = {
+    2: lambda values: np.maximum.reduce(values, -1, initial=0),
+    -2: lambda values: np.minimum.reduce(values, -1),
+    "nuc": lambda values: np.add.reduce(values, -1),
+}
+_BY_SUMS = {
+    1: (np.maximum, 0),
+    -1: (np.minimum, 0),
+    np.inf: (np.maximum, 1),
+    -np.inf: (np.minimum, 1),
+}
+
+
+def _matrix(x, order, axes, keepdims):
+    if order in (None, "fro", "f"):
+        return _euclidean(x, tuple(axes), keepdims)
+    if order in _BY_VALUES:
+        last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
+        made = _BY_VALUES[order](svd(last, compute_uv=False))
+    elif order in _BY_SUMS:
+        fold, which = _BY_SUMS[order]
+        sums = np.add.reduce(np.abs(x), axes[which], keepdims=True)
+        keywords = {"initial": 0} if fold is np.maximum else {}
+        made = fold.reduce(sums, tuple(sorted(axes)), **keywords)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    if keepdims:
+        made = made.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return made
+
+
+@implements("linalg.norm")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """A norm of a vector or a matrix. Those of matrices by singular values (2, -2, nuc) wait."""
+    with on_device(x):
+        x = given.array(x, "x")
+        if x.dtype.kind not in "fc":
+            x = x.astype(float)
+        if axis is None:
+            flat = (
+                ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
+            )
+            if flat:
+                return _euclidean(x, None, keepdims)
+            axes: tuple = tuple(range(x.ndim))
+        elif isinstance(axis, tuple):
+            axes = axis
+        else:
+            try:
+                axes = (operator.index(axis),)
+            except TypeError:
+                raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
+        if len(axes) not in (1, 2):
+            raise ValueError("Improper number of dimensions to norm.")
+        operands.axes_of(tuple(axes), x.ndim)  # refuses those that are not there, or twice
+        axes = tuple(one % x.ndim for one in axes)
+        if len(axes) == 1:
+            return _vector(x, ord, axes[0], keepdims)
+        return _matrix(x, ord, axes, keepdims)
+
+
+@implements("linalg.matrix_norm")
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@implements("linalg.vector_norm")
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    with on_device(x):
+        x = given.array(x, "x")
+        if axis is None:
+            made = norm(x.ravel(), ord)
+            return made.reshape((1,) * x.ndim) if keepdims else made
+        if isinstance(axis, tuple) and len(axis) != 1:
+            numbers = operands.axes_of(axis, x.ndim)
+            left = [i for i in range(x.ndim) if i not in numbers]
+            rest = tuple(x.shape[i] for i in left)
+            made = norm(x.transpose([*left, *numbers]).copy("C").reshape(*rest, -1), ord, -1)
+            kept = [1 if i in numbers else n for i, n in enumerate(x.shape)]
+            return made.reshape(kept) if keepdims else made
+        return norm(x, ord, axis[0] if isinstance(axis, tuple) else axis, keepdims)

@@ -1,0 +1,205 @@
+"""The factorizations, on stacks: arrays (count, columns, rows), contiguous, each matrix by columns. They work in
+place, as LAPACK's do. One matrix, and few large ones, go to cuSOLVER one after another; many small ones to the
+batched functions."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.libraries.table import CUBLAS, CUDA_TYPES, CUSOLVER, LETTERS, workspace
+from numbalite.linalg.arguments import empty, real_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+SMALL = 128
+"""Up to this order many matrices are factorized by one call."""
+NONE, TRANSPOSED, ADJOINT = 0, 1, 2
+_LOWER, _UPPER = 0, 1
+_params = threading.local()
+
+
+def _solver(array):
+    return CUSOLVER.handle(array.device, array.stream)
+
+
+def _made(array, function):
+    """An object of cuSOLVER's that has no state of ours: one for each thread."""
+    made = _params.__dict__.get(function)
+    if made is None:
+        number = ctypes.c_void_p()
+        status = CUSOLVER.find(function)(array.stream, ctypes.addressof(number))
+        if status:
+            raise CUSOLVER.failure(function, status)
+        made = _params.__dict__[function] = number.value
+    return made
+
+
+def _type(array):
+    return CUDA_TYPES[array.dtype.char]
+
+
+def _addresses(stack):
+    """Where each matrix begins, in device memory."""
+    step = stack.strides[0]
+    places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(stack.address)
+    made = empty(stack, places.shape, np.uint64)
+    made._write(places, stack.stream)
+    return made
+
+
+class _Generic:
+    """A call of the 64-bit functions on each matrix of a stack: sizes are asked for once."""
+
+    def __init__(self, array, name, *args):
+        self.handle = _solver(array)
+        self.name = name
+        self.params = _made(array, "CreateParams")
+        device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
+        self.device, self.host = workspace(device), np.empty(max(host, 1), np.uint8)
+        self.end = (self.device, device, self.host.ctypes.data, host)
+
+    def __call__(self, *args):
+        *args, info = args
+        self.handle(self.name, self.params, *args, *self.end, info)
+
+
+def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
+    """LU with partial pivoting: (pivots counted from 1, infos). Pivots are int32 if `is_small`."""
+    count, n, _ = stack.shape
+    infos = empty(stack, (count,), np.int32)
+    if is_small(stack):
+        pivots = empty(stack, (count, n), np.int32)
+        cublas = CUBLAS.handle(stack.device, stack.stream)
+        name = f"{LETTERS[stack.dtype.char]}getrfBatched"
+        cublas(name, n, _addresses(stack), n, pivots, infos, count)
+        return pivots, infos
+    pivots = empty(stack, (count, n), np.int64)
+    kind = _type(stack)
+    getrf = _Generic(stack, "Xgetrf", n, n, kind, stack, n, kind)
+    for i in range(count):
+        getrf(n, n, kind, stack[i], n, pivots[i], kind, infos[i : i + 1])
+    return pivots, infos
+
+
+def is_small(stack: DeviceNDArray) -> bool:
+    """Do the batched functions take these matrices?"""
+    return stack.shape[0] > 1 and stack.shape[-1] <= SMALL
+
+
+def lu_solve(
+    lus: DeviceNDArray, pivots: DeviceNDArray, right: DeviceNDArray, operation: int
+) -> None:
+    """Solves op(A) x = b in place of b, a stack (count or, where there is one A, any; columns, n)."""
+    count, n, _ = lus.shape
+    columns = right.shape[1]
+    if count == 1 and right.shape[0] > 1:
+        right = right.reshape(1, right.shape[0] * columns, n)
+        columns = right.shape[1]
+    if is_small(lus):
+        status = ctypes.c_int()
+        name = f"{LETTERS[lus.dtype.char]}getrsBatched"
+        cublas = CUBLAS.handle(lus.device, lus.stream)
+        places = _addresses(lus), _addresses(right)
+        where = ctypes.addressof(status)
+        cublas(name, operation, n, columns, places[0], n, pivots, places[1], n, where, count)
+        return
+    kind, info, params = _type(lus), empty(lus, (1,), np.int32), _made(lus, "CreateParams")
+    handle = _solver(lus)
+    for i in range(count):
+        args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
+        handle("Xgetrs", params, *args)
+
+
+def cholesky(stack: DeviceNDArray, upper: bool) -> DeviceNDArray:
+    """A = L L^H or U^H U, in its triangle; the other one stays. Infos."""
+    count, n, _ = stack.shape
+    infos = empty(stack, (count,), np.int32)
+    kind, fill = _type(stack), _UPPER if upper else _LOWER
+    potrf = _Generic(stack, "Xpotrf", fill, n, kind, stack, n, kind)
+    for i in range(count):
+        potrf(fill, n, kind, stack[i], n, kind, infos[i : i + 1])
+    return infos
+
+
+def qr(stack: DeviceNDArray) -> DeviceNDArray:
+    """Householder's reflectors in place, R above them; their scales."""
+    count, n, m = stack.shape
+    scales, info = (
+        empty(stack, (count, min(m, n)), stack.dtype),
+        empty(stack, (1,), np.int32),
+    )
+    kind = _type(stack)
+    geqrf = _Generic(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
+    for i in range(count):
+        geqrf(m, n, kind, stack[i], m, kind, scales[i], kind, info)
+    return scales
+
+
+def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
+    """The columns of Q in place of the reflectors; columns that had none continue the basis."""
+    count, n, m = stack.shape
+    k, info = scales.shape[1], empty(stack, (1,), np.int32)
+    is_complex = stack.dtype.kind == "c"
+    name = f"{LETTERS[stack.dtype.char]}{'ungqr' if is_complex else 'orgqr'}"
+    handle = _solver(stack)
+    size = handle.size(f"{name}_bufferSize", m, n, k, stack, m, scales, kind=ctypes.c_int)
+    work = workspace(size * stack.dtype.itemsize)
+    for i in range(count):
+        handle(name, m, n, k, stack[i], m, scales[i], work, size, info)
+
+
+def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArray, DeviceNDArray]:
+    """Eigenvalues, ascending, and infos; the eigenvectors are the columns in place of the matrices."""
+    count, n, _ = stack.shape
+    values = empty(stack, (count, n), real_of(stack.dtype))
+    infos = empty(stack, (count,), np.int32)
+    kind, real, fill = _type(stack), _type(values), _UPPER if upper else _LOWER
+    begin = (int(vectors), fill, n, kind)
+    if count > 1 and CUSOLVER.has("XsyevBatched"):
+        handle, params = _solver(stack), _made(stack, "CreateParams")
+        pair = (ctypes.c_size_t * 2)()
+        first = ctypes.addressof(pair)
+        handle(
+            "XsyevBatched_bufferSize", params, *begin, stack, n, real, values, kind, first, first + 8, count,
+        )  # fmt: skip
+        work, host = workspace(pair[0]), np.empty(max(pair[1], 1), np.uint8)
+        end = (work, pair[0], host.ctypes.data, pair[1], infos, count)
+        handle("XsyevBatched", params, *begin, stack, n, real, values, kind, *end)
+        return values, infos
+    syevd = _Generic(stack, "Xsyevd", *begin, stack, n, real, values, kind)
+    for i in range(count):
+        syevd(*begin, stack[i], n, real, values[i], kind, infos[i : i + 1])
+    return values, infos
+
+
+def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
+    """Of matrices with at least as many rows as columns: U's columns, the singular values, V^H's columns
+    (None and None without vectors), infos. The matrices are destroyed."""
+    count, n, m = stack.shape
+    values = empty(stack, (count, n), real_of(stack.dtype))
+    infos = empty(stack, (count,), np.int32)
+    u = empty(stack, (count, m if full else n, m), stack.dtype) if vectors else None
+    v = empty(stack, (count, n, n), stack.dtype) if vectors else None
+    job = ord("N") if not vectors else ord("A") if full else ord("S")
+    kind, real = _type(stack), _type(values)
+
+    def args(i=None):
+        one = (
+            (stack, values, u, v)
+            if i is None
+            else (stack[i], values[i], u if u is None else u[i], v if v is None else v[i])
+        )
+        a, s, left, right = one
+        return job, job, m, n, kind, a, m, real, s, kind, left, m, kind, right, n, kind
+
+    gesvd = _Generic(stack, "Xgesvd", *args())
+    for i in range(count):
+        gesvd(*args(i), infos[i : i + 1])
+    return u, values, v, infos

@@ -1,0 +1,96 @@
+"""The named tuples of NumPy's functions, where its version has them, and pieces of results."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.kernels.decorators import jit
+from numbalite.linalg.arguments import empty
+from numbalite.ufuncs.decorators import cuda_vectorize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+@functools.cache
+def _tuple_of(name):
+    """What NumPy's function of this name gives; plain tuples before 1.25."""
+    made = type(getattr(np.linalg, name)(np.eye(1)))
+    return made if hasattr(made, "_fields") else lambda *values: values
+
+
+def named(name: str, *values: Any) -> Any:
+    """The values as the tuple that NumPy's function of this name returns."""
+    return _tuple_of(name)(*values)
+
+
+@jit
+def _copy_triangle(out, source, lower):
+    """
+    long long i = grid<1>(), columns = out.shape[2], rows = out.shape[1];
+    if (i >= out.size()) return;
+    long long column = i % columns, row = i / columns % rows, matrix = i / columns / rows;
+    auto value = source(matrix, row, column);
+    out(matrix, row, column) = (lower ? column <= row : column >= row) ? value : decltype(value)(0);
+    """
+
+
+@jit
+def _fill_identity(out):
+    """
+    long long i = grid<1>(), columns = out.shape[2], rows = out.shape[1];
+    if (i < out.size()) out.data()[i] = i % columns == i / columns % rows;
+    """
+
+
+def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
+    """A new stack with the lower or upper triangles of another one, and zeros."""
+    out = empty(source, source.shape, source.dtype)
+    if out.size:
+        _copy_triangle.forall(out.size, stream=source.stream)(out, source, int(lower))
+    return out
+
+
+def identities(beside: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
+    """A stack of identity matrices."""
+    out = empty(beside, (count, rows, rows), dtype)
+    if out.size:
+        _fill_identity.forall(out.size, stream=beside.stream)(out)
+    return out
+
+
+@functools.cache
+def ufunc(name: str) -> Any:
+    """One of the element-wise functions below; compiled for the dtypes that it meets."""
+    return cuda_vectorize(source=_SOURCES[name], name=name)
+
+
+_SOURCES = {
+    # the square of the magnitude
+    "square": """
+        template <typename T> T square(T x) { return x * x; }
+        template <typename T> T square(numbalite::complex<T> x) {
+            return x.real() * x.real() + x.imag() * x.imag();
+        }""",
+    # an element of LU's diagonal as a factor of the determinant: each exchange of rows turns its sign
+    "factor": """
+        template <typename T, typename P> T factor(T x, P pivot, P place) {
+            return pivot == place ? x : T(0) - x;
+        }""",
+    "phase": """
+        template <typename T> T phase(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
+        template <typename T> numbalite::complex<T> phase(numbalite::complex<T> x) {
+            T size = hypot(x.real(), x.imag());
+            return size == 0 ? x : numbalite::complex<T>(x.real() / size, x.imag() / size);
+        }""",
+    # 1 / x where x is above a limit, else 0
+    "inverse_above": """
+        template <typename T> T inverse_above(T x, T limit) { return x > limit ? 1 / x : T(0); }""",
+    "otherwise": """
+        template <typename T> T otherwise(T x, int info, T instead) { return info ? instead : x; }""",
+}

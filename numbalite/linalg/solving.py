@@ -1,0 +1,189 @@
+"""solve, inv, det, slogdet, cholesky, lstsq and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments as given
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.linalg import lapack
+from numbalite.linalg.arguments import (
+    LinAlgError,
+    check,
+    computed_in,
+    empty,
+    on_device,
+    real_of,
+    square,
+    stack,
+    turned,
+)
+from numbalite.linalg.results import identities, named, triangle, ufunc
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_SINGULAR = "Singular matrix"
+_VECTORS_BY_SHAPE = np.lib.NumpyVersion(np.__version__) < "2.0.0"
+
+
+# ------------------------------------------------------------------------------------------- systems
+
+
+def _right_side(a, b):
+    """(b with a column for a vector, is it a vector?), after its shape has been compared with a's."""
+    is_vector = b.ndim == 1 or (_VECTORS_BY_SHAPE and b.ndim == a.ndim - 1)
+    if b.ndim == 0 or b.shape[-1 if is_vector else -2] != a.shape[-1]:
+        raise ValueError(
+            f"linalg.solve: a has shape {a.shape}, b has shape {b.shape}: b must have {a.shape[-1]} rows"
+        )
+    return (b.reshape(*b.shape, 1) if is_vector else b), is_vector
+
+
+@implements("linalg.solve")
+def solve(a: Any, b: Any) -> Any:
+    """x of a x = b: LU with partial pivoting. LinAlgError for a singular matrix; for that it waits."""
+    with given.on_device_of(a, b):
+        a, b = square("solve", a), given.array(b, "b")
+        dtype = computed_in("solve", a, b)
+        b, is_vector = _right_side(a, b)
+        try:
+            batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        except ValueError:
+            raise ValueError(
+                f"linalg.solve: a has shape {a.shape}, b has shape {b.shape}: the leading dimensions "
+                "cannot be broadcast together"
+            ) from None
+        shape = batch + b.shape[-2:]
+        b = operands.spread(b, shape)
+        if math.prod(a.shape[:-2]) != 1:
+            a = operands.spread(a, batch + a.shape[-2:])
+        right = turned(b, dtype)
+        if right.size or a.size:
+            lus = stack(a, dtype)
+            pivots, infos = lapack.lu(lus)
+            if right.size:
+                lapack.lu_solve(lus, pivots, right, lapack.TRANSPOSED)
+            check(infos, _SINGULAR)
+        if shape[-1] == 1:
+            return right.reshape(shape[:-1] if is_vector else shape)
+        return right.swapaxes(1, 2).copy("C").reshape(shape)
+
+
+def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
+    """The inverses of a stack or an array of matrices, and infos."""
+    lus = stack(a, dtype)
+    made = identities(lus, lus.shape[0], lus.shape[1], dtype)
+    if not made.size:
+        return made, empty(a, (0,), np.int32)
+    pivots, infos = lapack.lu(lus)
+    lapack.lu_solve(lus, pivots, made, lapack.NONE)
+    return made, infos
+
+
+@implements("linalg.inv")
+def inv(a: Any) -> Any:
+    """The inverse. LinAlgError for a singular matrix; for that it waits."""
+    with on_device(a):
+        a = square("inv", a)
+        made, infos = inverses(a, computed_in("inv", a))
+        check(infos, _SINGULAR)
+        return made.reshape(a.shape)
+
+
+@implements("linalg.tensorinv")
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    a = given.array(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    length = math.prod(a.shape[ind:])
+    return inv(a.reshape(-1 if a.size else 0, length)).reshape(a.shape[ind:] + a.shape[:ind])
+
+
+@implements("linalg.tensorsolve")
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    with given.on_device_of(a, b):
+        a, b = given.array(a), given.array(b, "b")
+    if axes is not None:
+        last = [axis % a.ndim for axis in axes]
+        a = a.transpose([i for i in range(a.ndim) if i not in last] + last)
+    left = a.shape[b.ndim - a.ndim :] if a.ndim > b.ndim else ()
+    count = math.prod(left)
+    if a.size != count**2:
+        raise LinAlgError(
+            f"linalg.tensorsolve: a has shape {a.shape}, b has shape {b.shape}: a must have as many rows "
+            "as columns"
+        )
+    return solve(a.reshape(count, count), b.ravel()).reshape(left)
+
+
+# --------------------------------------------------------------------------------------- determinants
+
+
+def _diagonals(a, dtype):
+    """(diagonals of LU, pivots, places counted from 1, infos)"""
+    lus = stack(a, dtype)
+    count, n, _ = lus.shape
+    pivots, infos = lapack.lu(lus)
+    places = numbers(1, 1, n, pivots.dtype, lus)
+    return lus.diagonal(0, 1, 2), pivots, places, infos
+
+
+def _ones(a, dtype):
+    with on_device(a):
+        made = empty(a, a.shape[:-2], dtype)
+        made.fill(1)
+        return made
+
+
+@implements("linalg.det")
+def det(a: Any) -> Any:
+    """The determinant. It does not wait."""
+    with on_device(a):
+        a = square("det", a)
+        dtype = computed_in("det", a)
+        if not a.size:
+            return _ones(a, dtype)
+        diagonals, pivots, places, infos = _diagonals(a, dtype)
+        made = np.multiply.reduce(ufunc("factor")(diagonals, pivots, places), 1)
+        return ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
+
+
+@implements("linalg.slogdet")
+def slogdet(a: Any) -> Any:
+    """The determinant's sign (or phase) and the logarithm of its size. It does not wait."""
+    with on_device(a):
+        a = square("slogdet", a)
+        dtype = computed_in("slogdet", a)
+        real = real_of(dtype)
+        if not a.size:
+            return named("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
+        diagonals, pivots, places, infos = _diagonals(a, dtype)
+        phases = ufunc("phase")(ufunc("factor")(diagonals, pivots, places))
+        sign = ufunc("otherwise")(np.multiply.reduce(phases, 1), infos, dtype.type(0))
+        size = np.add.reduce(np.log(np.abs(diagonals)), 1)
+        size = ufunc("otherwise")(size, infos, real.type(-np.inf))
+        return named("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
+
+
+# -------------------------------------------------------------------------------------------- Cholesky
+
+
+@implements("linalg.cholesky")
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """L of a = L L^H, or U of a = U^H U. LinAlgError if there is none; for that it waits."""
+    with on_device(a):
+        a = square("cholesky", a)
+        factors = stack(a, computed_in("cholesky", a))
+        if not factors.size:
+            return factors.reshape(a.shape)
+        # Read by columns this is the transposed matrix: its other triangle is what is asked for.
+        infos = lapack.cholesky(factors, not upper)
+        made = triangle(factors, not upper)
+        check(infos, "Matrix is not positive definite")
+        return made.reshape(a.shape)

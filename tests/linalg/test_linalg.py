@@ -1,0 +1,212 @@
+"""np.linalg on device arrays: against NumPy for every dtype, batch, layout and size, and its errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.drawn import Placed, examples, recipes, to_host
+
+from numbalite import _core, cuda
+from numbalite.errors import CudaAPIError
+from numbalite.libraries.table import CUSOLVER
+
+L = np.linalg
+DTYPES = ["f4", "f8", "c8", "c16", "i4"]
+BATCHES = [(), (1,), (3,), (2, 2), (0,)]
+
+
+def close(result, expected):
+    """Shapes and dtypes are NumPy's, and numbers as far as the condition allows."""
+    if isinstance(expected, tuple):
+        assert type(result) is type(expected)
+        for one, wanted in zip(result, expected, strict=True):
+            close(one, wanted)
+        return
+    expected = np.asarray(expected)
+    tolerance = 2e-3 if expected.dtype.char in "fF" else 1e-8
+    assert isinstance(result, cuda.DeviceNDArray)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    size = float(np.abs(expected[np.isfinite(expected)]).max(initial=1))
+    np.testing.assert_allclose(to_host(result), expected, rtol=tolerance, atol=tolerance * size)
+
+
+def numbers(draw, shape, dtype):
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    if dtype == "i4":
+        return rng.integers(-9, 10, shape).astype(dtype)
+    values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype[0] == "c" else 0)
+    return values.astype(dtype)
+
+
+@st.composite
+def drawn(draw, square=False, matrices=None):
+    """Matrices in some layout, and the same on the device."""
+    dtype, batch = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(BATCHES))
+    m = draw(st.sampled_from([0, 1, 2, 3, 5]))
+    n = m if square else draw(st.sampled_from([0, 1, 2, 3, 5]))
+    values = numbers(draw, (*batch, m, n), dtype)
+    if square:  # well-conditioned
+        values = values + (30 * np.eye(n)).astype(dtype)
+    placed = Placed(values, draw(recipes(values.ndim, unaligned=False)))
+    return placed.host, placed.device()
+
+
+@examples(15)
+@given(drawn(square=True), st.data())
+def test_solve(both, data):
+    a, d = both
+    n = a.shape[-1]
+    shape = data.draw(st.sampled_from([(n,), (n, 1), (n, 3), (2, 1, n, 2), (*a.shape[:-1], 2)]))
+    b = numbers(data.draw, shape, data.draw(st.sampled_from(DTYPES)))
+    try:
+        expected = L.solve(a, b)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"linalg.solve: a has shape .*, b has shape"):
+            L.solve(d, b)
+        return
+    close(L.solve(d, data.draw(st.sampled_from([b, cuda.to_device(b)]))), expected)
+
+
+@examples(12)
+@given(drawn(square=True))
+def test_square_matrices(both):
+    a, d = both
+    close(L.inv(d), L.inv(a))
+    close(L.det(d), L.det(a))
+    close(L.slogdet(d), L.slogdet(a))
+    hermitian = a @ a.conj().swapaxes(-1, -2) + np.eye(a.shape[-1], dtype=a.dtype)
+    close(L.cholesky(cuda.to_device(hermitian)), L.cholesky(hermitian))
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        upper = L.cholesky(hermitian, upper=True)
+        close(L.cholesky(cuda.to_device(hermitian), upper=True), upper)
+
+
+@examples(12)
+@given(drawn(square=True), st.sampled_from("LUlu"))
+def test_eigenvalues(both, side):
+    a, d = both
+    values, vectors = L.eigh(d, side)
+    close(values, L.eigh(a, side)[0])
+    close(L.eigvalsh(d, side), L.eigvalsh(a, side))
+    read = np.tril(a) if side in "Ll" else np.triu(a)
+    whole = read + np.triu(read.conj().swapaxes(-1, -2), 1)
+    if side in "Uu":
+        whole = read + np.tril(read.conj().swapaxes(-1, -2), -1)
+    whole[..., range(a.shape[-1]), range(a.shape[-1])] = np.diagonal(a.real, 0, -2, -1)
+    assert (vectors.shape, vectors.dtype) == (a.shape, L.eigh(a, side)[1].dtype)
+    w, v = to_host(values), to_host(vectors)
+    size = np.abs(a).max(initial=1)
+    np.testing.assert_allclose(whole @ v, v * w[..., None, :], atol=1e-4 * size)
+
+
+@examples(15)
+@given(drawn(), st.sampled_from(["reduced", "complete", "r", "raw"]))
+def test_qr(both, mode):
+    close(L.qr(both[1], mode), L.qr(both[0], mode))
+
+
+@examples(15)
+@given(drawn(), st.booleans())
+def test_singular_values(both, full):
+    a, d = both
+    u, values, vh = L.svd(d, full)
+    expected = L.svd(a, full)
+    for one, wanted in zip((u, values, vh), expected, strict=True):
+        assert (one.shape, one.dtype) == (wanted.shape, wanted.dtype)
+    close(values, expected[1])
+    close(L.svd(d, compute_uv=False), expected[1])
+    u, values, vh = map(to_host, (u, values, vh))
+    k = values.shape[-1]
+    again = (u[..., :k] * values[..., None, :]) @ vh[..., :k, :]
+    np.testing.assert_allclose(again, a, atol=1e-4 * np.abs(a).max(initial=1))
+    for basis in (u, vh.conj().swapaxes(-1, -2)):
+        identity = np.broadcast_to(
+            np.eye(basis.shape[-1]), (*a.shape[:-2],) + (basis.shape[-1],) * 2
+        )
+        np.testing.assert_allclose(basis.conj().swapaxes(-1, -2) @ basis, identity, atol=1e-4)
+    if a.shape[-1] and a.shape[-2]:
+        close(L.matrix_rank(d), L.matrix_rank(a))
+
+
+@examples(40)
+@given(drawn(), st.data())
+def test_norms(both, data):
+    a, d = both
+    order = data.draw(
+        st.sampled_from([None, 1, -1, 2, -2, np.inf, -np.inf, 0, 3, "fro", "nuc", "x"])
+    )
+    axis = data.draw(st.sampled_from([None, 0, -1, (-2, -1), (-1, -2), (0, 1), (0, 0), (0, 1, 2)]))
+    keepdims = data.draw(st.booleans())
+    if a.dtype.kind != "i" and order == 3:
+        order = 2.0
+    try:
+        with np.errstate(all="ignore"):
+            expected = L.norm(a, order, axis, keepdims)
+    except (ValueError, np.exceptions.AxisError) as error:
+        with pytest.raises((ValueError, np.exceptions.AxisError)):
+            L.norm(d, order, axis, keepdims)
+        return
+    close(L.norm(d, order, axis, keepdims), expected)
+
+
+def test_conditions_and_singular_matrices():
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for matrix in (a, np.ones((2, 2)), np.array([[1, np.nan], [0, 1]])):
+        for p in (1, -1, np.inf, "fro"):
+            with np.errstate(all="ignore"):
+                close(L.cond(cuda.to_device(matrix), p), L.cond(matrix, p))
+    singular = cuda.to_device(np.stack([np.eye(3), np.ones((3, 3))]))
+    close(L.det(singular), np.array([1.0, 0.0]))
+    assert to_host(L.slogdet(singular)[1]).tolist() == [0, -np.inf]
+
+
+def test_errors_name_function_argument_and_shapes():
+    ones = cuda.to_device(np.ones((3, 3)))
+    wide = cuda.to_device(np.ones((2, 3)))
+    cases = [
+        (L.LinAlgError, "Singular matrix", lambda: L.solve(ones, ones)),
+        (L.LinAlgError, "Singular matrix", lambda: L.inv(ones)),
+        (L.LinAlgError, "Matrix is not positive definite", lambda: L.cholesky(ones - 3)),
+        (L.LinAlgError, r"linalg.det: a has shape \(2, 3\)", lambda: L.det(wide)),
+        (L.LinAlgError, r"linalg.svd: a has shape \(3,\)", lambda: L.svd(ones[0])),
+        (ValueError, r"b has shape \(4,\): b must have 3 rows", lambda: L.solve(ones, np.ones(4))),
+        (TypeError, "float16 is unsupported", lambda: L.inv(ones.astype("f2"))),
+        (ValueError, "UPLO argument", lambda: L.eigh(ones, "x")),
+        (ValueError, "unrecognized mode 'full'", lambda: L.qr(ones, "full")),
+    ]
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message):
+            call()
+
+
+@pytest.mark.skipif(
+    not _core.driver_has("host_code"), reason="functions are Python's on the simulator"
+)
+def test_a_status_is_an_exception(monkeypatch):
+    """Each call of the library fails in turn."""
+    ones = cuda.to_device(np.eye(3))
+    for name in ("Xgetrf_bufferSize", "Xgetrf", "Xgetrs"):
+        with monkeypatch.context() as patch:
+            CUSOLVER.find(name)
+            patch.setitem(CUSOLVER.functions, name, lambda *args: 7)
+            with pytest.raises(CudaAPIError, match=f"cusolverDn{name} failed .*INTERNAL_ERROR"):
+                L.solve(ones, ones)
+    close(L.solve(ones, ones), np.eye(3))
+
+
+def test_many_matrices_of_many_orders():
+    """Both sides of the border between the batched functions and the others."""
+    rng = np.random.default_rng(5)
+    for count, n in ((2, 128), (2, 129), (40, 4)):
+        a = rng.normal(size=(count, n, n)) + n * np.eye(n)
+        close(L.inv(cuda.to_device(a)), L.inv(a))
+        close(L.solve(cuda.to_device(a), a[:, :, :2]), L.solve(a, a[:, :, :2]))
+
+
+def test_on_a_stream():
+    stream = cuda.stream()
+    a = np.eye(4) + 1
+    with_stream = cuda.to_device(a).bind(stream)
+    result = L.solve(with_stream, np.ones(4))
+    stream.synchronize()
+    close(result, L.solve(a, np.ones(4)))
