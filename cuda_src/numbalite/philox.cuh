@@ -31,11 +31,13 @@ struct philox {
         words x = {(uint32)low, (uint32)(low >> 32), (uint32)high, (uint32)(high >> 32)};
 #pragma unroll
         for (int round = 0; round < 10; ++round) {
-            uint64 p = (uint64)0xd2511f53u * x.a, q = (uint64)0xcd9e8d57u * x.c;
-            x.a = (uint32)(q >> 32) ^ x.b ^ k0;
-            x.b = (uint32)q;
-            x.c = (uint32)(p >> 32) ^ x.d ^ k1;
-            x.d = (uint32)p;
+            /* Two halves: products of 64 bits would keep all in twice as many registers. */
+            uint32 p = 0xd2511f53u * x.a, high_p = __umulhi(0xd2511f53u, x.a);
+            uint32 q = 0xcd9e8d57u * x.c, high_q = __umulhi(0xcd9e8d57u, x.c);
+            x.a = high_q ^ x.b ^ k0;
+            x.b = q;
+            x.c = high_p ^ x.d ^ k1;
+            x.d = p;
             k0 += 0x9e3779b9u;
             k1 += 0xbb67ae85u;
         }
@@ -76,15 +78,17 @@ template <> struct real<float> {
         r = ::fmaf(r, s, f);
         return ::fmaf(exponent, 0.693147182f, r);
     }
-    static NUMBALITE_FUNCTION float log(float u) {
-        uint32 bits = (uint32)__float_as_int(u);
-        uint32 exponent = (bits - 0x3f2aaaabu) & 0xff800000u;
-        float f = __int_as_float((int)(bits - exponent)) - 1.0f;
-        return log_of((float)(int)exponent * 1.1920929e-07f, f);
+    /* u as 2^exponent * (1 + f). */
+    static NUMBALITE_FUNCTION void split(float u, float &exponent, float &f) {
+        uint32 bits = (uint32)__float_as_int(u), whole = (bits - 0x3f2aaaabu) & 0xff800000u;
+        exponent = (float)(int)whole * 1.1920929e-07f;
+        f = __int_as_float((int)(bits - whole)) - 1.0f;
     }
-    /* log(1 - w) for w in (0, 1/2]; small ones keep their digits. */
-    static NUMBALITE_FUNCTION float log_without(float w) {
-        return w < 0.333f ? log_of(0.0f, -w) : log_of(-1.0f, ::fmaf(-2.0f, w, 1.0f));
+    /* The same of 1 - w, for w in (0, 1/2]: small ones keep their digits. */
+    static NUMBALITE_FUNCTION void split_rest(float w, float &exponent, float &f) {
+        bool is_small = w < 0.333f;
+        exponent = is_small ? 0.0f : -1.0f;
+        f = is_small ? -w : ::fmaf(-2.0f, w, 1.0f);
     }
     static NUMBALITE_FUNCTION float root(float x) {
         return ::sqrtf(x);
@@ -134,14 +138,16 @@ template <> struct real<double> {
         double low = ::fma(exponent, 1.9082149292705877e-10, s * rest);
         return ::fma(exponent, 0.6931471803691238, f - ::fma(half, f, -low));
     }
-    static NUMBALITE_FUNCTION double log(double u) {
+    static NUMBALITE_FUNCTION void split(double u, double &exponent, double &f) {
         uint64 bits = (uint64)__double_as_longlong(u);
-        uint64 exponent = (bits - 0x3fe6a09e667f3bcdull) & 0xfff0000000000000ull;
-        double f = __longlong_as_double((long long)(bits - exponent)) - 1.0;
-        return log_of((double)((int64)exponent >> 52), f);
+        uint64 whole = (bits - 0x3fe6a09e667f3bcdull) & 0xfff0000000000000ull;
+        exponent = (double)((int)(whole >> 32) >> 20);
+        f = __longlong_as_double((long long)(bits - whole)) - 1.0;
     }
-    static NUMBALITE_FUNCTION double log_without(double w) {
-        return w < 0.29 ? log_of(0.0, -w) : log_of(-1.0, ::fma(-2.0, w, 1.0));
+    static NUMBALITE_FUNCTION void split_rest(double w, double &exponent, double &f) {
+        bool is_small = w < 0.29;
+        exponent = is_small ? 0.0 : -1.0;
+        f = is_small ? -w : ::fma(-2.0, w, 1.0);
     }
     static NUMBALITE_FUNCTION double root(double x) {
         return ::sqrt(x);
@@ -178,14 +184,22 @@ template <> struct real<double> {
     }
 };
 
+template <class R> NUMBALITE_FUNCTION R log_of(R u) {
+    R exponent, f;
+    real<R>::split(u, exponent, f);
+    return real<R>::log_of(exponent, f);
+}
+
 /* Unit exponential, in the middle of the x-th of equally likely parts, counted from the largest. Both ends
  * are fine: near 0 the distance to the next is that of x, not of floats near 1. */
 template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
     typedef typename real<R>::word word;
     word top = (word)1 << (8 * sizeof(word) - 1);
     bool upper = x >= top;
-    R v = real<R>::middle(upper ? (word)~x : x);
-    return -(upper ? real<R>::log_without(v) : real<R>::log(v));
+    R v = real<R>::middle(upper ? (word)~x : x), exponent, f, rest_exponent, rest_f;
+    real<R>::split(v, exponent, f);
+    real<R>::split_rest(v, rest_exponent, rest_f);
+    return -real<R>::log_of(upper ? rest_exponent : exponent, upper ? rest_f : f);
 }
 
 /* Two independent normal numbers: Box and Muller. */
@@ -227,9 +241,15 @@ class philox4x32 {
         --left_;
         return x;
     }
-    NUMBALITE_FUNCTION uint64 bits64() {
-        uint32 low = (*this)();
-        return nl_random::wide(low, (*this)());
+    NUMBALITE_FUNCTION uint64 bits64() { /* an odd word is not used */
+        if (left_ < 2) {
+            words_ = next_block();
+            left_ = 4;
+        }
+        uint64 x = nl_random::wide(words_.a, words_.b);
+        words_.a = words_.c, words_.b = words_.d;
+        left_ -= 2;
+        return x;
     }
 
     /* [0, 1) */
@@ -252,8 +272,8 @@ class philox4x32 {
         return a;
     }
     NUMBALITE_FUNCTION void normal_pair(float &a, float &b) {
-        uint32 x = (*this)();
-        nl_random::normals_of<float>(x, (*this)(), a, b);
+        uint64 x = bits64();
+        nl_random::normals_of<float>((uint32)x, (uint32)(x >> 32), a, b);
     }
     NUMBALITE_FUNCTION void normal_pair(double &a, double &b) {
         uint64 x = bits64();

@@ -1,6 +1,6 @@
-/* random_draw: distributions that take as many words as they need; the kernels of random_fill.cuh call them.
+/* random_draw: distributions that take as many words as they need.
  *
- * All is computed in double, for float32 results too: tests of acceptance subtract large numbers.
+ * Element i has the blocks RUN * i and on of the stream for itself, more than it will ever take. All is computed in double, for float32 results too: tests of acceptance subtract large numbers.
  * Gamma: Marsaglia and Tsang 2000. Poisson and binomial: Hörmann 1993 (transformed rejection, PTRS and BTRS).
  * Hypergeometric: Stadlober 1990. Von Mises: Best and Fisher 1979. Zipf: Devroye 1986. Logarithmic: Kemp 1981.
  * Wald: Michael, Schucany and Haas 1976. */
@@ -12,17 +12,65 @@
 namespace numbalite {
 namespace nl_random {
 
+enum { RUN = 256 }; /* blocks: kernels.py has it, too */
+
+/* What is drawn in many places is called: inlined there, the larger distributions take seconds to compile. */
+static __device__ __noinline__ words called_block(uint64 key, uint64 low, uint64 high) {
+    return philox::block(key, low, high);
+}
+static __device__ __noinline__ double called_normal(uint64 x, uint64 y) {
+    double a, b;
+    normals_of<double>(x, y, a, b);
+    return a;
+}
+static __device__ __noinline__ double called_exponential(uint64 x) {
+    return exponential_of<double>(x);
+}
+
+/* The words of one element. */
+class stream {
+  public:
+    NUMBALITE_FUNCTION stream(uint64 key, uint64 low, uint64 high)
+        : key_(key), low_(low), high_(high), other_(0), has_other_(false) {
+    }
+    NUMBALITE_FUNCTION uint64 bits() {
+        if (has_other_) {
+            has_other_ = false;
+            return other_;
+        }
+        words w = called_block(key_, low_, high_);
+        high_ += ++low_ == 0;
+        other_ = wide(w.c, w.d);
+        has_other_ = true;
+        return wide(w.a, w.b);
+    }
+    NUMBALITE_FUNCTION double uniform() {
+        return real<double>::uniform(bits());
+    }
+    NUMBALITE_FUNCTION double normal() {
+        uint64 x = bits();
+        return called_normal(x, bits());
+    }
+    NUMBALITE_FUNCTION double exponential() {
+        return called_exponential(bits());
+    }
+
+  private:
+    uint64 key_, low_, high_, other_;
+    bool has_other_;
+};
+
 /* For shape >= 1, divided by the scale. */
-NUMBALITE_FUNCTION double large_gamma(philox4x32 &rng, double shape) {
+static __device__ __noinline__ double large_gamma(stream &rng, double shape) {
     double d = shape - 1.0 / 3.0, c = 1.0 / ::sqrt(9.0 * d);
     for (;;) {
         double x, v;
         do {
-            x = rng.normal_double();
+            x = rng.normal();
             v = ::fma(c, x, 1.0);
         } while (v <= 0.0);
         v = v * v * v;
-        double u = rng.uniform_double();
+        double u = rng.uniform();
         if (u < ::fma(-0.0331 * (x * x), x * x, 1.0) ||
             ::log(u) < ::fma(0.5 * x, x, d * (1.0 - v + ::log(v))))
             return d * v;
@@ -30,69 +78,71 @@ NUMBALITE_FUNCTION double large_gamma(philox4x32 &rng, double shape) {
 }
 
 struct gamma {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double shape) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double shape) {
         if (shape == 0.0)
             return 0.0;
         if (shape >= 1.0)
             return large_gamma(rng, shape);
-        double part = ::exp(-rng.exponential_double() / shape);
+        double part = ::exp(-rng.exponential() / shape);
         return part * large_gamma(rng, shape + 1.0);
     }
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double shape, double scale) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double shape, double scale) {
         return scale * make(rng, shape);
     }
 };
 
 /* Its logarithm: small shapes give numbers below all doubles. */
-NUMBALITE_FUNCTION double log_gamma(philox4x32 &rng, double shape) {
+static __device__ __noinline__ double log_gamma(stream &rng, double shape) {
     if (shape >= 1.0)
         return ::log(large_gamma(rng, shape));
-    double part = -rng.exponential_double() / shape;
+    double part = -rng.exponential() / shape;
     return part + ::log(large_gamma(rng, shape + 1.0));
 }
 
 struct beta {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double a, double b) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double a, double b) {
         double first = log_gamma(rng, a);
         return 1.0 / (1.0 + ::exp(log_gamma(rng, b) - first));
     }
 };
 
 struct chisquare {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double df) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double df) {
         return 2.0 * gamma::make(rng, 0.5 * df);
     }
 };
 
 struct f {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double dfnum, double dfden) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double dfnum, double dfden) {
         double above = chisquare::make(rng, dfnum) * dfden;
         return above / (chisquare::make(rng, dfden) * dfnum);
     }
 };
 
 struct standard_t {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double df) {
-        double z = rng.normal_double();
+    static NUMBALITE_FUNCTION double make(stream &rng, double df) {
+        double z = rng.normal();
         return z * ::sqrt(0.5 * df / gamma::make(rng, 0.5 * df));
     }
 };
 
 struct poisson {
-    static NUMBALITE_FUNCTION long long small(philox4x32 &rng, double lam) {
-        double end = ::exp(-lam), product = rng.uniform_double();
+    static NUMBALITE_FUNCTION long long small(stream &rng, double lam) {
+        double end = ::exp(-lam), product = rng.uniform();
         long long k = 0;
         for (; product > end; ++k)
-            product *= rng.uniform_double();
+            product *= rng.uniform();
         return k;
     }
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, double lam) {
+    static __device__ __noinline__ long long make(stream &rng, double lam) {
         if (lam < 10.0)
             return lam == 0.0 ? 0 : small(rng, lam);
+        if (!(lam < 9.2e18)) /* of a negative binomial distribution */
+            return 0x7fffffffffffffffll;
         double b = ::fma(2.53, ::sqrt(lam), 0.931), a = ::fma(0.02483, b, -0.059);
         double inverse = 1.1239 + 1.1328 / (b - 3.4), inside = 0.9277 - 3.6224 / (b - 2.0);
         for (;;) {
-            double u = rng.uniform_double() - 0.5, v = rng.uniform_double();
+            double u = rng.uniform() - 0.5, v = rng.uniform();
             double us = 0.5 - ::fabs(u), k = ::floor(::fma(2.0 * a / us + b, u, lam + 0.43));
             if (us >= 0.07 && v <= inside)
                 return (long long)k;
@@ -106,9 +156,9 @@ struct poisson {
 };
 
 struct noncentral_chisquare {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double df, double nonc) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double df, double nonc) {
         if (df > 1.0) {
-            double z = rng.normal_double() + ::sqrt(nonc);
+            double z = rng.normal() + ::sqrt(nonc);
             return ::fma(z, z, chisquare::make(rng, df - 1.0));
         }
         return chisquare::make(rng, ::fma(2.0, (double)poisson::make(rng, 0.5 * nonc), df));
@@ -116,7 +166,7 @@ struct noncentral_chisquare {
 };
 
 struct noncentral_f {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double dfnum, double dfden,
+    static NUMBALITE_FUNCTION double make(stream &rng, double dfnum, double dfden,
                                           double nonc) {
         double above = noncentral_chisquare::make(rng, dfnum, nonc) * dfden;
         return above / (chisquare::make(rng, dfden) * dfnum);
@@ -133,15 +183,15 @@ struct binomial {
         return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / s) / s) / x;
     }
     /* From one success to the next. */
-    static NUMBALITE_FUNCTION long long waiting(philox4x32 &rng, double n, double p) {
+    static NUMBALITE_FUNCTION long long waiting(stream &rng, double n, double p) {
         double rate = -::log1p(-p), trials = 0.0;
         for (long long k = 0;; ++k) {
-            trials += ::floor(rng.exponential_double() / rate) + 1.0;
+            trials += ::floor(rng.exponential() / rate) + 1.0;
             if (!(trials <= n))
                 return k;
         }
     }
-    static NUMBALITE_FUNCTION long long at_most_half(philox4x32 &rng, double n, double p) {
+    static NUMBALITE_FUNCTION long long at_most_half(stream &rng, double n, double p) {
         if (n * p < 10.0)
             return p > 0.0 ? waiting(rng, n, p) : 0;
         double deviation = ::sqrt(n * p * (1.0 - p)), odds = p / (1.0 - p);
@@ -149,7 +199,7 @@ struct binomial {
         double inside = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
         double mode = ::floor((n + 1.0) * p);
         for (;;) {
-            double u = rng.uniform_double() - 0.5, v = rng.uniform_double();
+            double u = rng.uniform() - 0.5, v = rng.uniform();
             double us = 0.5 - ::fabs(u), k = ::floor(::fma(2.0 * a / us + b, u, ::fma(n, p, 0.5)));
             if (us >= 0.07 && v <= inside)
                 return (long long)k;
@@ -163,7 +213,7 @@ struct binomial {
                 return (long long)k;
         }
     }
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, long long n, double p) {
+    static NUMBALITE_FUNCTION long long make(stream &rng, long long n, double p) {
         if (p <= 0.5)
             return at_most_half(rng, (double)n, p);
         return n - at_most_half(rng, (double)n, 1.0 - p);
@@ -171,27 +221,27 @@ struct binomial {
 };
 
 struct negative_binomial {
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, double n, double p) {
+    static NUMBALITE_FUNCTION long long make(stream &rng, double n, double p) {
         return poisson::make(rng, gamma::make(rng, n) * ((1.0 - p) / p));
     }
 };
 
 struct wald {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double mean, double scale) {
-        double z = rng.normal_double(), w = z * z * mean / (2.0 * scale);
+    static NUMBALITE_FUNCTION double make(stream &rng, double mean, double scale) {
+        double z = rng.normal(), w = z * z * mean / (2.0 * scale);
         double x = 1.0 / (1.0 + w + ::sqrt(w * (w + 2.0))); /* of the mean */
-        return rng.uniform_double() <= 1.0 / (1.0 + x) ? mean * x : mean / x;
+        return rng.uniform() <= 1.0 / (1.0 + x) ? mean * x : mean / x;
     }
 };
 
 struct vonmises {
-    static NUMBALITE_FUNCTION double make(philox4x32 &rng, double mu, double kappa) {
+    static NUMBALITE_FUNCTION double make(stream &rng, double mu, double kappa) {
         const double pi = 3.141592653589793;
         double angle;
         if (kappa < 1e-8) {
-            angle = pi * ::fma(2.0, rng.uniform_double(), -1.0);
+            angle = pi * ::fma(2.0, rng.uniform(), -1.0);
         } else if (kappa > 1e6) {
-            angle = rng.normal_double() / ::sqrt(kappa);
+            angle = rng.normal() / ::sqrt(kappa);
         } else {
             double s;
             if (kappa < 1e-5) {
@@ -203,27 +253,27 @@ struct vonmises {
             }
             double w, y, v;
             do {
-                double z = ::cos(pi * rng.uniform_double());
+                double z = ::cos(pi * rng.uniform());
                 w = ::fma(s, z, 1.0) / (s + z);
                 y = kappa * (s - w);
-                v = rng.uniform_double();
+                v = rng.uniform();
             } while (y * (2.0 - y) < v && ::log(y / v) + 1.0 - y < 0.0);
             angle = ::acos(w < -1.0 ? -1.0 : w > 1.0 ? 1.0 : w);
-            angle = rng.uniform_double() < 0.5 ? -angle : angle;
+            angle = rng.uniform() < 0.5 ? -angle : angle;
         }
         return ::remainder(angle + mu, 2.0 * pi);
     }
 };
 
 struct zipf {
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, double a) {
+    static NUMBALITE_FUNCTION long long make(stream &rng, double a) {
         if (a >= 1025.0)
             return 1;
         const double largest = 9.2e18;
         double less = a - 1.0, b = ::pow(2.0, less), lowest = ::pow(largest, -less);
         for (;;) {
-            double part = rng.uniform_double(), u = ::fma(part, lowest, 1.0 - part);
-            double v = rng.uniform_double(), x = ::floor(::pow(u, -1.0 / less));
+            double part = rng.uniform(), u = ::fma(part, lowest, 1.0 - part);
+            double v = rng.uniform(), x = ::floor(::pow(u, -1.0 / less));
             if (!(x >= 1.0 && x <= largest))
                 continue;
             double t = ::pow(1.0 + 1.0 / x, less);
@@ -234,13 +284,13 @@ struct zipf {
 };
 
 struct logseries {
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, double p) {
+    static NUMBALITE_FUNCTION long long make(stream &rng, double p) {
         double rate = ::log1p(-p);
         for (;;) {
-            double v = rng.uniform_double();
+            double v = rng.uniform();
             if (v >= p)
                 return 1;
-            double q = -::expm1(rate * rng.uniform_double());
+            double q = -::expm1(rate * rng.uniform());
             if (v > q)
                 return 1;
             if (v > q * q)
@@ -254,18 +304,18 @@ struct logseries {
 
 struct hypergeometric {
     /* One after the other. */
-    static NUMBALITE_FUNCTION long long few(philox4x32 &rng, long long good, long long bad,
+    static NUMBALITE_FUNCTION long long few(stream &rng, long long good, long long bad,
                                             long long sample) {
         long long total = good + bad, taken = sample <= total / 2 ? sample : total - sample;
         double left = (double)good, all = (double)total;
         for (long long k = 0; k < taken && left > 0.0; ++k, all -= 1.0)
-            left -= rng.uniform_double() * all < left ? 1.0 : 0.0;
+            left -= rng.uniform() * all < left ? 1.0 : 0.0;
         return taken == sample ? good - (long long)left : (long long)left;
     }
     static NUMBALITE_FUNCTION double factorials(double a, double b, double c, double d) {
         return ::lgamma(a + 1.0) + ::lgamma(b + 1.0) + ::lgamma(c + 1.0) + ::lgamma(d + 1.0);
     }
-    static NUMBALITE_FUNCTION long long make(philox4x32 &rng, long long good, long long bad,
+    static NUMBALITE_FUNCTION long long make(stream &rng, long long good, long long bad,
                                              long long sample) {
         double total = (double)good + (double)bad;
         double taken = (double)sample, rest = total - taken;
@@ -282,7 +332,7 @@ struct hypergeometric {
         most = most < far ? most : far;
         double k;
         for (;;) {
-            double u = 1.0 - rng.uniform_double(), v = rng.uniform_double();
+            double u = 1.0 - rng.uniform(), v = rng.uniform();
             double x = a + h * (v - 0.5) / u;
             if (x < 0.0 || x >= most)
                 continue;
@@ -298,7 +348,24 @@ struct hypergeometric {
     }
 };
 
+template <class D, class T, class... P>
+NUMBALITE_FUNCTION void draw(T *out, uint64 n, uint64 key, uint64 low, uint64 high, P... p) {
+    uint64 step = (uint64)gridDim.x * blockDim.x;
+    for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        uint64 first = low + RUN * i;
+        stream rng(key, first, high + (first < low));
+        out[i] = (T)D::make(rng, at(p, i)...);
+    }
+}
+
 } // namespace nl_random
 } // namespace numbalite
+
+template <class D, class T, class... P>
+__global__ void __launch_bounds__(256)
+    nl_random_draw(T *out, unsigned long long n, unsigned long long key, unsigned long long low,
+                   unsigned long long high, P... p) {
+    numbalite::nl_random::draw<D>(out, n, key, low, high, p...);
+}
 
 #endif

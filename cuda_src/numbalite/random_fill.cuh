@@ -1,9 +1,7 @@
-/* random_fill: the kernels of cuda.random's Generator (numbalite/random/).
+/* random_fill: cuda.random's numbers (numbalite/random/) that are each made of one word of the stream.
  *
- * `fill` is for numbers that are each made of one word of the stream. A unit is one block of Philox: 4
- * numbers of 32 bits or 2 of 64, stored together. `draw` is for those that take as many words as they need:
- * element i has the blocks RUN * i and on for itself. What an element is depends on the key, the counter and i
- * alone, so on no launch shape.
+ * A unit is one block of Philox: 4 numbers of 32 bits or 2 of 64, stored together. What an element is depends
+ * on the key, the counter and its place alone, so on no launch shape.
  *
  * A distribution has parameters, each a number or an array of the size of the output. */
 #ifndef NUMBALITE_RANDOM_FILL_CUH
@@ -13,8 +11,6 @@
 
 namespace numbalite {
 namespace nl_random {
-
-enum { RUN = 256 }; /* blocks: distributions.py has it, too */
 
 template <class P> NUMBALITE_FUNCTION P at(P value, uint64) {
     return value;
@@ -71,16 +67,6 @@ NUMBALITE_FUNCTION void fill(T *out, uint64 n, uint64 key, uint64 low, uint64 hi
                     out[k * count + j] = made.items[j];
             }
         }
-    }
-}
-
-template <class D, class T, class... P>
-NUMBALITE_FUNCTION void draw(T *out, uint64 n, uint64 key, uint64 low, uint64 high, P... p) {
-    uint64 step = (uint64)gridDim.x * blockDim.x;
-    for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        philox4x32 rng(key, high, low);
-        rng.skip(RUN * i);
-        out[i] = (T)D::make(rng, at(p, i)...);
     }
 }
 
@@ -178,7 +164,7 @@ template <class R> struct laplace : each<R, laplace<R> > {
 template <class R> struct gumbel : each<R, gumbel<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
-        return real<R>::fused(-scale, real<R>::log(exponential_of<R>(x)), loc);
+        return real<R>::fused(-scale, log_of<R>(exponential_of<R>(x)), loc);
     }
 };
 
@@ -188,7 +174,9 @@ template <class R> struct logistic : each<R, logistic<R> > {
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
         bool upper = x >> (8 * sizeof(word) - 1);
         R v = real<R>::middle(upper ? (word)~x : x);
-        R size = real<R>::log_without(v) - real<R>::log(v);
+        R exponent, f;
+        real<R>::split_rest(v, exponent, f);
+        R size = real<R>::log_of(exponent, f) - log_of<R>(v);
         return real<R>::fused(upper ? scale : -scale, size, loc);
     }
 };
@@ -295,13 +283,6 @@ __global__ void __launch_bounds__(256)
     nl_random_fill(T *out, unsigned long long n, unsigned long long key, unsigned long long low,
                    unsigned long long high, P... p) {
     numbalite::nl_random::fill<D>(out, n, key, low, high, p...);
-}
-
-template <class D, class T, class... P>
-__global__ void __launch_bounds__(256)
-    nl_random_draw(T *out, unsigned long long n, unsigned long long key, unsigned long long low,
-                   unsigned long long high, P... p) {
-    numbalite::nl_random::draw<D>(out, n, key, low, high, p...);
 }
 
 #endif

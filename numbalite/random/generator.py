@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.random import integers, parameters
+from numbalite.random import integers, parameters, shuffling
 from numbalite.random.kernels import Distribution
-from numbalite.random.parameters import Parameter
 from numbalite.random.philox import Philox4x32
 
 if TYPE_CHECKING:
@@ -100,18 +99,18 @@ class Generator:
         return result
 
     def _make(self, distribution, what, size, dtype, out, stream, *given):
+        """With parameters: (name, what was given, where it must be)."""
         if dtype is None and out is not None:
             dtype = getattr(out, "dtype", None)
-        values = [parameter.value for parameter in given]
-        if all(map(parameters.is_number, values)):
-            fill = distribution.fill(what, dtype, (False,) * len(values))
-            kinds = distribution.parameter_dtypes(fill.dtype)
-            values = [parameters.number(what, *pair) for pair in zip(given, kinds, strict=True)]
+        are = tuple([not isinstance(value, parameters.NUMBERS) for _, value, _ in given])
+        fill = distribution.fill(what, dtype, are)
+        if True in are:
+            size, values = parameters.spread_all(what, size, out, given, fill.kinds, stream)
         else:
-            are = tuple(not parameters.is_number(value) for value in values)
-            fill = distribution.fill(what, dtype, are)
-            kinds = distribution.parameter_dtypes(fill.dtype)
-            size, values = parameters.spread_all(what, size, out, given, kinds, stream)
+            values = [
+                parameters.number(what, *parameter, kind)
+                for parameter, kind in zip(given, fill.kinds, strict=True)
+            ]
         result = parameters.output(what, size, fill.dtype, out, stream)
         fill(result, self._bits, stream, *values)
         return result
@@ -143,7 +142,7 @@ class Generator:
         width = _width(low, high)
         return self._make(
             _UNIFORM_BETWEEN, "uniform", size, dtype, out, stream,
-            Parameter("low", low, parameters.FINITE), Parameter("high - low", width, parameters.NOT_NEGATIVE),
+            ("low", low, parameters.FINITE), ("high - low", width, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def integers(
@@ -182,8 +181,8 @@ class Generator:
         """Normal, with mean ``loc`` and deviation ``scale``."""
         return self._make(
             _NORMAL_AT, "normal", size, dtype, out, stream,
-            Parameter("loc", loc, parameters.REAL),
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("loc", loc, parameters.REAL),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def lognormal(
@@ -199,8 +198,8 @@ class Generator:
         """What has a normal logarithm."""
         return self._make(
             _LOGNORMAL, "lognormal", size, dtype, out, stream,
-            Parameter("mean", mean, parameters.REAL),
-            Parameter("sigma", sigma, parameters.NOT_NEGATIVE),
+            ("mean", mean, parameters.REAL),
+            ("sigma", sigma, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def standard_exponential(
@@ -221,7 +220,7 @@ class Generator:
         """Exponential, with mean ``scale``."""
         return self._make(
             _EXPONENTIAL_OF, "exponential", size, dtype, out, stream,
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def laplace(
@@ -237,8 +236,8 @@ class Generator:
         """Laplace's distribution about ``loc``."""
         return self._make(
             _LAPLACE, "laplace", size, dtype, out, stream,
-            Parameter("loc", loc, parameters.REAL),
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("loc", loc, parameters.REAL),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def gumbel(
@@ -254,8 +253,8 @@ class Generator:
         """Gumbel's distribution about ``loc``."""
         return self._make(
             _GUMBEL, "gumbel", size, dtype, out, stream,
-            Parameter("loc", loc, parameters.REAL),
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("loc", loc, parameters.REAL),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def logistic(
@@ -271,8 +270,8 @@ class Generator:
         """The logistic distribution about ``loc``."""
         return self._make(
             _LOGISTIC, "logistic", size, dtype, out, stream,
-            Parameter("loc", loc, parameters.REAL),
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("loc", loc, parameters.REAL),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def standard_cauchy(
@@ -293,7 +292,7 @@ class Generator:
         """Rayleigh's distribution."""
         return self._make(
             _RAYLEIGH, "rayleigh", size, dtype, out, stream,
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def weibull(
@@ -308,7 +307,7 @@ class Generator:
         """Weibull's distribution with shape ``a``."""
         return self._make(
             _WEIBULL, "weibull", size, dtype, out, stream,
-            Parameter("a", a, parameters.NOT_NEGATIVE),
+            ("a", a, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def pareto(
@@ -323,7 +322,7 @@ class Generator:
         """Pareto's second kind (Lomax) with shape ``a``."""
         return self._make(
             _PARETO, "pareto", size, dtype, out, stream,
-            Parameter("a", a, parameters.POSITIVE),
+            ("a", a, parameters.POSITIVE),
         )  # fmt: skip
 
     def power(
@@ -338,7 +337,7 @@ class Generator:
         """On [0, 1], with density a x**(a - 1)."""
         return self._make(
             _POWER, "power", size, dtype, out, stream,
-            Parameter("a", a, parameters.POSITIVE),
+            ("a", a, parameters.POSITIVE),
         )  # fmt: skip
 
     def triangular(
@@ -356,9 +355,9 @@ class Generator:
         _check_order(left, mode, right)
         return self._make(
             _TRIANGULAR, "triangular", size, dtype, out, stream,
-            Parameter("left", left, parameters.FINITE),
-            Parameter("mode", mode, parameters.FINITE),
-            Parameter("right", right, parameters.FINITE),
+            ("left", left, parameters.FINITE),
+            ("mode", mode, parameters.FINITE),
+            ("right", right, parameters.FINITE),
         )  # fmt: skip
 
     def geometric(
@@ -367,7 +366,7 @@ class Generator:
         """The number of trials up to the first success; int64."""
         return self._make(
             _GEOMETRIC, "geometric", size, None, out, stream,
-            Parameter("p", p, parameters.CHANCE),
+            ("p", p, parameters.CHANCE),
         )  # fmt: skip
 
     # ---- as many words as it takes
@@ -384,7 +383,7 @@ class Generator:
         """The gamma distribution with scale 1."""
         return self._make(
             _GAMMA, "standard_gamma", size, dtype, out, stream,
-            Parameter("shape", shape, parameters.NOT_NEGATIVE),
+            ("shape", shape, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def gamma(
@@ -400,8 +399,8 @@ class Generator:
         """The gamma distribution."""
         return self._make(
             _GAMMA_OF, "gamma", size, dtype, out, stream,
-            Parameter("shape", shape, parameters.NOT_NEGATIVE),
-            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+            ("shape", shape, parameters.NOT_NEGATIVE),
+            ("scale", scale, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def beta(
@@ -417,8 +416,8 @@ class Generator:
         """The beta distribution."""
         return self._make(
             _BETA, "beta", size, dtype, out, stream,
-            Parameter("a", a, parameters.POSITIVE),
-            Parameter("b", b, parameters.POSITIVE),
+            ("a", a, parameters.POSITIVE),
+            ("b", b, parameters.POSITIVE),
         )  # fmt: skip
 
     def chisquare(
@@ -433,7 +432,7 @@ class Generator:
         """Chi-square, with ``df`` degrees of freedom."""
         return self._make(
             _CHISQUARE, "chisquare", size, dtype, out, stream,
-            Parameter("df", df, parameters.POSITIVE),
+            ("df", df, parameters.POSITIVE),
         )  # fmt: skip
 
     def noncentral_chisquare(
@@ -449,8 +448,8 @@ class Generator:
         """Chi-square about another place."""
         return self._make(
             _NONCENTRAL_CHISQUARE, "noncentral_chisquare", size, dtype, out, stream,
-            Parameter("df", df, parameters.POSITIVE),
-            Parameter("nonc", nonc, parameters.MEAN),
+            ("df", df, parameters.POSITIVE),
+            ("nonc", nonc, parameters.MEAN),
         )  # fmt: skip
 
     def f(
@@ -466,8 +465,8 @@ class Generator:
         """Fisher's distribution."""
         return self._make(
             _F, "f", size, dtype, out, stream,
-            Parameter("dfnum", dfnum, parameters.POSITIVE),
-            Parameter("dfden", dfden, parameters.POSITIVE),
+            ("dfnum", dfnum, parameters.POSITIVE),
+            ("dfden", dfden, parameters.POSITIVE),
         )  # fmt: skip
 
     def noncentral_f(
@@ -484,9 +483,9 @@ class Generator:
         """Fisher's distribution about another place."""
         return self._make(
             _NONCENTRAL_F, "noncentral_f", size, dtype, out, stream,
-            Parameter("dfnum", dfnum, parameters.POSITIVE),
-            Parameter("dfden", dfden, parameters.POSITIVE),
-            Parameter("nonc", nonc, parameters.MEAN),
+            ("dfnum", dfnum, parameters.POSITIVE),
+            ("dfden", dfden, parameters.POSITIVE),
+            ("nonc", nonc, parameters.MEAN),
         )  # fmt: skip
 
     def standard_t(
@@ -501,7 +500,7 @@ class Generator:
         """Student's distribution."""
         return self._make(
             _STANDARD_T, "standard_t", size, dtype, out, stream,
-            Parameter("df", df, parameters.POSITIVE),
+            ("df", df, parameters.POSITIVE),
         )  # fmt: skip
 
     def wald(
@@ -517,8 +516,8 @@ class Generator:
         """Wald's, the inverse Gaussian distribution."""
         return self._make(
             _WALD, "wald", size, dtype, out, stream,
-            Parameter("mean", mean, parameters.POSITIVE),
-            Parameter("scale", scale, parameters.POSITIVE),
+            ("mean", mean, parameters.POSITIVE),
+            ("scale", scale, parameters.POSITIVE),
         )  # fmt: skip
 
     def vonmises(
@@ -534,8 +533,8 @@ class Generator:
         """Von Mises's, on [-pi, pi]."""
         return self._make(
             _VONMISES, "vonmises", size, dtype, out, stream,
-            Parameter("mu", mu, parameters.FINITE),
-            Parameter("kappa", kappa, parameters.NOT_NEGATIVE),
+            ("mu", mu, parameters.FINITE),
+            ("kappa", kappa, parameters.NOT_NEGATIVE),
         )  # fmt: skip
 
     def poisson(
@@ -544,7 +543,7 @@ class Generator:
         """Poisson's distribution with mean ``lam``; int64."""
         return self._make(
             _POISSON, "poisson", size, None, out, stream,
-            Parameter("lam", lam, parameters.MEAN),
+            ("lam", lam, parameters.MEAN),
         )  # fmt: skip
 
     def binomial(
@@ -553,8 +552,8 @@ class Generator:
         """The number of successes in ``n`` trials; int64."""
         return self._make(
             _BINOMIAL, "binomial", size, None, out, stream,
-            Parameter("n", n, parameters.COUNT),
-            Parameter("p", p, parameters.PROBABILITY),
+            ("n", n, parameters.COUNT),
+            ("p", p, parameters.PROBABILITY),
         )  # fmt: skip
 
     def negative_binomial(
@@ -563,8 +562,8 @@ class Generator:
         """The number of failures before the n-th success; int64."""
         return self._make(
             _NEGATIVE_BINOMIAL, "negative_binomial", size, None, out, stream,
-            Parameter("n", n, parameters.POSITIVE),
-            Parameter("p", p, parameters.CHANCE),
+            ("n", n, parameters.POSITIVE),
+            ("p", p, parameters.CHANCE),
         )  # fmt: skip
 
     def hypergeometric(
@@ -581,9 +580,9 @@ class Generator:
         _check_sample(ngood, nbad, nsample)
         return self._make(
             _HYPERGEOMETRIC, "hypergeometric", size, None, out, stream,
-            Parameter("ngood", ngood, parameters.MANY),
-            Parameter("nbad", nbad, parameters.MANY),
-            Parameter("nsample", nsample, parameters.MANY),
+            ("ngood", ngood, parameters.MANY),
+            ("nbad", nbad, parameters.MANY),
+            ("nsample", nsample, parameters.MANY),
         )  # fmt: skip
 
     def zipf(
@@ -592,7 +591,7 @@ class Generator:
         """Zipf's distribution: k with a probability like k**-a; int64."""
         return self._make(
             _ZIPF, "zipf", size, None, out, stream,
-            Parameter("a", a, parameters.ABOVE_ONE),
+            ("a", a, parameters.ABOVE_ONE),
         )  # fmt: skip
 
     def logseries(
@@ -601,13 +600,41 @@ class Generator:
         """The logarithmic distribution; int64."""
         return self._make(
             _LOGSERIES, "logseries", size, None, out, stream,
-            Parameter("p", p, parameters.BELOW_ONE),
+            ("p", p, parameters.BELOW_ONE),
         )  # fmt: skip
+
+    # ---- order
+
+    def permutation(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> DeviceNDArray:
+        """``range(x)`` in random order, for an int; else a copy of an array, shuffled along an axis."""
+        return shuffling.permutation(self._bits, x, axis, stream)
+
+    def shuffle(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> None:
+        """Puts the parts of a device array along an axis into random order, in place."""
+        shuffling.shuffle(self._bits, x, axis, stream)
+
+    def permuted(
+        self, x: Any, *, axis: int | None = None, out: Any = None, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """A copy (or ``out``, which may be ``x``) with each line along an axis in an order of its own;
+        without an axis, all elements in random order."""
+        return shuffling.permuted(self._bits, x, axis, out, stream)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0,
+        shuffle: bool = True, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
+        """Elements of an array along an axis, or of ``range(a)``, at random.
+
+        ``p`` has their probabilities. With ``replace=False`` nothing is chosen twice; their order is random then,
+        whatever ``shuffle`` says.
+        """
+        return shuffling.choice(self, a, size, replace, p, axis, stream)
 
 
 def _known(what, name, value):
     """A number as it is, anything else as an array."""
-    return value if parameters.is_number(value) else parameters.array(what, name, value)
+    return value if isinstance(value, parameters.NUMBERS) else parameters.array(what, name, value)
 
 
 def _holds(condition):
@@ -621,7 +648,7 @@ def _width(low, high):
     """Of the interval of `uniform`."""
     low, high = _known("uniform", "low", low), _known("uniform", "high", high)
     width = high - low
-    if parameters.is_number(width) and abs(width) == float("inf"):
+    if isinstance(width, parameters.NUMBERS) and abs(width) == float("inf"):
         raise OverflowError(f"uniform: high - low is infinite: {low}, {high}")
     return width
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from numbalite.random import parameters
 from numbalite.random.kernels import Integers
-from numbalite.random.parameters import Parameter
+from numbalite.random.parameters import NUMBERS as _NUMBERS
 
 if TYPE_CHECKING:
     from typing import Any
 
 _TYPES = tuple(map(np.dtype, "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()))
+_LONG = np.dtype(np.int64)
 _NARROW, _WIDE = Integers(32, _TYPES), Integers(64, _TYPES)
 
 
@@ -28,10 +29,10 @@ def fill(
     dtype = np.dtype(dtype)
     if dtype not in _TYPES:
         raise TypeError(f"integers: dtype must be an integer type or bool, not {dtype}")
-    if not (parameters.is_number(low) and parameters.is_number(high)):
+    if not (isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS)):
         return _of_arrays(bits, low, high, size, dtype, endpoint, out, stream)
-    first = parameters.number("integers", Parameter("low", low), np.int64)
-    last = parameters.number("integers", Parameter("high", high), np.int64) - (not endpoint)
+    first = parameters.number("integers", "low", low, parameters.REAL, _LONG)
+    last = parameters.number("integers", "high", high, parameters.REAL, _LONG) - (not endpoint)
     _check(first, last, dtype, endpoint)
     made = (_NARROW if last - first < 2**32 else _WIDE).fill("integers", dtype, (False, False))
     result = parameters.output("integers", size, dtype, out, stream)
@@ -57,7 +58,7 @@ def _signed(number):
 def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
     """By 64 bits for each number."""
     bounds = [
-        value if parameters.is_number(value) else parameters.array("integers", name, value)
+        value if isinstance(value, _NUMBERS) else parameters.array("integers", name, value)
         for name, value in (("low", low), ("high", high))
     ]
     for name, bound in zip(("low", "high"), bounds, strict=True):
@@ -81,11 +82,8 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
     made = _WIDE.fill("integers", dtype, (True, True))
     result = parameters.output("integers", shape, dtype, out, stream)
     arrays = [
-        parameters.spread("integers", Parameter("low", None), values, shape, kind, stream)
-        for values, kind in (
-            (_wrapped(first).view(np.int64), np.int64),
-            (_wrapped(width), np.uint64),
-        )
+        parameters.spread("integers", name, values, parameters.REAL, values.dtype, shape, stream)
+        for name, values in (("low", _wrapped(first).view(np.int64)), ("high", _wrapped(width)))
     ]
     made(result, bits, stream, *arrays)
     return result

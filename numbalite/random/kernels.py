@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,18 +14,18 @@ if TYPE_CHECKING:
 
 THREADS = 256
 RUN = 256
-"""Blocks of the stream for each element of a distribution that draws (random_fill.cuh)."""
-_MOST_BLOCKS = 1 << 20
+"""Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
+_MOST_BLOCKS = 1 << 13  # each thread goes on from there: a few waves are quicker than many
 _REALS = (np.float64, np.float32, np.float16)
 
 
 class Fill:
     """A kernel of a distribution: called with what it fills and where the stream is."""
 
-    __slots__ = ("dtype", "kernel", "per_thread", "step")
+    __slots__ = ("dtype", "kernel", "kinds", "per_thread", "step")
 
-    def __init__(self, kernel, dtype, per_thread, step):
-        self.kernel, self.dtype = kernel, dtype
+    def __init__(self, kernel, dtype, kinds, per_thread, step):
+        self.kernel, self.dtype, self.kinds = kernel, dtype, kinds
         self.per_thread, self.step = per_thread, step
 
     def __call__(self, out: Any, bits: Any, stream: Any, *parameters: Any) -> None:
@@ -64,10 +63,6 @@ class Distribution:
         made = self._made[dtype, arrays] = self._compile(found, arrays)
         return made
 
-    def parameter_dtypes(self, dtype: np.dtype) -> list:
-        """The dtypes of its parameters, for numbers of a dtype."""
-        return [np.dtype(kind or self._real(dtype)) for kind in self.kinds]
-
     def _real(self, dtype):
         """What is computed with: half precision is rounded from float32."""
         narrow = dtype in (np.float32, np.float16) and not self.draws
@@ -80,14 +75,11 @@ class Distribution:
             name = "uniform_half"
         elif dtype.kind == "f" and not self.draws:
             name += f"<{cxx_name(real)}>"
-        words = [cxx_name(dtype)]
-        for kind, is_array in zip(self.parameter_dtypes(dtype), arrays, strict=False):
-            words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
-        way = "draw" if self.draws else "fill"
-        kernel = _kernel(way, name, tuple(words))
-        return Fill(
-            kernel, dtype, 1 if self.draws else 16 // real.itemsize, RUN if self.draws else 1
-        )
+        kinds = [np.dtype(kind or real) for kind in self.kinds]
+        if self.draws:
+            return Fill(_kernel("draw", name, dtype, kinds, arrays), dtype, kinds, 1, RUN)
+        kernel = _kernel("fill", name, dtype, kinds, arrays)
+        return Fill(kernel, dtype, kinds, 16 // real.itemsize, 1)
 
 
 class Integers(Distribution):
@@ -98,14 +90,15 @@ class Integers(Distribution):
         self.word = word
 
     def _compile(self, dtype, arrays):
-        words = [cxx_name(dtype)]
-        for kind, is_array in zip(self.kinds, arrays, strict=True):
-            words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
-        return Fill(_kernel("fill", self.name, tuple(words)), dtype, 128 // self.word, 1)
+        kinds = list(map(np.dtype, self.kinds))
+        kernel = _kernel("fill", self.name, dtype, kinds, arrays)
+        return Fill(kernel, dtype, kinds, 128 // self.word, 1)
 
 
-@functools.cache
-def _kernel(way, name, words):
+def _kernel(way, name, dtype, kinds, arrays):
+    words = [cxx_name(dtype)]
+    for kind, is_array in zip(kinds, arrays, strict=True):
+        words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
     half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
     return jit(
         source=f'{half}#include "numbalite/random_{way}.cuh"\n',

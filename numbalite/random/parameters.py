@@ -36,26 +36,16 @@ MANY = Range("from 0 to 10**9", lambda x: 0 <= x <= 10**9)
 COUNT = Range("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
 
 
-class Parameter(NamedTuple):
-    """An argument: its name, what was given, and where it must be."""
-
-    name: str
-    value: Any
-    range: Range = REAL
+NUMBERS = (int, float, np.generic)
+"""What is a number, of Python or NumPy, and no array."""
 
 
-def is_number(value: Any) -> bool:
-    """Is it a number, of Python or NumPy, and no array?"""
-    return isinstance(value, (int, float, np.generic))
-
-
-def number(what: str, parameter: Parameter, dtype: Any = np.float64) -> Any:
+def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:
     """A parameter that is a number, checked, as a Python int or float."""
-    name, value, inside = parameter
     try:
-        found = operator.index(value) if np.dtype(dtype).kind in "iu" else float(value)
+        found = float(value) if dtype.kind == "f" else operator.index(value)
     except (TypeError, ValueError):
-        kind = "an integer" if np.dtype(dtype).kind in "iu" else "a real number"
+        kind = "a real number" if dtype.kind == "f" else "an integer"
         raise TypeError(
             f"{what}: {name} must be {kind} or an array, not {type(value).__name__}"
         ) from None
@@ -113,18 +103,17 @@ def shape_of(what: str, size: Any) -> tuple:
     return shape
 
 
-def spread(what: str, parameter: Parameter, values: Any, shape: tuple, dtype: Any, stream: Any):
+def spread(
+    what: str, name: str, values: Any, inside: Range, dtype: np.dtype, shape: tuple, stream: Any
+) -> Any:
     """An array of the output's shape on the device, of the dtype that the kernel reads; checked."""
-    if np.dtype(dtype).kind in "iu" and values.dtype.kind == "f":
-        raise TypeError(f"{what}: {parameter.name} must hold integers, not {values.dtype}")
-    if parameter.range is not REAL and values.size:
+    if dtype.kind in "iu" and values.dtype.kind == "f":
+        raise TypeError(f"{what}: {name} must hold integers, not {values.dtype}")
+    if inside is not REAL and values.size:
         of_host = isinstance(values, np.ndarray)
-        low, high = extremes(values if of_host or values.is_c_contiguous() else values.copy())
-        for found in low, high:
-            if not parameter.range.holds(found):
-                raise ValueError(
-                    f"{what}: {parameter.name} must be {parameter.range.words}, not {found}"
-                )
+        for found in extremes(values if of_host or values.is_c_contiguous() else values.copy()):
+            if not inside.holds(found):
+                raise ValueError(f"{what}: {name} must be {inside.words}, not {found}")
     made = device_array(shape, dtype, stream=stream)
     if made.size:
         made[...] = values
@@ -135,11 +124,16 @@ def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, strea
     """(shape of the output, what the kernel gets for each parameter), where at least one is an array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
-    values = [p.value if is_number(p.value) else array(what, p.name, p.value) for p in given]
-    shape = broadcast(what, size, [v for v in values if not is_number(v)])
+    values = [
+        value if isinstance(value, NUMBERS) else array(what, name, value)
+        for name, value, _ in given
+    ]
+    shape = broadcast(what, size, [v for v in values if not isinstance(v, NUMBERS)])
     made = [
-        number(what, p, dtype) if is_number(v) else spread(what, p, v, shape, dtype, stream)
-        for p, v, dtype in zip(given, values, dtypes, strict=True)
+        number(what, name, value, inside, dtype)
+        if isinstance(value, NUMBERS)
+        else spread(what, name, value, inside, dtype, shape, stream)
+        for (name, _, inside), value, dtype in zip(given, values, dtypes, strict=True)
     ]
     return shape, made
 

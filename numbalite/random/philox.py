@@ -39,13 +39,13 @@ class Philox4x32:
             first, second = seed.generate_state(2, np.uint64).tolist()
             start = first, (second << 64) + _bits("counter", counter, 128) & _ALL
         self.lock = threading.Lock()
-        self._key, self._counter = start
+        self._key, self._low, self._high = start[0], start[1] & _LOW, start[1] >> 64
 
     @property
     def state(self) -> dict[str, Any]:
         """A dictionary that, assigned to another one's state, makes it go on with the same numbers."""
         with self.lock:
-            numbers = {"counter": self._counter, "key": self._key}
+            numbers = {"counter": (self._high << 64) + self._low, "key": self._key}
         return {"bit_generator": "Philox4x32", "state": numbers}
 
     @state.setter
@@ -57,20 +57,26 @@ class Philox4x32:
         numbers = value["state"]
         key, counter = _bits("key", numbers["key"], 64), _bits("counter", numbers["counter"], 128)
         with self.lock:
-            self._key, self._counter = key, counter
+            self._key, self._low, self._high = key, counter & _LOW, counter >> 64
 
     def take(self, blocks: int) -> tuple[int, int, int]:
         """Goes on by that many blocks: the key and both halves of the counter that was there."""
         with self.lock:
-            counter = self._counter
-            self._counter = (counter + blocks) & _ALL
-        return self._key, counter & _LOW, counter >> 64
+            low, high = self._low, self._high
+            self._low = low + blocks
+            if self._low > _LOW:
+                self._go(0)
+        return self._key, low, high
+
+    def _go(self, blocks):
+        counter = ((self._high << 64) + self._low + blocks) & _ALL
+        self._low, self._high = counter & _LOW, counter >> 64
 
     def advance(self, delta: int) -> Philox4x32:
         """Goes on by ``delta`` blocks of 128 bits, as if they had been drawn; negative ones go back."""
         delta = delta.__index__()
         with self.lock:
-            self._counter = (self._counter + delta) & _ALL
+            self._go(delta)
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:

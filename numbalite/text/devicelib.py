@@ -99,6 +99,7 @@ PARTS = {
         ("atomics", _ATOMICS),
         ("warp", _WARP),
         ("random", _RANDOM),
+        ("philox", ("philox4x32",)),
         ("groups", _GROUPS),
         ("cpu", _CPU),
         ("constant", ("constant_array",)),

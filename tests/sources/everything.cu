@@ -8,6 +8,7 @@
 #include "numbalite/warp.cuh"
 #include "numbalite/random.cuh"
 #include "numbalite/random_init.cuh"
+#include "numbalite/philox.cuh"
 #include "numbalite/groups.cuh"
 #include "numbalite/constant.cuh"
 #include "numbalite/layout.cuh"

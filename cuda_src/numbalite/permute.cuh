@@ -1,0 +1,177 @@
+/* permute: random permutations, and the copies that use them (numbalite/random/shuffling.py).
+ *
+ * Short lines are sorted: each item has a random key of 64 bits, and its rank is its place. Of a long line place i
+ * alone says which item comes there, by a bijection of the numbers of b bits, applied again while the result is not
+ * below n: a Feistel network of 24 rounds whose halves are b / 2 bits wide (Mitchell, Stokes, Frank and Holmes,
+ * "Bandwidth-optimal random shuffling for GPUs", 2022). So a few places of many cost a few applications.
+ * Such networks are even permutations; the first two items are exchanged or not, so that odd ones come as often.
+ *
+ * Weighted choices without replacement are a race: item i arrives after an exponential time divided by its weight, and
+ * the first ones are chosen. They are found by a bitonic sort. */
+#ifndef NUMBALITE_PERMUTE_CUH
+#define NUMBALITE_PERMUTE_CUH
+
+#include "numbalite/philox.cuh"
+
+namespace numbalite {
+namespace nl_random {
+
+enum { SHORT = 1024, ROUNDS = 24 }; /* shuffling.py has SHORT, too */
+
+NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
+    return philox::block(key, low + k, high + (low + k < k));
+}
+
+/* A bijection of the numbers of `left` + `right` bits; right is left or left + 1. */
+NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *keys) {
+    uint64 a = x >> right, b = x & (((uint64)1 << right) - 1);
+    for (int round = 0; round < ROUNDS; ++round) {
+        uint64 high = __umul64hi(0xd2b74407b1ce6e93ull, a), low = 0xd2b74407b1ce6e93ull * a;
+        low = low << (right - left) | b >> left;
+        a = (high ^ keys[round] ^ b) & (((uint64)1 << left) - 1);
+        b = low & (((uint64)1 << right) - 1);
+    }
+    return a << right | b;
+}
+
+/* The order of items, and the same after a step of the sort. */
+struct item {
+    double key;
+    long long index;
+
+    NUMBALITE_FUNCTION bool operator<(const item &other) const {
+        return key != other.key ? key < other.key : index < other.index;
+    }
+};
+
+} // namespace nl_random
+} // namespace numbalite
+
+/* Of each of so many lines of n <= SHORT items the first m: a block for a line. */
+extern "C" __global__ void __launch_bounds__(256)
+    nl_permute_short(long long *out, unsigned long long lines, int n, int m, unsigned long long key,
+                     unsigned long long low, unsigned long long high) {
+    using namespace numbalite;
+    __shared__ uint64 keys[nl_random::SHORT];
+    for (uint64 line = blockIdx.x; line < lines; line += gridDim.x) {
+        for (int j = threadIdx.x; j < (n + 1) / 2; j += blockDim.x) {
+            uint64 k = line * (nl_random::SHORT / 2) + j;
+            nl_random::words w = nl_random::block_after(key, low, high, k);
+            keys[2 * j] = nl_random::wide(w.a, w.b);
+            keys[2 * j + 1] = nl_random::wide(w.c, w.d);
+        }
+        __syncthreads();
+        for (int j = threadIdx.x; j < n; j += blockDim.x) {
+            uint64 mine = keys[j];
+            int rank = 0;
+            for (int i = 0; i < n; ++i)
+                rank += keys[i] < mine || (keys[i] == mine && i < j);
+            if (rank < m)
+                out[line * m + rank] = j;
+        }
+        __syncthreads();
+    }
+}
+
+/* Of longer lines: `blocks` blocks for each. */
+extern "C" __global__ void __launch_bounds__(256)
+    nl_permute_long(long long *out, unsigned long long lines, unsigned long long n,
+                    unsigned long long m, unsigned long long key, unsigned long long low,
+                    unsigned long long high, unsigned blocks) {
+    using namespace numbalite;
+    __shared__ uint32 keys[nl_random::ROUNDS];
+    uint64 line = blockIdx.x / blocks;
+    if (threadIdx.x < nl_random::ROUNDS / 4) {
+        uint64 k = line * (nl_random::ROUNDS / 4) + threadIdx.x;
+        nl_random::words w = nl_random::block_after(key, low, high, k);
+        uint32 *mine = keys + 4 * threadIdx.x;
+        mine[0] = w.a, mine[1] = w.b, mine[2] = w.c, mine[3] = w.d;
+    }
+    __syncthreads();
+    int bits = 64 - __clzll((long long)(n - 1)), left = bits / 2;
+    uint64 exchange = keys[0] >> 31; /* a bit that no round uses */
+    uint64 step = (uint64)blocks * blockDim.x;
+    for (uint64 i = (uint64)(blockIdx.x % blocks) * blockDim.x + threadIdx.x; i < m; i += step) {
+        uint64 x = i < 2 ? i ^ exchange : i;
+        do
+            x = nl_random::scramble(x, left, bits - left, keys);
+        while (x >= n);
+        out[line * m + i] = (long long)x;
+    }
+}
+
+/* out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has an index of its own. */
+template <class T>
+__global__ void __launch_bounds__(256)
+    nl_random_take(T *out, const T *in, const long long *index, unsigned long long outer,
+                   unsigned long long n, unsigned long long m, unsigned long long inner,
+                   int apart) {
+    unsigned long long total = outer * m * inner;
+    unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
+    for (unsigned long long e = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+         e < total; e += step) {
+        unsigned long long k = e % inner, row = e / inner, o = row / m;
+        unsigned long long from = (unsigned long long)index[apart ? row : row % m];
+        out[e] = in[(o * n + from) * inner + k];
+    }
+}
+
+/* For each u in [0, 1) the item in whose part of the running sums it is. */
+extern "C" __global__ void __launch_bounds__(256)
+    nl_random_search(long long *out, const double *u, unsigned long long count, const double *sums,
+                     const double *weights, unsigned long long n) {
+    unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
+    double all = sums[n - 1];
+    for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+         i < count; i += step) {
+        double x = u[i] * all;
+        unsigned long long first = 0, last = n - 1;
+        while (first < last) {
+            unsigned long long middle = first + (last - first) / 2;
+            if (sums[middle] > x)
+                last = middle;
+            else
+                first = middle + 1;
+        }
+        /* Rounding can lead to an item that cannot be chosen. */
+        while (first + 1 < n && weights[first] == 0)
+            ++first;
+        while (first > 0 && weights[first] == 0)
+            --first;
+        out[i] = (long long)first;
+    }
+}
+
+/* When each item arrives; those behind the n-th never do. */
+extern "C" __global__ void __launch_bounds__(256)
+    nl_random_arrivals(double *times, long long *index, const double *weights, unsigned long long n,
+                       unsigned long long padded, unsigned long long key, unsigned long long low,
+                       unsigned long long high) {
+    using namespace numbalite;
+    uint64 step = (uint64)gridDim.x * blockDim.x;
+    for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < padded; i += step) {
+        nl_random::words w = nl_random::block_after(key, low, high, i);
+        double time = nl_random::exponential_of<double>(nl_random::wide(w.a, w.b));
+        double weight = i < n ? weights[i] : 0.0;
+        times[i] = weight > 0.0 ? time / weight : __longlong_as_double(0x7ff0000000000000ll);
+        index[i] = (long long)i;
+    }
+}
+
+/* One step of a bitonic sort of 2^k items: those `apart` from each other, in runs of `run`. */
+extern "C" __global__ void __launch_bounds__(256)
+    nl_random_sort(double *times, long long *index, unsigned long long count,
+                   unsigned long long run, unsigned long long apart) {
+    using namespace numbalite;
+    uint64 step = (uint64)gridDim.x * blockDim.x;
+    for (uint64 t = (uint64)blockIdx.x * blockDim.x + threadIdx.x; t < count / 2; t += step) {
+        uint64 i = 2 * t - (t & (apart - 1)), j = i + apart;
+        nl_random::item a = {times[i], index[i]}, b = {times[j], index[j]};
+        if ((b < a) == !(i & run)) {
+            times[i] = b.key, index[i] = b.index;
+            times[j] = a.key, index[j] = a.index;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,260 @@
+"""Permutations and choices (cuda_src/numbalite/permute.cuh).
+
+What is moved is seen as (outer, n, inner): the axis along which it is moved has n parts of `inner` elements.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrays import DeviceNDArray, device_array, to_device
+from numbalite.cuda.foreign import if_cuda_array
+from numbalite.kernels.decorators import jit
+from numbalite.random import parameters
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.random.generator import Generator
+
+AxisError = getattr(np, "exceptions", np).AxisError
+_SHORT = 1024  # permute.cuh
+_THREADS = 256
+_MOST_BLOCKS = 1 << 16
+_SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
+
+
+@functools.cache
+def _kernel(name):
+    return jit(source='#include "numbalite/permute.cuh"\n', name=name)
+
+
+def _launch(name, count, stream, *arguments):
+    grid = min(-(-count // _THREADS), _MOST_BLOCKS)
+    _kernel(name)[grid, _THREADS, stream](*arguments)
+
+
+def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
+    """For each of so many lines the first ``m`` of a random permutation of ``range(n)``, one after the other."""
+    out = device_array(lines * m, np.int64, stream=stream)
+    if not out.size:
+        return out
+    if n <= _SHORT:
+        place = bits.take(lines * _SHORT // 2)
+        grid = min(lines, _MOST_BLOCKS)
+        _kernel("nl_permute_short")[grid, _THREADS, stream](out, lines, n, m, *place)
+    else:
+        blocks = min(-(-m // (8 * _THREADS)), max(_MOST_BLOCKS // lines, 1))
+        place = bits.take(lines * 6)
+        _kernel("nl_permute_long")[lines * blocks, _THREADS, stream](
+            out, lines, n, m, *place, blocks
+        )
+    return out
+
+
+def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
+    """The parts of a contiguous array of ``sizes`` (outer, n, inner) that an index names, as one line of elements."""
+    outer, n, inner = sizes
+    out = device_array(outer * m * inner, source.dtype, stream=stream)
+    if out.size:
+        size = math.gcd(source.dtype.itemsize, 16)
+        part = np.dtype("V16" if size == 16 else f"u{size}")
+        word, wide = (
+            ("unsigned char", "unsigned short", "unsigned", "unsigned long long", "uint4")[
+                size.bit_length() - 1
+            ],
+            inner * (source.dtype.itemsize // size),
+        )
+        parts = [_as(a, part) for a in (out, source)]
+        _launch(
+            f"nl_random_take<{word}>", outer * m * wide, stream,
+            *parts, index, outer, n, m, wide, int(apart),
+        )  # fmt: skip
+    return out
+
+
+def _as(array, dtype):
+    """The bytes of a contiguous array as a line of another dtype."""
+    return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)
+
+
+def _axis_of(what, axis, ndim):
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise AxisError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}")
+    return number % ndim
+
+
+def _sizes(shape, axis):
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+def _on_device(what, name, value, stream):
+    """A device array; what is on the host is copied."""
+    found = if_cuda_array(value)
+    if found is None:
+        return to_device(np.asarray(value), stream)
+    if found.device != _core.current_device():
+        raise ValueError(
+            f"{what}: {name} is on device {found.device}, the current one is {_core.current_device()}"
+        )
+    return found.bind(stream) if stream else found
+
+
+def _dense(array):
+    return array if array.is_c_contiguous() else array.copy()
+
+
+def _shuffled(what, bits, array, axis, stream):
+    """A contiguous copy, shuffled along an axis."""
+    sizes = _sizes(array.shape, _axis_of(what, axis, array.ndim))
+    index = indices(bits, 1, sizes[1], sizes[1], stream)
+    return take(_dense(array), index, sizes, sizes[1], False, stream).reshape(array.shape)
+
+
+def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
+    """`Generator.permutation`."""
+    if not hasattr(x, "shape") and hasattr(x, "__index__"):
+        n = operator.index(x)
+        if n < 0:
+            raise ValueError(f"permutation: x must not be negative: {n}")
+        return indices(bits, 1, n, n, stream)
+    array = _on_device("permutation", "x", x, stream)
+    if array.ndim == 0:
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"permutation: x must be an int or an array, not a {array.dtype}")
+        return permutation(bits, array.item(), axis, stream)
+    return _shuffled("permutation", bits, array, axis, stream)
+
+
+def _writable(what, name, x, stream):
+    found = if_cuda_array(x)
+    if found is None:
+        raise TypeError(f"{what}: {name} must be a device array, not {type(x).__name__}")
+    if found.readonly:
+        raise ValueError(f"{what}: {name} is read-only")
+    return _on_device(what, name, found, stream)
+
+
+def shuffle(bits: Any, x: Any, axis: Any, stream: Any) -> None:
+    """`Generator.shuffle`."""
+    array = _writable("shuffle", "x", x, stream)
+    if array.ndim == 0:
+        raise TypeError("shuffle: x must have at least one dimension")
+    array[...] = _shuffled("shuffle", bits, array, axis, stream)
+
+
+def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArray:
+    """`Generator.permuted`."""
+    array = _on_device("permuted", "x", x, stream)
+    target = None if out is None else _writable("permuted", "out", out, stream)
+    if target is not None and (target.shape, target.dtype) != (array.shape, array.dtype):
+        raise ValueError(
+            f"permuted: out has shape {target.shape} and dtype {target.dtype}, x {array.shape} and {array.dtype}"
+        )
+    if axis is None:
+        sizes, lines, turned = (1, array.size, 1), 1, array
+    else:
+        number = _axis_of("permuted", axis, array.ndim)
+        order = [*(k for k in range(array.ndim) if k != number), number]
+        turned = array.transpose(order)
+        n = array.shape[number]
+        lines = array.size // n if n else 0
+        sizes = (lines, n, 1)
+    index = indices(bits, lines, sizes[1], sizes[1], stream)
+    made = take(_dense(turned), index, sizes, sizes[1], True, stream).reshape(turned.shape)
+    if axis is not None:
+        made = made.transpose(tuple(np.argsort(order).tolist()))
+    if target is None:
+        return _dense(made)
+    target[...] = made
+    return out
+
+
+def choice(
+    rng: Generator, a: Any, size: Any, replace: Any, p: Any, axis: Any, stream: Any
+) -> DeviceNDArray:
+    """`Generator.choice`."""
+    array = None
+    if not hasattr(a, "shape") and hasattr(a, "__index__"):
+        n = operator.index(a)
+    else:
+        array = _on_device("choice", "a", a, stream)
+        if array.ndim == 0:
+            n, array = operator.index(array.item()), None
+        else:
+            axis = _axis_of("choice", axis, array.ndim)
+            n = array.shape[axis]
+    shape = () if size is None else parameters.shape_of("choice", size)
+    m = math.prod(shape)
+    if n <= 0 and m:
+        raise ValueError(f"choice: a must have something to choose from, not {n} items")
+    if not replace and m > n:
+        raise ValueError(f"choice: size {size} is more than the {n} items, and replace is False")
+    weights = None if p is None else _weights(p, n, 0 if replace else m, stream)
+    bits = rng.bit_generator
+    if weights is not None and not replace:
+        index = _race(bits, weights[0], n, m, stream)
+    elif weights is not None:
+        index = _searched(rng, weights, n, m, stream)
+    elif replace:
+        index = rng.integers(0, max(n, 1), m, stream=stream)
+    else:
+        index = indices(bits, 1, n, m, stream)
+    if array is None:
+        return index.reshape(shape)
+    taken = take(_dense(array), index, _sizes(array.shape, axis), m, False, stream)
+    return taken.reshape((*array.shape[:axis], *shape, *array.shape[axis + 1 :]))
+
+
+def _weights(p, n, needed, stream):
+    """The probabilities and their running sums, on the device; ValueError for what are none."""
+    found = parameters.array("choice", "p", p)
+    if found.shape != (n,):
+        raise ValueError(f"choice: p must have shape ({n},) as a has, not {found.shape}")
+    weights = device_array(n, np.float64, stream=stream)
+    if not n:
+        return weights, weights
+    weights[...] = found
+    low, high = parameters.extremes(weights)
+    if not (low >= 0 and high < math.inf):
+        raise ValueError("choice: p must hold no negative numbers and no NaN")
+    sums = np.add.accumulate(weights)
+    total = sums[-1].item()
+    if not abs(total - 1) <= _SUM_IS_ONE:
+        raise ValueError(f"choice: p must add up to 1, not to {total}")
+    if needed:
+        some = np.add.reduce((weights > 0).astype(np.int64)).item()
+        if some < needed:
+            raise ValueError(f"choice: p allows only {some} items, {needed} are wanted")
+    return weights, sums
+
+
+def _searched(rng, weights, n, m, stream):
+    index = device_array(m, np.int64, stream=stream)
+    if m:
+        u = rng.random(m, stream=stream)
+        _launch("nl_random_search", m, stream, index, u, m, *weights[::-1], n)
+    return index
+
+
+def _race(bits, weights, n, m, stream):
+    padded = 1 << max(n - 1, 1).bit_length()
+    times = device_array(padded, np.float64, stream=stream)
+    index = device_array(padded, np.int64, stream=stream)
+    place = bits.take(padded)
+    _launch("nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place)
+    run = 2
+    while run <= padded:
+        apart = run // 2
+        while apart:
+            _launch("nl_random_sort", padded // 2, stream, times, index, padded, run, apart)
+            apart //= 2
+        run *= 2
+    return index[:m].copy()

@@ -1,0 +1,91 @@
+"""numbalite/philox.cuh in kernels."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+SOURCE = r"""
+#include <numbalite/philox.cuh>
+__global__ void block(unsigned long long key, unsigned long long low, unsigned long long high, unsigned *out) {
+    numbalite::philox4x32 rng(key, high, low);
+    uint4 b = rng.block();
+    out[0] = b.x, out[1] = b.y, out[2] = b.z, out[3] = b.w;
+}
+__global__ void draw(const unsigned *bits32, const unsigned long long *bits64, float *f, double *d, unsigned *u, int n) {
+    using namespace numbalite;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0) {
+        philox4x32 rng(1, 2);
+        u[0] = rng(), u[1] = rng(), u[2] = rng();
+        rng.skip(1);
+        u[3] = rng();
+        f[3 * n] = rng.uniform(), f[3 * n + 1] = rng.normal(), f[3 * n + 2] = rng.exponential();
+        d[3 * n] = rng.uniform_double(), d[3 * n + 1] = rng.normal_double(), d[3 * n + 2] = rng.exponential_double();
+        rng.normal_pair(f[3 * n + 3], f[3 * n + 4]);
+        u[4] = 0;
+        for (int k = 0; k < 300; ++k) u[4] |= 1u << rng.below(6);
+        u[5] = rng.below(0);
+    }
+    if (i >= n) return;
+    f[i] = nl_random::exponential_of<float>(bits32[i]);
+    d[i] = nl_random::exponential_of<double>(bits64[i]);
+    nl_random::real<float>::turn(bits32[i], f[n + i], f[2 * n + i]);
+    nl_random::real<double>::turn(bits64[i], d[n + i], d[2 * n + i]);
+}
+"""
+# Random123's kat_vectors: philox4x32, 10 rounds: counter, key, result.
+KNOWN = [
+    ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]  # fmt: skip
+
+
+def words(text):
+    return [int(word, 16) for word in text.split()]
+
+
+@pytest.fixture(scope="module")
+def module():
+    return cuda.module(SOURCE)
+
+
+def test_known_answers(module):
+    for counter, key, result in KNOWN:
+        c, k, out = words(counter), words(key), np.zeros(4, np.uint32)
+        module.block[1, 1](k[0] | k[1] << 32, c[0] | c[1] << 32, c[2] | c[3] << 32, out)
+        assert out.tolist() == words(result)
+        rng = cuda.random.Philox4x32(
+            key=k[0] | k[1] << 32, counter=sum(word << 32 * i for i, word in enumerate(c))
+        )
+        made = cuda.random.default_rng(rng).integers(0, 2**32, 4, dtype=np.uint32)
+        assert made.copy_to_host().tolist() == words(result)
+
+
+def test_what_a_place_in_a_stream_gives_and_how_exact_it_is(module):
+    bits = np.random.default_rng(0).integers(0, 2**64, 4000, np.uint64)
+    bits[:100] = np.arange(100)
+    bits[100:200] = ~np.arange(100, dtype=np.uint64)
+    bits[200:264] = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    n, u = bits.size, np.zeros(6, np.uint32)
+    narrow = bits.astype(np.uint32)
+    f, d = np.zeros(3 * n + 5, np.float32), np.zeros(3 * n + 5)
+    module.draw[-(-n // 256), 256](narrow, bits, f, d, u, n)
+    for made, x, width in ((f, narrow, 32), (d, bits, 64)):
+        middle = (x.astype(np.longdouble) + 0.5) / np.longdouble(2) ** width
+        rest = ((~x).astype(np.longdouble) + 0.5) / np.longdouble(2) ** width
+        below = -np.log(middle), -np.log1p(-np.minimum(rest, 0.5))
+        exact = np.where(middle < 0.5, *below)
+        turn = 2 * middle * np.longdouble("3.14159265358979323846264338")
+        eps = np.finfo(made.dtype).eps
+        assert np.abs(made[:n] / exact - 1).max() < 1.6 * eps
+        assert np.abs(made[n : 2 * n] - np.sin(turn)).max() < 0.7 * eps
+        assert np.abs(made[2 * n : 3 * n] - np.cos(turn)).max() < 0.7 * eps
+        assert made[: 3 * n].all()  # never 0
+    blocks = cuda.random.default_rng(cuda.random.Philox4x32(key=1, counter=2 << 64))
+    block = blocks.integers(0, 2**32, 12, dtype=np.uint32).copy_to_host()
+    assert u[:3].tolist() == block[:3].tolist() and u[3] == block[8]
+    assert f[3 * n] == np.float32(int(block[9]) >> 8) / 2**24
+    assert u[4] == 0b111111 and u[5] == 0
+    assert np.isfinite(f[3 * n :]).all() and np.isfinite(d[3 * n : 3 * n + 3]).all()
