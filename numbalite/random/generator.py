@@ -8,6 +8,7 @@ import numpy as np
 
 from numbalite.random import integers, parameters, shuffling
 from numbalite.random.kernels import Distribution
+from numbalite.random.parameters import NUMBERS, number
 from numbalite.random.philox import Philox4x32
 
 if TYPE_CHECKING:
@@ -90,30 +91,31 @@ class Generator:
     # ---- how
 
     def _standard(self, distribution, what, size, dtype, out, stream):
-        """Without parameters: the short way."""
-        if dtype is None and out is not None:
-            dtype = getattr(out, "dtype", None)
-        fill = distribution.fill(what, dtype)
-        result = parameters.output(what, size, fill.dtype, out, stream)
-        fill(result, self._bits, stream)
-        return result
+        """Without parameters."""
+        fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out), ())
+        return self._run(fill, what, size, out, stream, ())
 
     def _make(self, distribution, what, size, dtype, out, stream, *given):
         """With parameters: (name, what was given, where it must be)."""
-        if dtype is None and out is not None:
-            dtype = getattr(out, "dtype", None)
-        are = tuple([not isinstance(value, parameters.NUMBERS) for _, value, _ in given])
-        fill = distribution.fill(what, dtype, are)
-        if True in are:
+        arrays = ()
+        for _, value, _ in given:
+            if not isinstance(value, NUMBERS):
+                arrays = tuple(not isinstance(value, NUMBERS) for _, value, _ in given)
+                break
+        fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out), arrays)
+        if arrays:
             size, values = parameters.spread_all(what, size, out, given, fill.kinds, stream)
         else:
             values = [
-                parameters.number(what, *parameter, kind)
-                for parameter, kind in zip(given, fill.kinds, strict=True)
+                number(what, name, value, inside, kind)
+                for (name, value, inside), kind in zip(given, fill.kinds, strict=True)
             ]
-        result = parameters.output(what, size, fill.dtype, out, stream)
-        fill(result, self._bits, stream, *values)
-        return result
+        return self._run(fill, what, size, out, stream, values)
+
+    def _run(self, fill, what, size, out, stream, values):
+        made = parameters.result(what, size, fill.dtype, out, stream)
+        fill(made, self._bits, stream, values)
+        return made if out is None else out
 
     # ---- uniform
 
@@ -632,9 +634,14 @@ class Generator:
         return shuffling.choice(self, a, size, replace, p, axis, stream)
 
 
+def _dtype(dtype, out):
+    """What `out` is filled with: a dtype that is not said is its own."""
+    return getattr(out, "dtype", None) if dtype is None else dtype
+
+
 def _known(what, name, value):
     """A number as it is, anything else as an array."""
-    return value if isinstance(value, parameters.NUMBERS) else parameters.array(what, name, value)
+    return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
 
 
 def _holds(condition):
@@ -648,7 +655,7 @@ def _width(low, high):
     """Of the interval of `uniform`."""
     low, high = _known("uniform", "low", low), _known("uniform", "high", high)
     width = high - low
-    if isinstance(width, parameters.NUMBERS) and abs(width) == float("inf"):
+    if isinstance(width, NUMBERS) and abs(width) == float("inf"):
         raise OverflowError(f"uniform: high - low is infinite: {low}, {high}")
     return width
 

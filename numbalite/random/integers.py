@@ -34,10 +34,10 @@ def fill(
     first = parameters.number("integers", "low", low, parameters.REAL, _LONG)
     last = parameters.number("integers", "high", high, parameters.REAL, _LONG) - (not endpoint)
     _check(first, last, dtype, endpoint)
-    made = (_NARROW if last - first < 2**32 else _WIDE).fill("integers", dtype, (False, False))
-    result = parameters.output("integers", size, dtype, out, stream)
-    made(result, bits, stream, _signed(first), last - first)
-    return result
+    made = (_NARROW if last - first < 2**32 else _WIDE).fill("integers", dtype)
+    result = parameters.result("integers", size, dtype, out, stream)
+    made(result, bits, stream, (_signed(first), last - first))
+    return result if out is None else out
 
 
 def _check(first, last, dtype, endpoint):
@@ -80,13 +80,13 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
         _check(np.min(first), np.max(last), dtype, endpoint)
         _check(*pair, dtype, endpoint)
     made = _WIDE.fill("integers", dtype, (True, True))
-    result = parameters.output("integers", shape, dtype, out, stream)
+    result = parameters.result("integers", shape, dtype, out, stream)
     arrays = [
         parameters.spread("integers", name, values, parameters.REAL, values.dtype, shape, stream)
         for name, values in (("low", _wrapped(first).view(np.int64)), ("high", _wrapped(width)))
     ]
-    made(result, bits, stream, *arrays)
-    return result
+    made(result, bits, stream, arrays)
+    return result if out is None else out
 
 
 def _wrapped(values):

@@ -28,12 +28,12 @@ class Fill:
         self.kernel, self.dtype, self.kinds = kernel, dtype, kinds
         self.per_thread, self.step = per_thread, step
 
-    def __call__(self, out: Any, bits: Any, stream: Any, *parameters: Any) -> None:
+    def __call__(self, out: Any, bits: Any, stream: Any, parameters: Any) -> None:
         """Fills ``out`` with the next numbers of a bit generator."""
         n = out.size
         if n:
             units = -(-n // self.per_thread)
-            grid = -(-units // THREADS)
+            grid = (units + THREADS - 1) // THREADS
             launcher = self.kernel[grid if grid < _MOST_BLOCKS else _MOST_BLOCKS, THREADS, stream]
             launcher(out, n, *bits.take(units * self.step), *parameters)
 
@@ -51,7 +51,7 @@ class Distribution:
         self._made = {}
 
     def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
-        """The kernel for numbers of a dtype (None: the usual one); ``arrays`` says which parameters are arrays."""
+        """The kernel for numbers of a dtype (None: the usual one). ``arrays`` says which parameters are arrays, if any are."""
         try:
             return self._made[dtype, arrays]
         except KeyError:
@@ -97,7 +97,7 @@ class Integers(Distribution):
 
 def _kernel(way, name, dtype, kinds, arrays):
     words = [cxx_name(dtype)]
-    for kind, is_array in zip(kinds, arrays, strict=True):
+    for kind, is_array in zip(kinds, arrays or [False] * len(kinds), strict=True):
         words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
     half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
     return jit(

@@ -36,6 +36,7 @@ MANY = Range("from 0 to 10**9", lambda x: 0 <= x <= 10**9)
 COUNT = Range("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
 
 
+_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 NUMBERS = (int, float, np.generic)
 """What is a number, of Python or NumPy, and no array."""
 
@@ -43,7 +44,7 @@ NUMBERS = (int, float, np.generic)
 def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:
     """A parameter that is a number, checked, as a Python int or float."""
     try:
-        found = float(value) if dtype.kind == "f" else operator.index(value)
+        found = float(value) if dtype is _DOUBLE or dtype is _SINGLE else operator.index(value)
     except (TypeError, ValueError):
         kind = "a real number" if dtype.kind == "f" else "an integer"
         raise TypeError(
@@ -138,18 +139,23 @@ def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, strea
     return shape, made
 
 
-def output(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
+def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
     """The array to fill: `out`, checked, or a new one."""
-    if out is None:
-        try:
-            return device_array(() if size is None else size, dtype, stream=stream)
-        except (TypeError, ValueError):
-            shape_of(what, size)
-            raise
+    if out is not None:
+        return output(what, size, dtype, out)
+    try:
+        return device_array(() if size is None else size, dtype, stream=stream)
+    except (TypeError, ValueError):
+        shape_of(what, size)
+        raise
+
+
+def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
+    """The array to fill, of a dtype: `out`, checked."""
     found = if_cuda_array(out)
     if found is None:
         raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")
-    if dtype is not None and found.dtype != dtype:
+    if found.dtype != dtype:
         raise TypeError(f"{what}: out has dtype {found.dtype}, not {dtype}")
     if size is not None and found.shape != shape_of(what, size):
         raise ValueError(f"{what}: out has shape {found.shape}, size is {size}")
