@@ -487,7 +487,12 @@ class HostModule:
 class HostFunction:
     def __new__(cls, *args: Any, **kwargs: Any) -> HostFunction: ...
     def __init__(
-        self, name: str, parameters: Any = None, typed: bool = False, nogil: bool = True
+        self,
+        name: str,
+        parameters: Any = None,
+        typed: bool = False,
+        nogil: bool = True,
+        defaults: Any = None,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _resolve(self, codes: bytes, args: tuple[Any, ...], /) -> Any: ...

@@ -37,6 +37,7 @@ typedef struct hostfunction {
     nl_py_state *state;
     PyObject *name;
     PyObject *parameters;      /* tuple of str, or NULL where they are not known */
+    PyObject *defaults;        /* tuple of the values of the last parameters, or NULL */
     nl_py_overloads overloads; /* entries, by the type codes of the arguments; typed: one for any */
     void *last;                /* entry */
     int typed, keeps_lock;
@@ -362,6 +363,14 @@ static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssiz
     return result;
 }
 
+/* The value that the parameter has where none is given, borrowed; NULL if it has none. */
+static PyObject *default_of(const hostfunction *f, Py_ssize_t i) {
+    Py_ssize_t count = f->defaults ? PyTuple_GET_SIZE(f->defaults) : 0;
+    i -= PyTuple_GET_SIZE(f->parameters) - count;
+    return i < 0 ? NULL : PyTuple_GET_ITEM(f->defaults, i);
+}
+
+/* A call with keywords, or with fewer arguments than parameters; `keywords` may be NULL. */
 static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *keywords) {
     PyObject *ordered[INLINE_ARGS] = {NULL};
@@ -372,7 +381,7 @@ static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_
         return refuse_count(f, nargs, wanted);
     for (Py_ssize_t i = 0; i < nargs; i++)
         ordered[i] = args[i];
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); k++) {
+    for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); k++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, k);
         Py_ssize_t at = PySequence_Index(f->parameters, name);
         if (at < 0) {
@@ -387,7 +396,7 @@ static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_
         given++;
     }
     for (Py_ssize_t i = 0; i < wanted; i++)
-        if (!ordered[i])
+        if (!ordered[i] && !(ordered[i] = default_of(f, i)))
             return PyErr_Format(PyExc_TypeError,
                                 "%U() missing required argument '%U' (it takes %zd, %zd given)",
                                 f->name, PyTuple_GET_ITEM(f->parameters, i), wanted, given);
@@ -402,7 +411,8 @@ static PyObject *hostfunction_vectorcall(PyObject *self, PyObject *const *args, 
         PyErr_SetString(PyExc_RuntimeError, "HostFunction.__init__ was not called");
         return NULL;
     }
-    if (keywords && PyTuple_GET_SIZE(keywords) > 0)
+    int is_short = f->defaults && nargs < PyTuple_GET_SIZE(f->parameters);
+    if ((keywords && PyTuple_GET_SIZE(keywords) > 0) || is_short)
         return call_keywords(f, args, nargs, keywords);
     return call_positional(f, args, nargs);
 }
@@ -422,12 +432,12 @@ static PyObject *hostfunction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 }
 
 static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name", "parameters", "typed", "nogil", NULL};
+    static char *names[] = {"name", "parameters", "typed", "nogil", "defaults", NULL};
     hostfunction *f = (hostfunction *)self;
-    PyObject *name, *parameters = Py_None, *tuple = NULL;
+    PyObject *name, *parameters = Py_None, *defaults = Py_None, *tuple = NULL;
     int typed = 0, nogil = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Opp:HostFunction", names, &name, &parameters,
-                                     &typed, &nogil))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppO:HostFunction", names, &name, &parameters,
+                                     &typed, &nogil, &defaults))
         return -1;
     if (f->name) { /* calls may be reading it */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
@@ -441,7 +451,14 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
             Py_DECREF(tuple);
             return -1;
         }
+    Py_ssize_t wanted = tuple ? PyTuple_GET_SIZE(tuple) : 0;
+    if (defaults != Py_None && !(PyTuple_Check(defaults) && PyTuple_GET_SIZE(defaults) <= wanted)) {
+        PyErr_SetString(PyExc_TypeError, "defaults are a tuple, of at most as many as parameters");
+        Py_XDECREF(tuple);
+        return -1;
+    }
     f->parameters = tuple;
+    f->defaults = defaults != Py_None && PyTuple_GET_SIZE(defaults) ? Py_NewRef(defaults) : NULL;
     f->typed = typed;
     f->keeps_lock = !nogil;
     f->name = Py_NewRef(name);
@@ -451,6 +468,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
     hostfunction *f = (hostfunction *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(f->defaults);
     return nl_py_overloads_visit(&f->overloads, visit, arg);
 }
 
@@ -464,6 +482,7 @@ static void hostfunction_dealloc(PyObject *self) {
     nl_py_overloads_free(&f->overloads);
     Py_XDECREF(f->name);
     Py_XDECREF(f->parameters);
+    Py_XDECREF(f->defaults);
     nl_py_free(self);
 }
 
@@ -502,7 +521,8 @@ static PyMemberDef hostfunction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostfunction_slots[] = {
-    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True): a compiled function "
+    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True, "
+                "defaults=None): a compiled function "
                 "on the CPU."},
     {Py_tp_new, hostfunction_new},
     {Py_tp_init, hostfunction_init},

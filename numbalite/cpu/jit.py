@@ -140,6 +140,16 @@ def jit(
 njit = jit
 
 
+def _last_defaults(definition) -> tuple:
+    """The values of the last parameters, where they have some."""
+    found: list = []
+    for name in reversed(definition.parameters):
+        if name not in definition.defaults:
+            break
+        found.insert(0, definition.defaults[name])
+    return tuple(found)
+
+
 def _check_given(text):
     if ";" in text or "{" in text:
         raise SignatureError(
@@ -238,7 +248,13 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         if names is None and count is not None:
             names = _names_in(function, count)
         self._parameter_names = names
-        super().__init__(self.__name__, names, typed=self._only_types is not None, nogil=nogil)
+        super().__init__(
+            self.__name__,
+            names,
+            typed=self._only_types is not None,
+            nogil=nogil,
+            defaults=_last_defaults(function.definition) if is_body else (),
+        )
 
     # --- from arguments to compiled code
 

@@ -8,6 +8,7 @@
                    and records
     known.py       the table of functions and attributes; calls.py what the rules for them are given
     words.py       those of numba.cuda; half.py float16, bfloat.py bfloat16, vectors.py, libdevice.py
+    randoms.py     random numbers on the CPU
     times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays, folds.py its
                    reductions
     rules.py       numba's rules for types; values.py what an expression is meanwhile

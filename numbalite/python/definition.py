@@ -69,7 +69,7 @@ class PythonDefinition(Definition):
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
         """The kernel's body in C++, for these types of arguments."""
-        session = Session(definition_of, PythonDefinition, debug)
+        session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
     def instances(self, function: Any) -> list:

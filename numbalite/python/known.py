@@ -25,6 +25,7 @@ from numbalite.python import (
     bfloat,
     folds,
     memory,
+    randoms,
     rules,
     subscripts,
     times,
@@ -537,7 +538,7 @@ def function(value: Any) -> Rule | None:
     if isinstance(value, type) and issubclass(value, np.generic):
         return lambda call: cast(call, types.from_dtype(value))
     try:
-        found = FUNCTIONS.get(value)
+        found = FUNCTIONS.get(value) or randoms.RULES.get(value)
     except TypeError:
         return None
     if found is None and isinstance(value, python_types.FunctionType):

@@ -16,7 +16,7 @@ _NO_ARRAYS = (
     "thread, cuda.shared.array(n, dtype) those of a block."
 )
 _LOOP = "Write a loop: for i in range(x.size): ... . cuda.reduce is for whole arrays, outside of kernels."
-_RANDOM = "cuda.random has generators for kernels: xoroshiro128p_uniform_float32(states, i)."
+RANDOM = "cuda.random has generators for kernels: xoroshiro128p_uniform_float32(states, i)."
 _HOST = "Do it before the launch, and pass the result as an argument."
 _TEXT = 'Kernels have no texts but in print("x =", x).'
 _FUNCTIONS = "Kernels call device functions, @cuda.jit(device=True), and what math and cuda have."
@@ -40,7 +40,7 @@ def of_function(value: Any) -> str:
     """What to write instead of a call of a function that is none of a kernel's."""
     module = getattr(value, "__module__", None) or _bound_to(value)
     if module.startswith("numpy.random") or module == "random":
-        return _RANDOM
+        return RANDOM
     name = getattr(value, "__name__", "")
     if module.partition(".")[0] in ("numpy", "builtins", "math", "time") and name in _REMEDIES:
         return _REMEDIES[name]

@@ -53,13 +53,16 @@ class Instance(DeviceFunction):
 
 
 class Session:
-    def __init__(self, definition_of: Any, definition: Any, debug: Any = False) -> None:
+    def __init__(
+        self, definition_of: Any, definition: Any, debug: Any = False, is_kernel: bool = False
+    ) -> None:
         self._definition_of = definition_of
         """What gives the definition of a function that no decorator has seen."""
         self._definition = definition
         """The same, of a Function."""
         self.debug = debug
         """Is it for a kernel with debug=True?"""
+        self.is_kernel = is_kernel
         self.exceptions: dict[str, fault.Raised] = {}
         """What the text may raise, by the texts that stand for it."""
         self._inner: dict[ast.AST, Function] = {}

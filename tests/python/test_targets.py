@@ -1,6 +1,7 @@
 """vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -162,3 +163,34 @@ def test_what_prange_refuses():
 
     with pytest.raises(TranslationError, match="assigned by iterations of a prange"):
         last(np.zeros(3))
+
+
+@njit
+def drawn(n, sides=6, *, scale=1.0):
+    random.seed(n)
+    total, inside = 0.0, 0
+    for _ in range(n):
+        total += np.random.randint(sides) + random.randint(1, 3) + np.random.normal(0, 0.5)
+        inside += random.random() ** 2 + np.random.uniform(0, 1) ** 2 < 1
+    return total / n * scale, 4 * inside / n
+
+
+def test_random_numbers_and_defaults_on_the_cpu():
+    """numba's first example; arguments by name, and such as are not given."""
+    mean, pi = drawn(40_000)
+    assert abs(mean - 4.5) < 0.1 and abs(pi - math.pi) < 0.1
+    assert drawn(40_000) == (mean, pi) == drawn(n=40_000, sides=6)
+    assert abs(drawn(40_000, scale=2.0, sides=2)[0] - 5) < 0.1
+    with pytest.raises(TypeError, match="missing required argument 'n'"):
+        drawn()
+    with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
+        drawn(1, 2, 3.0, 4)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'side'"):
+        drawn(1, side=2)
+
+    @njit
+    def array(n):
+        return np.random.rand(n)
+
+    with pytest.raises(TranslationError, match="rand: takes 0 arguments, not 1"):
+        array(3)

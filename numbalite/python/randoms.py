@@ -1,0 +1,84 @@
+"""random's and np.random's functions of single numbers, for functions on the CPU: each thread has a generator
+of its own (numbalite.seed). Kernels have cuda.random."""
+
+from __future__ import annotations
+
+import ast
+import random
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import arithmetic, remedies
+from numbalite.python.arithmetic import converted
+from numbalite.python.calls import Rule
+from numbalite.python.problem import Problem
+from numbalite.python.values import Value, is_number, is_whole, number
+
+
+def _on_cpu(rule: Rule) -> Rule:
+    def checked(call):
+        if call.of.session.is_kernel:
+            raise Problem(call.node, f"{call.name} has no meaning in a kernel", remedies.RANDOM)
+        for value in (*call.args, *call.keywords.values()):
+            if not is_number(value.type):
+                call.fail("takes numbers, and gives one: a loop fills an array")
+        return rule(call)
+
+    return checked
+
+
+def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
+    """A float64; parameters that are not given have these values."""
+
+    def rule(call):
+        given = call.take(*names, optional=len(defaults))
+        first = len(names) - len(defaults)
+        given = [v or number(defaults[k - first]) for k, v in enumerate(given)]
+        texts = ", ".join(converted(v, types.float64).text for v in given)
+        return call.made(types.float64, f"{function}({texts})", calls=True)
+
+    return _on_cpu(rule)
+
+
+def _integer(inclusive: bool, *names: str) -> Rule:
+    """A whole number from low to high; with one argument from 0 to it."""
+
+    def rule(call):
+        low, high = call.take(*names, optional=not inclusive)
+        if high is None:
+            low, high = number(0), low
+        if not is_whole(low.type) or not is_whole(high.type):
+            call.fail("takes integers")
+        if inclusive:
+            high = arithmetic.binary(ast.Add, high, number(1))
+        a, b = (converted(v, types.float64).text for v in (low, high))
+        return call.made(types.int64, f"int64(floor(random_uniform({a}, {b})))", calls=True)
+
+    return _on_cpu(rule)
+
+
+def _seed(call) -> Value:
+    (value,) = call.take("seed")
+    return call.made(types.void, f"random_seed({value.text})", calls=True)
+
+
+_UNIFORM = _drawn("random_uniform")
+_NORMAL = _drawn("random_normal")
+RULES: dict[Any, Rule] = {
+    **dict.fromkeys((random.random, np.random.random, np.random.rand), _UNIFORM),
+    **dict.fromkeys((np.random.random_sample, np.random.ranf, np.random.sample), _UNIFORM),
+    **dict.fromkeys((np.random.randn, np.random.standard_normal), _NORMAL),
+    random.uniform: _drawn("random_uniform", "a", "b"),
+    np.random.uniform: _drawn("random_uniform", "low", "high", defaults=(0, 1)),
+    **dict.fromkeys(
+        (random.gauss, random.normalvariate),
+        _drawn("random_normal", "mu", "sigma", defaults=(0, 1)),
+    ),
+    np.random.normal: _drawn("random_normal", "loc", "scale", defaults=(0, 1)),
+    random.randint: _integer(True, "a", "b"),
+    np.random.randint: _integer(False, "low", "high"),
+    random.randrange: _integer(False, "start", "stop"),
+    **dict.fromkeys((random.seed, np.random.seed), _on_cpu(_seed)),
+}
