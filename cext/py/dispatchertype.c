@@ -16,8 +16,11 @@ static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char
         n = overflow ? overflow * 0x100000000L : n;
     } else {
         if (!PyIndex_Check(obj) || PyBool_Check(obj)) {
-            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R%s", name,
-                         whole,
+            int is_list = PyTuple_Check(whole) || PyList_Check(whole);
+            PyErr_Format(PyExc_TypeError,
+                         is_list ? "%s must be a sequence of integers, got %R%s"
+                                 : "%s must be a sequence of integers, got [%R]%s",
+                         name, whole,
                          PyFloat_Check(obj) ? ": (n + 127) // 128 divides and rounds up" : "");
             return -1;
         }
@@ -45,8 +48,11 @@ static int dimensions(PyObject *obj, unsigned *values, const char *name) {
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     int result = 0;
     if (n < 1 || n > 3) {
-        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name,
-                     obj);
+        PyObject *listed = PySequence_List(items);
+        if (listed != NULL)
+            PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R",
+                         name, listed);
+        Py_XDECREF(listed);
         result = -1;
     }
     for (Py_ssize_t i = 0; result == 0 && i < n; i++)

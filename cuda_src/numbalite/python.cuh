@@ -9,6 +9,8 @@
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
  *     py::as_array(s)                            a plain array as array<T, N, layout::C>; extern __shared__ T s[]
  *                                                has as many elements as fit into what the launch gives
+ *     py::range_size(start, stop, step)
+ *     py::fields<T>(a, offset)                   a field of each record of an array
  *     py::of_one(x)                              an element as an array of one
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
  *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
@@ -132,6 +134,13 @@ NUMBALITE_FUNCTION tuple<float, float> fast_sincos(float x) {
     float s, c;
     __sincosf(x, &s, &c);
     return {s, c};
+}
+
+/* How many numbers a range has. */
+NUMBALITE_FUNCTION int64 range_size(int64 start, int64 stop, int64 step) {
+    if (step > 0)
+        return stop > start ? (stop - start - 1) / step + 1 : 0;
+    return start > stop && step < 0 ? (start - stop - 1) / -step + 1 : 0;
 }
 
 /* --- arrays ------------------------------------------------------------------------------------- */
@@ -291,6 +300,17 @@ NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
 /* An element as an array of one. */
 template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> of_one(T &element) {
     return {&element, {1}, {sizeof(T)}};
+}
+/* The field of type T at an offset of each record. */
+template <class T, class R, int N, layout L>
+NUMBALITE_FUNCTION auto fields(array<R, N, L> a, int64 offset) {
+    array<typename part_of<R, T>::type, N> r = {};
+    r.pointer = (typename part_of<R, T>::type *)((char *)a.pointer + offset);
+    for (int k = 0; k < N; ++k) {
+        r.shape[k] = a.shape[k];
+        r.strides[k] = a.strides[k];
+    }
+    return r;
 }
 /* The same bytes as elements of another type. */
 template <class U, class T, int N, layout L> NUMBALITE_FUNCTION auto viewed(array<T, N, L> a) {

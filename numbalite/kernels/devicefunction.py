@@ -52,9 +52,9 @@ class DeviceFunction:
         )
 
     def __getitem__(self, configuration):
-        raise TypeError(
-            f"{self.__name__} is a device function and cannot be launched: "
-            f"launch a kernel (cuda.jit without device=True) that calls it"
+        raise RuntimeError(
+            f"Cannot compile a device function as a kernel: {self.__name__} is a device function and cannot be "
+            "launched: launch a kernel (cuda.jit without device=True) that calls it"
         )
 
     def of(self, *lists) -> DeviceFunction:

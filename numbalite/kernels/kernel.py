@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from types import SimpleNamespace
 
 from numbalite import frontend
 from numbalite.errors import KernelError
@@ -30,6 +31,8 @@ class Kernel:
     """Has its source a Python body?"""
     exceptions: dict = {}  # noqa: RUF012
     """What it may raise, with a Python body (fault.py)."""
+    variables: dict = {}  # noqa: RUF012
+    """The types of its variables, with a Python body."""
 
     def __init__(self, images, expression, name, parameters, options, signature=None, labels=()):
         self._images = images
@@ -140,6 +143,11 @@ class Kernel:
 
         count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)
         return self.occupancy(blockdim, dynsmemsize) * count
+
+    @property
+    def _type_annotation(self):
+        """numba's name for the types that it has found."""
+        return SimpleNamespace(typemap=dict(self.variables), signature=self.signature)
 
     def inspect_source(self) -> str:
         text = self.images.source.text

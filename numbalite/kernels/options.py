@@ -114,12 +114,12 @@ def _defaults(values, given):
 def _check_combination(options, given):
     if options.debug and options.lineinfo:
         warn(
-            "debug=True includes what lineinfo=True would add: lineinfo is ignored",
+            "debug and lineinfo are mutually exclusive: debug=True includes what lineinfo=True would add",
             InvalidConfigWarning,
         )
     if options.debug and given.get("opt"):
         warn(
-            "debug=True with opt=True: debugged kernels are not optimised; opt is ignored",
+            "debug=True with opt=True is not supported by CUDA: debugged kernels are not optimised",
             InvalidConfigWarning,
         )
     if options.device and (options.launch_bounds or options.cooperative or options.cluster):
@@ -185,13 +185,16 @@ def _carveout(name, value):
     if isinstance(value, str):
         if value.lower() not in _CARVEOUTS:
             raise ValueError(
-                f"{name} is 'default', 'MaxL1', 'MaxShared' or -1 to 100, not {value!r}"
+                f"Invalid carveout value: {name} is 'default', 'MaxL1', 'MaxShared' or -1 to 100, not "
+                f"{value!r}"
             )
         return _CARVEOUTS[value.lower()]
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is text or an integer, not {value!r}")
     if not -1 <= value.__index__() <= 100:
-        raise ValueError(f"{name} is -1 (default) to 100 percent, not {value!r}")
+        raise ValueError(
+            f"{name} must be between -1 and 100: percent, or -1 for the default, not {value!r}"
+        )
     return value.__index__()
 
 

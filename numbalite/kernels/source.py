@@ -71,6 +71,7 @@ class BodySource:
             signature, made.labels(definition),
         )  # fmt: skip
         kernel.is_python, kernel.exceptions = self.definition.is_python, definition.exceptions
+        kernel.variables = definition.variables
         return kernel
 
     def __reduce__(self) -> tuple:

@@ -93,6 +93,19 @@ def _extreme(name: str) -> Rule:
     return rule
 
 
+def _numpy_extreme(name: str) -> Rule:
+    """np.maximum, np.minimum: of complex numbers, too."""
+
+    def rule(call):
+        a, b = call.numbers(2)
+        if not (is_complex(a.type) or is_complex(b.type)):
+            return _extreme(name)(call)
+        t = rules.common(a.type, b.type)
+        return call.made(t, f"np_{name}imum({converted(a, t).text}, {converted(b, t).text})")
+
+    return rule
+
+
 def _abs(call):
     (value,) = call.numbers(1)
     if is_complex(value.type):
@@ -457,8 +470,8 @@ FUNCTIONS: dict[Any, Rule] = {
     np.radians: floating("np_radians"),
     np.deg2rad: floating("np_radians"),
     np.sign: intrinsic("np_sign({0})", lambda t: t, None, effect=False),
-    np.maximum: _extreme("max"),
-    np.minimum: _extreme("min"),
+    np.maximum: _numpy_extreme("max"),
+    np.minimum: _numpy_extreme("min"),
     np.floor: floating("floor"),
     np.ceil: floating("ceil"),
     np.trunc: floating("trunc"),
@@ -489,6 +502,27 @@ _OPERATORS = {
     ast.NotEq: "ne not_equal", ast.USub: "neg negative", ast.UAdd: "pos", ast.Invert: "invert",
 }  # fmt: skip
 
+
+def _ordered(op: type, name: str, swap: bool) -> Rule:
+    """A comparison, which NumPy has of complex numbers, too: the real parts decide first."""
+
+    def rule(call):
+        a, b = call.take("x1", "x2")
+        if not (is_complex(a.type) or is_complex(b.type)):
+            return operation(op)(call)
+        t = rules.common(a.type, b.type)
+        texts = [converted(value, t).text for value in ((b, a) if swap else (a, b))]
+        return call.made(types.boolean, f"np_{name}({', '.join(texts)})")
+
+    return rule
+
+
+_ORDERS = {
+    "less": _ordered(ast.Lt, "less", False),
+    "less_equal": _ordered(ast.LtE, "less_equal", False),
+    "greater": _ordered(ast.Gt, "less", True),
+    "greater_equal": _ordered(ast.GtE, "less_equal", True),
+}
 
 _NUMPY: dict[str, Rule] = {
     **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin", "gcd", "lcm")},
@@ -523,6 +557,8 @@ for _name, _rule in _NUMPY.items():
     _fill([np], _name, _rule)
 for _name, _names in _FLOATING_2.items():
     _fill([math, np], _names, floating(_name, 2))
+for _name, _rule in _ORDERS.items():
+    _fill([np], _name, _rule)
 for _op, _names in _OPERATORS.items():
     _fill([operator, np], _names, operation(_op))
 
@@ -655,6 +691,8 @@ def attributes(t: Any) -> list[str]:
 def attribute(t: Any, name: str) -> Rule | None:
     """The rule for an attribute of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
+        if subscripts.has_fields(t, name):
+            return lambda call: subscripts.fields(call.args[0], name)
         return _OF_ARRAYS.get(name)
     if isinstance(t, types.Array):
         t = t.dtype

@@ -235,7 +235,7 @@ def _nth(of, node, over, k):
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items
         if not step.is_known or step.constant != 1:
-            of.fail(node, "a range among other things to go over has the step 1")
+            return _nth_of_steps(node, start, stop, step, k)
         count = arithmetic.binary(ast.Sub, stop, start) if start.constant != 0 else stop
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
     if isinstance(t, Sequence) and t.kind == "enumerate":
@@ -258,6 +258,13 @@ def _nth(of, node, over, k):
         f"there is no loop over {rules.described(t)}",
         "Loops go over range(n), arrays and tuples.",
     )
+
+
+def _nth_of_steps(node, start, stop, step, k):
+    texts = [arithmetic.converted(part, types.int64).text for part in (start, stop, step)]
+    count = Value(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
+    steps = arithmetic.binary(ast.Mult, k, step)
+    return count, arithmetic.binary(ast.Add, start, steps)
 
 
 def _least(a, b):

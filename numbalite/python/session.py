@@ -98,6 +98,7 @@ class Session:
         )  # fmt: skip
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
+        definition.variables = translator.variables.by_name()
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:

@@ -142,7 +142,12 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
         if isinstance(named, Known) and isinstance(named.value, str):
             if isinstance(t, types.Record) or t.ndim == 0:
                 return field(of, node, base, named.value)
+            if has_fields(t, named.value):
+                return fields(base, named.value)
             of.fail(node, f"{described(t)} has no field {named.value!r}")
+    if isinstance(t, types.Record) and len(items) == 1 and _is_place(t, items[0]):
+        names: Any = t.dtype.names
+        return field(of, node, base, names[items[0].constant])
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
         return Value(t.dtype, base.text, loads=True)
     if isinstance(t, types.Pointer) and is_number(t.dtype):
@@ -179,7 +184,11 @@ def _index(of, node, base, axis, item: Value) -> str:
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
     if not is_whole(item.type):
-        of.fail(node, f"an index is an integer, not {described(item.type)}", _integer(node, item))
+        of.fail(
+            node,
+            f"{described(item.type)} is not a valid index: an index is an integer",
+            _integer(node, item),
+        )
     if item.is_natural:
         return item.text
     n = extent(base, axis)
@@ -265,6 +274,34 @@ def _item(of, node, base, items):
 
 
 __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]
+
+
+def _is_place(record, item):
+    """Is it the number of a field?"""
+    names = record.dtype.names or ()
+    return (
+        isinstance(item, Value)
+        and item.is_known
+        and is_whole(item.type)
+        and -len(names) <= item.constant < len(names)
+    )
+
+
+def has_fields(t: Any, name: str) -> bool:
+    """Is it an array of records that have a number under this name?"""
+    if not isinstance(t.dtype, types.Record):
+        return False
+    dtype = t.dtype.dtype
+    return name in (dtype.names or ()) and dtype[name].subdtype is None
+
+
+def fields(base: Value, name: str) -> Value:
+    """``a.x``, ``a["x"]``: a view of one field of each record."""
+    base = as_view(base)
+    dtype, offset = base.type.dtype.dtype.fields[name][:2]
+    t = types.from_dtype(dtype)
+    made = types.Array(t, base.type.ndim, "A", base.type.readonly)
+    return Value(made, f"py::fields<{t.cxx}>({base.text}, {offset})", loads=base.loads)
 
 
 def field(of: Any, node: ast.AST, value: Value, name: str) -> Value:

@@ -136,9 +136,13 @@ class Translator(Expressions):
         try:
             return self._run()
         except Problem as problem:
-            if not self.decided:
-                raise problem.locate(self.function.place) from None
-            return self._run_without(self.decided)
+            problem.locate(self.function.place)
+            if self.decided:
+                try:
+                    return self._run_without(self.decided)
+                except Problem:
+                    pass  # the first one is about all of the body
+            raise problem from None
 
     def _run_without(self, decided: Decided) -> Translation:
         """The same without the branches that are never taken, whose assignments mean nothing."""
@@ -520,8 +524,8 @@ class Translator(Expressions):
         before = self.told.mark()
         for statement in statements:
             self.statement(statement)
-            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
-                break  # nothing reaches the rest
+            if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+                break  # nothing comes behind it
             if leaves(statement):
                 self.told.add(self, statement.test, False)
         self.told.back(before)

@@ -139,6 +139,13 @@ class Variables:
             result = joined
         return result
 
+    def by_name(self) -> dict[str, types.Type]:
+        """The type of each variable; of one that has several, the first."""
+        found: dict[str, types.Type] = {}
+        for definition, t in self.types.items():
+            found.setdefault(definition.name, t)
+        return found
+
     def use(self, node: ast.Name) -> Value:
         """The Value of a variable where it is read."""
         reaching = sorted(self.flow.reaching(node), key=_order)

@@ -26,7 +26,7 @@ def _grid(name: str, most: int) -> Rule:
     def rule(call):
         (ndim,) = call.take("ndim")
         if not ndim.is_known or ndim.constant not in (1, 2, 3):
-            call.fail("takes the number of dimensions: 1, 2 or 3")
+            call.fail("RequireLiteralValue: takes the number of dimensions, 1, 2 or 3")
         limits = (0 if name == "grid" else 1, most)
         text = f"{name}<{ndim.constant}>()"
         if ndim.constant == 1:
@@ -78,7 +78,11 @@ def _cached(call: Call, target: Value, index: Value) -> Value:
     t = target.type
     dtype = getattr(t, "dtype", None)
     if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
-        call.fail(f"an array of integers or floats is wanted, not {rules.described(t)}")
+        call.fail(
+            f"{call.name} requires array of integer or float type, not {rules.described(t)}".removeprefix(
+                "cuda."
+            )
+        )
     is_tuple = isinstance(index.type, types.Tuple)
     return subscripts.load(
         call.of, call.node, target, list(call.of.items(call.node, index)) if is_tuple else [index]
@@ -121,6 +125,18 @@ def _shuffle(name: str) -> Rule:
 
 def _exactly(value):
     return value if value.cxx == value.type else converted(value, value.type)
+
+
+def _vote(text: str, result: Any) -> Rule:
+    def rule(call):
+        mask, predicate = call.numbers(2)
+        if not is_whole(mask.type) or mask.type is types.boolean:
+            call.fail(f"Mask type must be an integer, not {mask.type}")
+        if not is_whole(predicate.type):
+            call.fail(f"Predicate must be an integer or boolean, not {predicate.type}")
+        return call.made(result, text.format(mask.text, predicate.text), calls=True)
+
+    return rule
 
 
 def _match_all(call):
@@ -212,10 +228,10 @@ WORDS: dict[str, Rule] = {
         name: _shuffle(name)
         for name in ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
     },
-    "all_sync": intrinsic("__all_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
-    "any_sync": intrinsic("__any_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
-    "eq_sync": intrinsic("eq_sync({0}, {1})", types.boolean, types.uint32, None),
-    "ballot_sync": intrinsic("int32(__ballot_sync({0}, {1}))", types.int32, types.uint32, None),
+    "all_sync": _vote("__all_sync({0}, {1}) != 0", types.boolean),
+    "any_sync": _vote("__any_sync({0}, {1}) != 0", types.boolean),
+    "eq_sync": _vote("eq_sync({0}, {1})", types.boolean),
+    "ballot_sync": _vote("int32(__ballot_sync({0}, {1}))", types.int32),
     "match_any_sync": intrinsic("int32(match_any_sync({0}, {1}))", types.int32, types.uint32, None),
     "match_all_sync": _match_all,
     "activemask": intrinsic("int32(__activemask())", types.int32),

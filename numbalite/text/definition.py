@@ -29,6 +29,8 @@ class Definition:
     """Parameters that are arrays to which the body does not write, as far as that is known."""
     exceptions: dict = {}  # noqa: RUF012
     """What a Python body may raise (fault.Raised), by the texts that stand for it."""
+    variables: dict = {}  # noqa: RUF012
+    """The types of a Python body's variables, by name."""
 
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None

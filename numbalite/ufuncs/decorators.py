@@ -274,8 +274,8 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
             _check_count(made, signature)
             if signature.return_type not in (None, types.void):
                 raise SignatureError(
-                    f"the signature {signature} of {made.name} returns {signature.return_type}: the "
-                    f"function of guvectorize returns nothing and writes its last parameters"
+                    f"guvectorized functions cannot return values: the signature {signature} of {made.name} "
+                    f"specifies {signature.return_type} return type; the last parameters are written to"
                 )
         found = [types.Signature(types.void, signature.args) for signature in found]
         if target == "cuda":

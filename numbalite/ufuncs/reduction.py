@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import sys
 
 import numpy as np
@@ -95,6 +96,17 @@ class Reduce(_core.Reduction):
             return lambda function: cls(function, **given)
         return super().__new__(cls)
 
+    @property
+    def _identity(self):
+        """What it gives of nothing: 0 for a sum, 1 for a product, None where that is not known."""
+        definition = self.function.definition
+        if definition.is_unit or len(definition.parameters) != 2:
+            return None
+        a, b = definition.parameters
+        text = re.sub(r"\s+|\breturn\b|[;()]", "", definition.expression)
+        known = {"+": 0, "*": 1}
+        return next((known[s] for s in known if text in (f"{a}{s}{b}", f"{b}{s}{a}")), None)
+
     def _function_for(self, dtype):
         return self.function
 
@@ -108,6 +120,8 @@ class Reduce(_core.Reduction):
         axes = operands.axes_of(axis, array.ndim)
         shape = operands.without(array.shape, axes)
         initial = _initial(init, array.dtype, self.__name__)
+        if initial is None and 0 in array.shape:
+            initial = _initial(self._identity, array.dtype, self.__name__)
         if initial is None and 0 in array.shape and 0 not in shape:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no identity: "

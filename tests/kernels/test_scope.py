@@ -319,7 +319,7 @@ def test_device_functions_that_write_arrays():
 
 
 def test_device_functions_are_not_launched():
-    with pytest.raises(TypeError, match="device function.*cannot be launched"):
+    with pytest.raises(RuntimeError, match="device function.*cannot be launched"):
         axpy[1, 1]
     with pytest.raises(TypeError, match="device function"):
         axpy(1, 2, 3)

@@ -134,6 +134,7 @@ INSIDE_SETTINGS = {
     "CUDA_DEALLOCS_COUNT": 10,
     "CUDA_DEALLOCS_RATIO": 0.2,
     "IS_WIN32": False,
+    "ALWAYS_WARN_UNINIT_VAR": 0,
     **{
         f"DUMP_{what}": False for what in ("ASSEMBLY", "BYTECODE", "CFG", "IR", "LLVM", "OPTIMIZED")
     },

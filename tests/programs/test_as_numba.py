@@ -49,11 +49,17 @@ def test_a_program_runs_as_it_is(python):
         from numba.cuda.cudadrv.driver import CudaAPIError
         from numba.cuda.random import create_xoroshiro128p_states
         from numba.np.numpy_support import as_dtype, from_dtype
+        from numba.core.typing import signature
+        from numba.cuda.args import wrap_arg
+        from numba.cuda.typing.typeof import typeof as typeof2
         import numbalite
 
         assert __name__ == "__main__" and sys.modules["__main__"].sys is sys
         assert sys.argv[1:] == ["one", "-v"] and sys.path[0] == os.path.dirname(os.path.abspath(__file__))
         assert cuda is numbalite.cuda is numba.cuda is nb.cuda and types is types2 is numbalite.types
+        assert signature(void, int32) == void(int32) and typeof2(1) is types.int64
+        hinted = wrap_arg(np.ones(1), default=cuda.In)
+        assert type(hinted) is type(cuda.In(np.ones(1))) and wrap_arg(hinted) is hinted
         assert config is config2 is numbalite.config and random is numbalite.cuda.random
         assert cuda.__name__ == cuda.__spec__.name == "numbalite.cuda"
         assert as_dtype(float32) == as_dtype(float32[:, ::1]) == np.float32 and from_dtype(np.int32) is int32

@@ -66,6 +66,18 @@ def with_numpy_array(x):
     x[0] = y[0]
 
 
+def with_dimensions(x):
+    x[0] = cuda.grid(x.size)
+
+
+def with_float_mask(x):
+    x[0] = cuda.all_sync(x[0], 1)
+
+
+def with_float_vote(x):
+    x[0] = cuda.any_sync(-1, x[0])
+
+
 def with_text(x):
     x[0] = "a" + 1
 
@@ -210,14 +222,25 @@ REFUSED = {
     with_misspelt_word: ("cuda.gird", "cuda has no 'gird'", "Is grid meant?"),
     with_misspelt_function: ("math.sine", "no attribute 'sine'", "Is sin meant?"),
     with_no_axis: ("threadIdx.w", "cuda.threadIdx has no 'w'", "There are x, y and z"),
-    with_half_index: ("n / 2", "an index is an integer, not float64", "// divides integers"),
+    with_half_index: (
+        "n / 2",
+        "float64 is not a valid index: an index is an integer",
+        "// divides integers",
+    ),
     with_place_as_index: (r"x\[i\[0\], 0\]", "2 indices for an array of 1 dim", "Write one"),
-    with_thread_as_index: ("threadIdx", "not cuda.threadIdx", "cuda.threadIdx.x is one"),
+    with_thread_as_index: (
+        "threadIdx",
+        "cuda.threadIdx is not a valid index",
+        "cuda.threadIdx.x is one",
+    ),
     with_barrier_not_called: ("syncthreads", "is not called", r"Write cuda.syncthreads\(\)"),
     with_array_as_condition: ("x > 0", "cannot be compared", "each thread computes"),
     with_shared_array_of_nothing: ("shared", "'dtype' is missing", r"\(shape, float32\)"),
     with_host_function: ("with open", "with is not possible", "of_the_host is called here"),
     with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
+    with_dimensions: ("cuda.grid", "RequireLiteralValue: takes the number of dimensions", ""),
+    with_float_mask: ("all_sync", "Mask type must be an integer, not float64", ""),
+    with_float_vote: ("any_sync", "Predicate must be an integer or boolean", ""),
     with_try: (r"try:", "try is not possible in a kernel", "Write a test"),
     with_with: (r"with open", "with is not possible", "Write the calls themselves"),
     with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
@@ -230,7 +253,11 @@ REFUSED = {
     with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
     with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "makes no arrays"),
     with_text: (r'"a" \+ 1', "has no meaning in a kernel", ""),
-    with_float_index: (r"x\[0.5\]", "an index is an integer, not float64", "int\\(x\\)"),
+    with_float_index: (
+        r"x\[0.5\]",
+        "float64 is not a valid index: an index is an integer",
+        "int\\(x\\)",
+    ),
     with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),
     with_array_arithmetic: (r"x \+ 1", "has no meaning in a kernel", "each thread computes"),
     with_a_result: (r"return x\[0\]", "a kernel returns nothing", "into an array"),

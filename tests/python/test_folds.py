@@ -130,6 +130,8 @@ def first_or_all(a, b):
         b = b[0]
     if a is None:
         a = 5.5
+        return a + b
+        a = b[1]  # never
     return a + b
 
 

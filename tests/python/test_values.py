@@ -148,6 +148,33 @@ def test_views():
         cuda.jit("void(int64[:, ::1], int64[:])")(wrong)
 
 
+RECORD = np.dtype([("i", np.int32), ("x", np.float64), ("part", np.int16, 2)], align=True)
+
+
+@cuda.jit
+def of_records(r, z, out):
+    out[0] = r.x[2] + r["i"][-1]
+    out[1] = r[1][0] + r[1][-2]
+    r.x[0] = 9
+    out[2] = r.x.sum()
+    out[3] = np.less(z[0], z[1]) + np.greater(z[0], 1j)
+    out[4] = np.maximum(z[0], z[1]).imag
+    for i, j in enumerate(range(10, 1, -3)):
+        out[5] += i * j
+    for i, j in zip(range(0, 7, 2), range(3)):
+        out[6] += i * j
+
+
+def test_fields_of_all_records_and_comparisons_of_complex_numbers():
+    records, out = np.zeros(4, RECORD), np.zeros(7)
+    records["i"], records["x"] = range(4), [1, 2, 3, 4]
+    of_records[1, 1](records, np.array([1 + 2j, 1 + 3j]), out)
+    assert out.tolist() == [6, 3, 18, 2, 3, 15, 10]
+    assert records["x"].tolist() == [9, 2, 3, 4]
+    (overload,) = of_records.overloads.values()
+    assert overload._type_annotation.typemap["j"] is types.int64
+
+
 def test_pointers():
     @cuda.jit(types.void(types.CPointer(types.uint8), types.uint32))
     def add_one(x, n):

@@ -194,5 +194,5 @@ def test_library():
     def wrong(x):
         x[0] = cuda.ldcs(x, 1.0)
 
-    with pytest.raises(TranslationError, match="an index is an integer, not float64"):
+    with pytest.raises(TranslationError, match="float64 is not a valid index"):
         cuda.jit("void(float32[:])")(wrong)

@@ -1,0 +1,15 @@
+"""numba.cuda.args: how arguments of kernels are copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numbalite import _core
+from numbalite.cuda import In, InOut, Out
+
+__all__ = ["In", "InOut", "Out", "wrap_arg"]
+
+
+def wrap_arg(value: Any, default: Any = InOut) -> Any:
+    """A value that says how it is copied: ``default(value)``, where it does not yet."""
+    return value if isinstance(value, _core.Transfer) else default(value)

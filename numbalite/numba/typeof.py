@@ -1,0 +1,5 @@
+"""numba.core.typing.typeof: the type of a value."""
+
+from numbalite.types import typeof
+
+__all__ = ["typeof"]

@@ -1,0 +1,12 @@
+"""numba.core.typing, as far as programs use it: signatures made of types."""
+
+from __future__ import annotations
+
+from numbalite.types import Signature, Type
+
+__all__ = ["Signature", "signature"]
+
+
+def signature(return_type: Type, *args: Type) -> Signature:
+    """The signature of a function with these types: signature(float32, int32) is float32(int32)."""
+    return Signature(return_type, args)
