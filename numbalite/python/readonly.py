@@ -33,7 +33,10 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
 
 
 def _read(node, arrays):
-    """The ast.Name of the array of which the expression reads an element, or asks for a shape."""
+    """The ast.Name of the array of which an expression or a loop reads elements, or asks for a shape."""
+    if isinstance(node, ast.For):
+        t = arrays.get(node.iter.id) if isinstance(node.iter, ast.Name) else None
+        return node.iter if t is not None and t.ndim == 1 else None
     if isinstance(node, ast.Attribute):
         return node.value if node.attr in _ASKED else None
     if isinstance(node, ast.Call):
