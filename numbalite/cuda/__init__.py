@@ -67,7 +67,7 @@ from numbalite.errors import CudaSupportError, KernelRuntimeError
 if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
-    from numbalite import types
+    from numbalite import sparse, types
     from numbalite.cuda.exchange import from_dlpack
     from numbalite.cuda.hostarrays import (
         managed_array,
@@ -158,6 +158,7 @@ _LATER = {
     "devicearray": "numbalite.cuda.cudadrv.devicearray",
     "random": "numbalite.cuda.random",
     "libdevice": "numbalite.cuda.libdevice",
+    "sparse": "numbalite.sparse",
     "types": "numbalite.types",
     "config": "numbalite.config",
     "cudadrv": "numbalite.cuda.cudadrv",
@@ -239,6 +240,7 @@ __all__ = [
     "select_device",
     "set_default_device",
     "set_memory_manager",
+    "sparse",
     "stream",
     "synchronize",
     "to_device",

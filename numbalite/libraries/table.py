@@ -136,6 +136,19 @@ class Handle:
         if status:
             raise self.owner.failure(name, status)
 
+    def plain(self, name: str, *args: Any) -> None:
+        """A function that does not take the handle."""
+        function = self.functions.get(name) or self.owner.find(name)
+        status = function(self.stream, *args)
+        if status:
+            raise self.owner.failure(name, status)
+
+    def make(self, name: str, *args: Any) -> int:
+        """What a function makes that writes its address first and does not take the handle."""
+        number = ctypes.c_void_p()
+        self.plain(name, ctypes.addressof(number), *args)
+        return number.value or 0
+
     def sizes(self, name: str, *args: Any) -> tuple[int, int]:
         """What a function that writes two sizes, of memory on the device and on the host, says."""
         pair = (ctypes.c_size_t * 2)()
@@ -144,7 +157,7 @@ class Handle:
         return pair[0], pair[1]
 
     def size(self, name: str, *args: Any, kind: Any = ctypes.c_size_t) -> int:
-        """What a function says that writes one size, last of its arguments but for `after`."""
+        """What a function says that writes one size, last of its arguments."""
         one = kind()
         self(name, *args, ctypes.addressof(one))
         return one.value

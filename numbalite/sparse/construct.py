@@ -1,0 +1,144 @@
+"""What sparse arrays are made from: SciPy's, dense arrays, (data, indices, indptr), (data, (row, col))."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.sparse import kernels
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+VALUES = "efdFD"
+
+
+class Sparse:
+    """What sparse arrays of every format are."""
+
+    __slots__ = ()
+
+
+def issparse(value: Any) -> bool:
+    """Is it a sparse array in device memory?"""
+    return isinstance(value, Sparse)
+
+
+def value_dtype(name: str, dtype: Any) -> np.dtype:
+    """A dtype that cuSPARSE computes with."""
+    dtype = np.dtype(dtype)
+    if dtype.char not in VALUES:
+        raise TypeError(
+            f"{name}: values of dtype {dtype} are not supported: float16, float32, float64, complex64 and "
+            "complex128 are; convert with dtype= or astype()"
+        )
+    return dtype
+
+
+def is_shape(value: Any) -> bool:
+    """Is it a tuple of two whole numbers?"""
+    return (
+        isinstance(value, tuple) and len(value) == 2 and all(hasattr(one, "__index__") for one in value)
+        and not any(isinstance(one, (np.ndarray, _core.DeviceArray)) for one in value)
+    )  # fmt: skip
+
+
+def shape_of(name: str, shape: Any) -> tuple[int, int]:
+    """The shape as two numbers."""
+    try:
+        rows, columns = map(operator.index, shape)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: shape is {shape!r}: it must be two whole numbers") from None
+    if rows < 0 or columns < 0:
+        raise ValueError(f"{name}: shape is {shape!r}: a length is negative")
+    return rows, columns
+
+
+def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
+    """A contiguous device array of one dimension."""
+    array = arguments.array(value, what)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
+    if dtype is not None and array.dtype != dtype:
+        array = array.astype(dtype)
+    return array if array.is_c_contiguous() else array.copy()
+
+
+def index_dtype(*arrays: Any) -> np.dtype:
+    """int32 unless one of the arrays of indices has 64 bits."""
+    for array in arrays:
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"sparse arrays have whole numbers as indices, not {array.dtype}")
+    is_long = any(array.dtype.itemsize == 8 or array.dtype.char in "IL" for array in arrays)
+    return np.dtype(np.int64 if is_long else np.int32)
+
+
+def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
+    """(data, indices, indptr) on the device."""
+    with arguments.on_device_of(*given):
+        data = vector(name, "data", given[0], dtype)
+        indices, indptr = (
+            vector(name, what, one) for what, one in zip(("indices", "indptr"), given[1:])
+        )
+        if not indices.size:
+            indices = indices.astype(np.int32)
+        kind = index_dtype(indices, indptr)
+        value_dtype(name, data.dtype)
+        return data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
+
+
+def check_compressed(
+    name: str, data: Any, indices: Any, indptr: Any, rows: int, columns: int
+) -> None:
+    """ValueError for indices that point outside. Reads four bytes, and so waits."""
+    if indptr.size != rows + 1:
+        raise ValueError(
+            f"{name}: indptr has {indptr.size} elements: it must have {rows + 1} for {rows} rows or columns"
+        )
+    if data.size != indices.size:
+        raise ValueError(f"{name}: data has {data.size} elements, indices has {indices.size}")
+    bad = arguments.empty((1,), np.int32, data)
+    bad.fill(0)
+    kernels.check.forall(max(rows, indices.size, 1))(indptr, indices, columns, bad)
+    found = bad.item()
+    if found == 1:
+        raise ValueError(
+            f"{name}: indptr must go up from 0 to the number of indices, {indices.size}"
+        )
+    if found == 2:
+        raise ValueError(f"{name}: indices must be from 0 to {columns - 1}")
+
+
+def ends_of(counts: Any) -> Any:
+    """Counts, from the second element on, as an indptr: summed up."""
+    counts[:1] = 0
+    return np.cumsum(counts, dtype=counts.dtype)
+
+
+def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:
+    """(data, indices, indptr, shape) of the elements that are not zero. Waits."""
+    dense = arguments.array(dense, "the dense array")
+    if dense.ndim != 2:
+        raise ValueError(
+            f"{name}: the dense array has shape {dense.shape}: it must have two dimensions"
+        )
+    if dtype is not None and dense.dtype != dtype:
+        dense = dense.astype(dtype)
+    value_dtype(name, dense.dtype)
+    rows, _ = dense.shape
+    counts = arguments.empty((rows + 1,), np.int32, dense)
+    if rows:
+        kernels.count_dense.forall(rows)(dense, counts)
+    indptr = ends_of(counts)
+    count = indptr[-1:].item()
+    data = arguments.empty((count,), dense.dtype, dense)
+    indices = arguments.empty((count,), np.int32, dense)
+    if count:
+        kernels.take_dense.forall(rows)(dense, indptr, indices, data)
+    return data, indices, indptr, dense.shape

@@ -1,0 +1,526 @@
+"""What cuSPARSE computes: products, triangular systems, sorting, and conversions between the formats.
+
+Every format is given to cuSPARSE as rows: a csc array is the csr array of the transposed one over the same
+memory. What a product with a vector or a matrix needs (descriptors, a buffer) is kept with the array, for each
+stream.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.libraries.table import CUDA_TYPES, CUSPARSE, workspace
+from numbalite.sparse import construct, kernels
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_INDEX = {"i": 2, "l": 3, "q": 3}  # cusparseIndexType_t
+_BY_COLUMNS, _BY_ROWS = 1, 2
+_MOST_PLANS = 8
+_descriptions = threading.local()
+
+
+def _scalar(dtype, value):
+    """A number where cuSPARSE reads it: half precision computes in single."""
+    made = np.array([value], "f" if dtype == "e" else dtype)
+    return made, made.ctypes.data
+
+
+_ONES = {char: _scalar(char, 1) for char in construct.VALUES}
+_ZEROS = {char: _scalar(char, 0) for char in construct.VALUES}
+
+
+def _compute(char):
+    return CUDA_TYPES["f" if char == "e" else char]
+
+
+class Descriptor:
+    """A descriptor of cuSPARSE's, destroyed with this object; what it points to is kept."""
+
+    def __init__(self, handle: Any, kind: str, name: str, *args: Any) -> None:
+        self.kept = args
+        self.kind = kind
+        self.generation = handle.generation
+        self.device = handle.device
+        self.number = handle.make(name, *args)
+
+    def __del__(self) -> None:
+        number = getattr(self, "number", 0)
+        if number and _core is not None and _core.is_open():
+            CUSPARSE.find(self.kind)(0, number)
+
+
+def _matrix(handle, rows):
+    """The descriptor of a csr array."""
+    kind = _INDEX[rows.indices.dtype.char]
+    args = (*rows.shape, rows.nnz, rows.indptr, rows.indices, rows.data, kind, kind, 0)
+    return Descriptor(handle, "DestroySpMat", "CreateCsr", *args, CUDA_TYPES[rows.dtype.char])
+
+
+def _vector(handle, array):
+    kind = CUDA_TYPES[array.dtype.char]
+    return Descriptor(handle, "DestroyDnVec", "CreateDnVec", array.size, array, kind)
+
+
+def _dense(handle, array):
+    """The descriptor of a contiguous matrix, by rows or by columns."""
+    rows, columns = array.shape
+    by_rows = array.is_c_contiguous()
+    step, order = (columns, _BY_ROWS) if by_rows else (rows, _BY_COLUMNS)
+    args = rows, columns, max(step, 1), array, CUDA_TYPES[array.dtype.char], order
+    return Descriptor(handle, "DestroyDnMat", "CreateDnMat", *args)
+
+
+def _handle(a, other=None):
+    stream = a.data.stream
+    if not stream and other is not None:
+        stream = other.stream
+    return CUSPARSE.handle(a.data.device, stream)
+
+
+# --------------------------------------------------------------------------------- with dense arrays
+
+
+def _fail(what, a, b):
+    shapes = f"{a.shape} and {b.shape}" if a is not None else ""
+    return ValueError(f"sparse matmul: shapes {shapes} do not fit: {what}")
+
+
+def matmul(a: Any, b: Any, out: Any) -> Any:
+    """a @ b of a sparse a."""
+    if construct.issparse(b):
+        if out is not None:
+            raise TypeError("sparse matmul: the product of two sparse arrays takes no out")
+        return _sparse_product(a, b)
+    with arguments.on_device_of(a.data):
+        rows = a._as_rows()
+        return _times(rows, int(a.format == "csc"), b, out, a.shape)
+
+
+def rmatmul(a: Any, b: Any, out: Any) -> Any:
+    """a @ b of a sparse b: the transposed product, with a and the result read the other way."""
+    with arguments.on_device_of(b.data):
+        a = arguments.array(a, "a")
+        if a.ndim not in (1, 2):
+            raise ValueError(
+                f"sparse matmul: a has shape {a.shape}: it must have one or two dimensions"
+            )
+        if a.shape[-1] != b.shape[0]:
+            raise _fail("the inner lengths differ", a, b)
+        if out is not None and out.ndim == 2:
+            matmul(b.T, a.T, out.T)
+            return out
+        made = matmul(b.T, a.T, out)
+        return made if made.ndim == 1 else _by_rows(made.T)
+
+
+def _by_rows(array):
+    return array if array.is_c_contiguous() else array.copy("C")
+
+
+def _times(rows, operation, b, out, shape):
+    """op(rows) @ b, for b with one or two dimensions."""
+    b = arguments.array(b, "b")
+    if b.ndim not in (1, 2):
+        raise ValueError(
+            f"sparse matmul: b has shape {b.shape}: it must have one or two dimensions"
+        )
+    if shape[1] != b.shape[0]:
+        raise ValueError(
+            f"sparse matmul: shapes {shape} and {b.shape} do not fit: the inner lengths differ"
+        )
+    dtype = np.result_type(rows.dtype, b.dtype)
+    construct.value_dtype("sparse matmul", dtype)
+    if rows.dtype != dtype:
+        rows = rows.astype(dtype)
+    if b.dtype != dtype:
+        b = b.astype(dtype)
+    wanted = (shape[0], *b.shape[1:])
+    if out is None:
+        made = arguments.empty(wanted, dtype, rows.data, "F" if _is_turned(b) else "C")
+    else:
+        made = _checked(out, wanted, dtype, b)
+    if not (rows.nnz and made.size):
+        made.fill(0)
+    elif b.ndim == 1:
+        _vector_product(rows, operation, b if b.is_c_contiguous() else b.copy(), made)
+    else:
+        _matrix_product(rows, operation, b if _is_dense(b) else b.copy("C"), made)
+    if out is not None and made is not out:
+        out[...] = made
+        return out
+    return made
+
+
+def _is_dense(b):
+    return b.is_c_contiguous() or b.is_f_contiguous()
+
+
+def _is_turned(b):
+    return b.ndim == 2 and b.is_f_contiguous() and not b.is_c_contiguous()
+
+
+def _checked(out, shape, dtype, b):
+    """An array to write to: `out`, or one that is copied to it."""
+    if not isinstance(out, _core.DeviceArray):
+        raise TypeError(f"sparse matmul: out is a {type(out).__name__}: it must be a device array")
+    if out.shape != shape or out.dtype != dtype:
+        raise ValueError(
+            f"sparse matmul: out has shape {out.shape} and dtype {out.dtype}: it must have shape {shape} "
+            f"and dtype {dtype}"
+        )
+    if out.readonly:
+        raise ValueError("sparse matmul: out is read-only")
+    apart = np.may_share_memory(out, b)
+    return arguments.empty(shape, dtype, out) if apart or not _is_dense(out) else out
+
+
+class VectorPlan:
+    """What y = op(A) x needs, for one stream."""
+
+    def __init__(self, handle: Any, rows: Any, operation: int, x: Any, y: Any) -> None:
+        char = rows.dtype.char
+        self.data = rows.data
+        self.matrix, self.x, self.y = _matrix(handle, rows), _vector(handle, x), _vector(handle, y)
+        self.args = (
+            operation, _ONES[char][1], self.matrix.number, self.x.number, _ZEROS[char][1],
+            self.y.number, _compute(char), 0,
+        )  # fmt: skip
+        self.buffer = workspace(handle.size("SpMV_bufferSize", *self.args))
+        if CUSPARSE.has("SpMV_preprocess"):
+            handle("SpMV_preprocess", *self.args, self.buffer)
+
+
+def _vector_product(rows, operation, x, y):
+    handle = _handle(rows, x)
+    with rows._lock:
+        key = operation, handle.stream
+        plan = rows._plans.get(key)
+        if plan is None or plan.data is not rows.data:
+            if len(rows._plans) >= _MOST_PLANS:
+                rows._plans.clear()
+            plan = rows._plans[key] = VectorPlan(handle, rows, operation, x, y)
+        handle.plain("DnVecSetValues", plan.x.number, x)
+        handle.plain("DnVecSetValues", plan.y.number, y)
+        handle("SpMV", *plan.args, plan.buffer)
+
+
+def _matrix_product(rows, operation, b, made):
+    handle, char = _handle(rows, b), rows.dtype.char
+    with rows._lock:
+        key = "matrix", handle.stream
+        plan = rows._plans.get(key)
+        if plan is None or plan.kept[5] is not rows.data:
+            plan = rows._plans[key] = _matrix(handle, rows)
+    right, result = _dense(handle, b), _dense(handle, made)
+    args = (
+        operation, 0, _ONES[char][1], plan.number, right.number, _ZEROS[char][1], result.number,
+        _compute(char), 0,
+    )  # fmt: skip
+    handle("SpMM", *args, workspace(handle.size("SpMM_bufferSize", *args)))
+
+
+# -------------------------------------------------------------------------------- with sparse arrays
+
+
+def _sparse_product(a, b):
+    """The product of two sparse arrays, by rows; by columns if both are. Waits for its size."""
+    if a.shape[1] != b.shape[0]:
+        raise _fail("the inner lengths differ", a, b)
+    if a.format == b.format == "csc":
+        return _sparse_product(b.T, a.T).T
+    dtype = np.result_type(a.dtype, b.dtype)
+    if dtype.char == "e":
+        raise TypeError(
+            "sparse matmul: the product of two sparse arrays has no float16: use float32"
+        )
+    with arguments.on_device_of(a.data):
+        left, right = (_plain_rows(one, dtype) for one in (a, b))
+        shape = a.shape[0], b.shape[1]
+        if not (left.nnz and right.nnz):
+            return type(left)(shape, dtype=dtype)
+        kind = np.result_type(left.indices.dtype, right.indices.dtype)
+        left, right = (_with_indices(one, kind) for one in (left, right))
+        return left._made(_multiplied(left, right, shape, kind), shape, False)
+
+
+def _plain_rows(a, dtype):
+    rows = a.tocsr()
+    return rows if rows.dtype == dtype else rows.astype(dtype)
+
+
+def _with_indices(rows, kind):
+    if rows.indices.dtype == kind:
+        return rows
+    parts = rows.data, rows.indices.astype(kind), rows.indptr.astype(kind)
+    return rows._made(parts, rows.shape, rows._is_sorted)
+
+
+def _multiplied(left, right, shape, kind):
+    handle, char = _handle(left), left.dtype.char
+    a, b = _matrix(handle, left), _matrix(handle, right)
+    indptr = arguments.empty((shape[0] + 1,), kind, left.data)
+    index = _INDEX[kind.char]
+    c = Descriptor(
+        handle, "DestroySpMat", "CreateCsr", *shape, 0, indptr, None, None, index, index, 0, CUDA_TYPES[char],
+    )  # fmt: skip
+    steps = Descriptor(handle, "SpGEMM_destroyDescr", "SpGEMM_createDescr")
+    args = (
+        0, 0, _ONES[char][1], a.number, b.number, _ZEROS[char][1], c.number, CUDA_TYPES[char], 0, steps.number,
+    )  # fmt: skip
+    buffers = []
+    for name in ("SpGEMM_workEstimation", "SpGEMM_compute"):
+        size = ctypes.c_size_t()
+        handle(name, *args, ctypes.addressof(size), None)
+        buffers.append(workspace(size.value))
+        handle(name, *args, ctypes.addressof(size), buffers[-1])
+    sizes = (ctypes.c_int64 * 3)()
+    first = ctypes.addressof(sizes)
+    handle.plain("SpMatGetSize", c.number, first, first + 8, first + 16)
+    indices = arguments.empty((sizes[2],), kind, left.data)
+    data = arguments.empty((sizes[2],), left.dtype, left.data)
+    handle.plain("CsrSetPointers", c.number, indptr, indices, data)
+    handle("SpGEMM_copy", *args)
+    return data, indices, indptr
+
+
+def _canonical_rows(a, dtype, kind=None):
+    rows = _plain_rows(a, dtype)
+    rows.sum_duplicates()
+    return rows if kind is None else _with_indices(rows, kind)
+
+
+def merged(a: Any, b: Any, operation: int) -> Any:
+    """a + b, a - b or a * b of two sparse arrays: where either has an element, or for a product both. Waits."""
+    if not construct.issparse(b):
+        if operation != kernels.MULTIPLY and np.ndim(b) == 0 and b == 0:
+            return a.copy()
+        if np.ndim(b) == 0 and not isinstance(b, _core.DeviceArray):
+            raise TypeError(
+                "a number that is not 0 added to a sparse array gives a dense one: use toarray()"
+            )
+        dense = arguments.array(b)
+        return (
+            np.add(a.toarray(), dense)
+            if operation == kernels.ADD
+            else np.subtract(a.toarray(), dense)
+        )
+    if a.shape != b.shape:
+        raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
+    if a.format == b.format == "csc":
+        return merged(a.T, b.T, operation).T
+    dtype = np.result_type(a.dtype, b.dtype)
+    with arguments.on_device_of(a.data):
+        left, right = _canonical_rows(a, dtype), _canonical_rows(b, dtype)
+        kind = np.result_type(left.indices.dtype, right.indices.dtype)
+        left, right = _with_indices(left, kind), _with_indices(right, kind)
+        counts = arguments.empty((a.shape[0] + 1,), kind, left.data)
+        if not a.shape[0]:
+            return type(left)(a.shape, dtype=dtype)
+        places = left.indices, left.indptr, right.indices, right.indptr
+        both_only = int(operation == kernels.MULTIPLY)
+        kernels.count_merged.forall(a.shape[0])(*places, both_only, counts)
+        indptr = construct.ends_of(counts)
+        count = indptr[-1:].item()
+        indices, data = (arguments.empty((count,), one, left.data) for one in (kind, dtype))
+        if count:
+            parts = (
+                left.data,
+                *places[:2],
+                right.data,
+                *places[2:],
+                operation,
+                indptr,
+                indices,
+                data,
+            )
+            kernels.merge.forall(a.shape[0])(*parts)
+        return left._made((data, indices, indptr), a.shape, True)
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """a * b, element by element."""
+    if construct.issparse(b):
+        return merged(a, b, kernels.MULTIPLY)
+    if np.ndim(b) == 0:
+        return a._with(_valued(np.multiply(a.data, b)))
+    with arguments.on_device_of(a.data):
+        dense = arguments.array(b, "b")
+        if dense.shape != a.shape:
+            dense = np.broadcast_to(dense, a.shape)
+        dtype = construct.value_dtype("multiply", np.result_type(a.dtype, dense.dtype))
+        rows = _plain_rows(a, dtype)
+        data = arguments.empty((rows.nnz,), dtype, rows.data)
+        if rows.nnz:
+            args = rows.data, rows.indices, rows.indptr, dense.astype(dtype, copy=False), data
+            kernels.times_dense.forall(rows.shape[0])(*args)
+        return rows._with(data)
+
+
+def _valued(data):
+    construct.value_dtype("multiply", data.dtype)
+    return data
+
+
+# ---------------------------------------------------------------------------------------- conversions
+
+
+def _short(*arrays):
+    """Arrays of indices as cuSPARSE's conversions take them: 32 bits."""
+    return [one if one.dtype.itemsize == 4 else one.astype(np.int32) for one in arrays]
+
+
+def _check_short(lines, length, count):
+    if max(lines, length, count) >= 2**31:
+        raise ValueError(
+            f"cuSPARSE sorts arrays with less than 2**31 rows, columns and elements: {lines}, {length}, {count}"
+        )
+
+
+def turned(a: Any) -> tuple:
+    """(data, indices, indptr) of a compressed array, compressed the other way."""
+    with arguments.on_device_of(a.data):
+        lines, length = a._lines()
+        count, kind = a.nnz, a.indices.dtype
+        _check_short(lines, length, count)
+        indices, indptr = _short(a.indices, a.indptr)
+        data = arguments.empty((count,), a.dtype, a.data)
+        new_indices = arguments.empty((count,), np.int32, a.data)
+        new_indptr = arguments.empty((length + 1,), np.int32, a.data)
+        if not count:
+            new_indptr.fill(0)
+        else:
+            handle = _handle(a)
+            args = (
+                lines, length, count, a.data, indptr, indices, data, new_indptr, new_indices,
+                CUDA_TYPES[a.dtype.char], 1, 0, 1,
+            )  # fmt: skip
+            handle("Csr2cscEx2", *args, workspace(handle.size("Csr2cscEx2_bufferSize", *args)))
+        return data, new_indices.astype(kind, copy=False), new_indptr.astype(kind, copy=False)
+
+
+def compressed(a: Any) -> tuple:
+    """(data, indices, indptr) by rows of a coo array, sorted, each element once."""
+    with arguments.on_device_of(a.data):
+        rows, columns = a.shape
+        count, kind = a.nnz, a.row.dtype
+        _check_short(rows, columns, count)
+        indptr = arguments.empty((rows + 1,), np.int32, a.data)
+        if not count:
+            indptr.fill(0)
+            return a.data, a.col, indptr.astype(kind, copy=False)
+        row, col = (one.astype(np.int32) for one in (a.row, a.col))
+        order = numbers(0, 1, count, np.int32, a.data)
+        handle = _handle(a)
+        size = handle.size("Xcoosort_bufferSizeExt", rows, columns, count, row, col)
+        handle("XcoosortByRow", rows, columns, count, row, col, order, workspace(size))
+        handle("Xcoo2csr", row, count, rows, indptr, 0)
+        data = _taken(a.data, order)
+        parts = data, col.astype(kind, copy=False), indptr.astype(kind, copy=False)
+        return canonical(parts, rows, columns)
+
+
+def _taken(values, order):
+    made = arguments.empty(order.shape, values.dtype, values)
+    kernels.take.forall(order.size)(values, order, made)
+    return made
+
+
+def _description(handle):
+    made = _descriptions.__dict__.get(handle.device)
+    if made is None or made[0] != handle.generation:
+        made = handle.generation, handle.make("CreateMatDescr")
+        _descriptions.__dict__[handle.device] = made
+    return made[1]
+
+
+def canonical(parts: tuple, lines: int, length: int) -> tuple:
+    """(data, indices, indptr) with the indices of each line sorted and none twice. Waits."""
+    data, given_indices, given_indptr = parts
+    count, kind = data.size, given_indices.dtype
+    if not count:
+        return parts
+    with arguments.on_device_of(data):
+        _check_short(lines, length, count)
+        indices, indptr = given_indices.astype(np.int32), _short(given_indptr)[0]
+        order = numbers(0, 1, count, np.int32, data)
+        handle = CUSPARSE.handle(data.device, data.stream)
+        size = handle.size("Xcsrsort_bufferSizeExt", lines, length, count, indptr, indices)
+        description = _description(handle)
+        handle(
+            "Xcsrsort", lines, length, count, description, indptr, indices, order, workspace(size)
+        )
+        data = _taken(data, order)
+        counts = arguments.empty((lines + 1,), np.int32, data)
+        kernels.count_unique.forall(lines)(indices, indptr, counts)
+        new_indptr = construct.ends_of(counts)
+        left = new_indptr[-1:].item()
+        if left == count:
+            return data, indices.astype(kind, copy=False), given_indptr
+        new_indices = arguments.empty((left,), np.int32, data)
+        new_data = arguments.empty((left,), data.dtype, data)
+        args = data, indices, indptr, new_indptr, new_indices, new_data
+        kernels.add_duplicates.forall(lines)(*args)
+        return new_data, new_indices.astype(kind, copy=False), new_indptr.astype(kind, copy=False)
+
+
+# -------------------------------------------------------------------------------- triangular systems
+
+
+def _set(handle, matrix, attribute, value):
+    word = ctypes.c_int(value)
+    handle.plain("SpMatSetAttribute", matrix.number, attribute, ctypes.addressof(word), 4)
+
+
+def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
+    """x of a x = b."""
+    name = "spsolve_triangular"
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"{name}: A has shape {a.shape}: it must be square")
+    if b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
+        raise ValueError(
+            f"{name}: A has shape {a.shape}, b has shape {b.shape}: b must have {a.shape[0]} rows"
+        )
+    with arguments.on_device_of(a.data):
+        dtype = np.result_type(a.dtype, b.dtype, np.float32)
+        construct.value_dtype(name, dtype)
+        a = a if a.format != "coo" else a.tocsr()
+        a = a if a.dtype == dtype else a.astype(dtype)
+        a.sum_duplicates()
+        if not unit and a.shape[0] and np.any(np.equal(a.diagonal(), 0)).item():
+            raise np.linalg.LinAlgError(f"{name}: A is singular: zero entry on diagonal")
+        right = b.astype(dtype, "F") if b.ndim == 2 else b.astype(dtype)
+        made = arguments.empty(b.shape, dtype, a.data, "F" if b.ndim == 2 else "C")
+        if not math.prod(b.shape):
+            return made
+        if not a.nnz:  # the diagonal is of ones, and there is nothing else
+            return right
+        _solved(a, right, made, lower, unit)
+        return _by_rows(made) if b.ndim == 2 else made
+
+
+def _solved(a, right, made, lower, unit):
+    handle, char = _handle(a), a.dtype.char
+    is_turned = a.format == "csc"
+    matrix = _matrix(handle, a._as_rows())
+    _set(handle, matrix, 0, int(lower == is_turned))
+    _set(handle, matrix, 1, int(unit))
+    name, describe = ("SpSV", _vector) if right.ndim == 1 else ("SpSM", _dense)
+    b, x = describe(handle, right), describe(handle, made)
+    steps = Descriptor(handle, f"{name}_destroyDescr", f"{name}_createDescr")
+    operations = (int(is_turned),) if right.ndim == 1 else (int(is_turned), 0)
+    args = (
+        *operations, _ONES[char][1], matrix.number, b.number, x.number, CUDA_TYPES[char], 0, steps.number,
+    )  # fmt: skip
+    buffer = workspace(handle.size(f"{name}_bufferSize", *args))
+    handle(f"{name}_analysis", *args, buffer)
+    handle(f"{name}_solve", *args)

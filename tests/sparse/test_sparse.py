@@ -1,0 +1,246 @@
+"""cuda.sparse: formats, products and triangular systems, with dense NumPy arrays as the oracle, and SciPy's
+where they are installed."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.drawn import examples, to_host
+
+from numbalite import _core, cuda
+from numbalite.cuda import sparse
+from numbalite.errors import CudaAPIError
+from numbalite.libraries.table import CUSPARSE
+
+FORMATS = [sparse.csr_array, sparse.csc_array, sparse.coo_array]
+DTYPES = ["f4", "f8", "c8", "c16"]
+
+
+def numbers(rng, shape, dtype):
+    values = rng.integers(-9, 10, shape) + (
+        1j * rng.integers(-9, 10, shape) if dtype[0] == "c" else 0
+    )
+    return values.astype(dtype)
+
+
+def dense(rng, shape, dtype):
+    """Mostly zeros."""
+    return np.where(rng.random(shape) < 0.4, numbers(rng, shape, dtype), 0).astype(dtype)
+
+
+def close(result, expected):
+    if sparse.issparse(result):
+        result = result.toarray()
+    expected = np.asarray(expected)
+    assert isinstance(result, cuda.DeviceNDArray)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    tolerance = {"e": 1e-2, "f": 1e-4, "F": 1e-4}.get(expected.dtype.char, 1e-10)
+    np.testing.assert_allclose(to_host(result), expected, rtol=tolerance, atol=tolerance)
+
+
+@st.composite
+def drawn(draw, dtypes=DTYPES):
+    """(random generator, a dense array, the same as a sparse one)"""
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    shape = draw(st.sampled_from([(0, 3), (3, 0), (1, 1), (4, 6), (6, 4), (5, 5)]))
+    a = dense(rng, shape, draw(st.sampled_from(dtypes)))
+    return rng, a, draw(st.sampled_from(FORMATS))(a)
+
+
+@examples(30)
+@given(drawn(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
+def test_products_with_dense_arrays(both, dtype, order, turned):
+    rng, a, s = both
+    if turned:
+        a, s = a.T, s.T
+    right, left = (numbers(rng, (n, 3), dtype) for n in a.shape[::-1])
+    right, left = np.asarray(right, order=order), np.asarray(left.T, order=order)
+    d, e = cuda.to_device(right), cuda.to_device(left)
+    close(s @ d, a @ right)
+    close(e @ s, left @ a)
+    close(s @ d[:, 1], a @ right[:, 1])  # strided
+    close(e[0] @ s, left[0] @ a)
+    out = cuda.device_array((a.shape[0], 3), np.result_type(a, right), order=order)
+    assert s.dot(d, out=out) is out
+    close(out, a @ right)
+
+
+@examples(25)
+@given(drawn(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
+def test_two_sparse_arrays(both, dtype, other):
+    rng, a, s = both
+    b = dense(rng, a.shape, dtype)
+    t = other(b)
+    close(s + t, a + b)
+    close(s - t, a - b)
+    close(s * t, a * b)
+    close(s @ t.T, a @ b.T)
+    close(s * b, a * b)
+    close(s + b, a + b)
+
+
+@examples(25)
+@given(drawn(), st.integers(-7, 7))
+def test_formats_and_methods(both, k):
+    rng, a, s = both
+    for other in (s.tocsr(), s.tocsc(), s.tocoo(), s.T.T, s.copy(), sparse.csr_array(s)):
+        assert (other.shape, other.nnz) == (a.shape, np.count_nonzero(a))
+        close(other, a)
+    close(s.conj(), a.conj())
+    close(s.astype("c16"), a.astype("c16"))
+    for axis in (None, 0, 1):
+        close(s.sum(axis), a.sum(axis, dtype=a.dtype))
+    expected = np.diagonal(a, k) if -a.shape[0] <= k <= a.shape[1] else a.ravel()[:0]
+    close(s.diagonal(k), expected)
+    close(s * 2, a * 2)
+    close(s / 4, a / 4)
+    close(-s, -a)
+    close(abs(s), abs(a))
+
+
+@pytest.mark.parametrize("index", ["i4", "i8"])
+def test_what_is_stored_twice_is_added_up(index):
+    rng = np.random.default_rng(3)
+    row, col = rng.integers(0, 4, (2, 30)).astype(index)
+    data = rng.integers(-5, 6, 30).astype("f8")
+    a = np.zeros((4, 5))
+    np.add.at(a, (row, col), data)
+    s = sparse.coo_array((data, (row, col)), shape=(4, 5))
+    assert s.nnz == 30
+    close(s, a)
+    for made in (s.tocsr(), s.tocsc()):
+        assert made.nnz == len(set(zip(row.tolist(), col.tolist()))) and made.has_canonical_format
+        assert made.indices.dtype == made.indptr.dtype == index
+        close(made, a)
+        close(made @ np.arange(5.0), a @ np.arange(5.0))
+    close(np.square(s), a**2)
+    order = np.argsort(row, kind="stable")
+    indptr = np.searchsorted(row[order], np.arange(5)).astype(index)
+    unsorted = sparse.csr_array((data[order], col[order], indptr), shape=(4, 5))
+    close(unsorted @ np.ones(5), a @ np.ones(5))
+    unsorted.sum_duplicates()
+    assert unsorted.nnz == s.nnz and to_host(unsorted.indices).tolist() == to_host(s.col).tolist()
+
+
+@examples(20)
+@given(
+    st.integers(0, 99),
+    st.sampled_from(DTYPES),
+    st.sampled_from(FORMATS),
+    st.booleans(),
+    st.booleans(),
+)
+def test_triangular_systems(seed, dtype, form, lower, unit):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 6))
+    a = dense(rng, (n, n), dtype) + (20 * np.eye(n)).astype(dtype)
+    part = np.tril(a) if lower else np.triu(a)
+    if unit:
+        part[range(n), range(n)] = 1
+        part = part - np.tril(part, -1) / 2 - np.triu(part, 1) / 2
+        a = part + np.eye(n, dtype=dtype)  # its diagonal is not read
+    for shape in ((n,), (n, 3)):
+        b = numbers(rng, shape, dtype)
+        expected = np.linalg.solve(part, b)
+        result = sparse.spsolve_triangular(form(a.astype(dtype)), b, lower, unit)
+        close(result, expected)
+
+
+def test_half_precision():
+    a = np.array([[1, 0, 2], [0, 0, 3]], "f2")
+    s = sparse.csr_array(a)
+    close(s @ np.arange(3, dtype="f2"), a @ np.arange(3, dtype="f2"))
+    close(s.T @ np.ones((2, 4), "f2"), a.T @ np.ones((2, 4), "f2"))
+    close(s + s, a + a)
+    with pytest.raises(TypeError, match="float16"):
+        s @ s.T
+
+
+def test_ufuncs():
+    a = np.array([[0, 0.5, 0], [1, 0, -2]])
+    s = sparse.csr_array(a)
+    close(np.sin(s), np.sin(a))
+    close(np.multiply(s, 3), a * 3)
+    close(np.matmul(s, np.ones(3)), a @ np.ones(3))
+    cube = cuda.vectorize(source="x * x * x", args="x")
+    close(cube(s), a**3)
+    scaled = cuda.vectorize(source="x * y", args="x, y")
+    close(scaled(2.0, s), 2 * a)
+    close(cuda.to_device(a) * s, a * a)
+    with pytest.raises(TypeError, match="does not give 0 for 0"):
+        np.cos(s)
+    close(s.map(np.cos), np.where(a != 0, np.cos(a), 0))
+
+
+def test_scipy():
+    scipy = pytest.importorskip("scipy.sparse")
+    a = scipy.random_array((6, 7), density=0.3, random_state=1)
+    for name in ("csr", "csc", "coo"):
+        given = a.asformat(name)
+        s = getattr(sparse, f"{name}_array")(given)
+        close(s, a.toarray())
+        back = s.get()
+        assert back.format == name and abs(back - given).max() == 0
+    close(sparse.csr_array(scipy.csr_matrix(a)) @ np.ones(7), a @ np.ones(7))
+
+
+def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
+    s = sparse.csr_array(np.eye(4))
+    v = cuda.to_device(np.ones(4))
+    s @ v
+    called = []
+    for name in ("CreateCsr", "CreateDnVec", "SpMV_bufferSize"):
+        monkeypatch.setitem(CUSPARSE.functions, name, lambda *args: called.append(args) or 7)
+    close(s @ v, np.ones(4))
+    assert not called
+    stream = cuda.stream()
+    with pytest.raises(CudaAPIError, match="cusparseCreateCsr failed .*INTERNAL_ERROR"):
+        s @ v.bind(stream)  # another stream has a buffer of its own
+
+
+@pytest.mark.skipif(
+    not _core.driver_has("host_code"), reason="descriptors can be counted on the simulator"
+)
+def test_descriptors_are_destroyed():
+    from numbalite.libraries import sparsesim
+
+    gc.collect()
+    before = len(sparsesim._descriptors)
+    s = sparse.csr_array(np.eye(3))
+    s @ np.ones(3), s @ np.ones((3, 2)), s @ s, sparse.spsolve_triangular(s, np.ones(3))
+    assert len(sparsesim._descriptors) > before
+    del s
+    gc.collect()
+    assert len(sparsesim._descriptors) == before
+
+
+def test_errors():
+    s = sparse.csr_array(np.ones((2, 3)))
+    make = sparse.csr_array
+    cases = [
+        (ValueError, r"indices must be from 0 to 2", lambda: make(([1.0], [3], [0, 1]), (1, 3))),
+        (ValueError, r"indptr must go up", lambda: make(([1.0], [0], [0, 2]), (1, 3))),
+        (ValueError, r"indptr has 2 elements", lambda: make(([1.0], [0], [0, 1]), (2, 3))),
+        (
+            ValueError,
+            r"row must be from 0 to 1",
+            lambda: sparse.coo_array(([1.0], ([2], [0])), (2, 2)),
+        ),
+        (ValueError, r"shape is \(3, 3\), the array has shape \(2, 3\)", lambda: make(s, (3, 3))),
+        (TypeError, r"csr_array: values of dtype int64", lambda: make(np.ones((2, 2), "i8"))),
+        (ValueError, r"must have two dimensions", lambda: make(np.ones(3))),
+        (ValueError, r"shapes \(2, 3\) and \(2,\)", lambda: s @ np.ones(2)),
+        (ValueError, r"shapes \(2, 3\) and \(2, 3\)", lambda: s @ s),
+        (ValueError, r"out has shape", lambda: s.dot(np.ones(3), out=cuda.device_array(3))),
+        (ValueError, r"must be square", lambda: sparse.spsolve_triangular(s, np.ones(2))),
+        (TypeError, r"ambiguous", lambda: len(s)),
+        (TypeError, r"use toarray", lambda: s + 1),
+    ]
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message):
+            call()
+    singular = make(np.array([[0.0, 0], [1, 1]]))
+    with pytest.raises(np.linalg.LinAlgError, match="zero entry on diagonal"):
+        sparse.spsolve_triangular(singular, np.ones(2))
