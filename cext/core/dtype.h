@@ -34,10 +34,4 @@ int nl_dtype_from_name(const char *name);
  * none. */
 nl_dtype nl_dtype_from_kind(char kind, int64_t size);
 
-/* Half precision, rounded once from double, to nearest even (infinity above the largest half). */
-uint16_t nl_half_from_double(double value);
-double nl_half_to_double(uint16_t half);
-/* The upper half of a float's bits, rounded once. */
-uint16_t nl_bfloat16_from_double(double value);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/half.h"
 
 static void set_integer(nl_scalar *s, int64_t value) {
     s->kind = NL_SCALAR_INT;

@@ -11,6 +11,8 @@
 #include "driver/cuda_abi.h"
 #include "driver/driver_calls.h"
 
+struct nl_cublas;
+
 typedef struct nl_driver {
 #define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
     NL_DRIVER_CALLS(NL_DECLARE)
@@ -31,6 +33,8 @@ typedef struct nl_driver {
     /* In a host function: the program goes on with what it now knows to have happened before it in
      * its stream. NULL as above. */
     void (*HostKnows)(void);
+    /* Fills the table of cuBLAS with functions of its own, or NULL: the library is loaded. */
+    void (*FillCublas)(struct nl_cublas *table);
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;

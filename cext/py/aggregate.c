@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/half.h"
 #include "py/typecode.h"
 
 int nl_py_param_is_dim3(const nl_param *p) {

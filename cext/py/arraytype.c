@@ -8,6 +8,7 @@
 #include "py/devindex.h"
 #include "py/dlpackout.h"
 #include "py/exchange.h"
+#include "py/matmul.h"
 #include "py/stream.h"
 
 static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -427,6 +428,7 @@ static PyType_Slot devarray_slots[] = {
     {Py_sq_length, devarray_length},
     {Py_mp_subscript, nl_py_array_subscript},
     {Py_sq_item, nl_py_array_item},
+    {Py_nb_matrix_multiply, nl_py_array_matmul},
     {0, NULL}};
 
 static PyType_Spec devarray_spec = {

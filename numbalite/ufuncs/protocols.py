@@ -9,6 +9,8 @@ never computed on the host behind the user's back.
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 
 from .. import _core
@@ -87,10 +89,8 @@ _ASSOCIATIVE = {
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
     *("gcd", "lcm"),
 }
-_ADVICE = {
-    "matmul": "for matrix products use CuPy or cuBLAS on the same memory, or write a kernel",
-    "vecdot": "write it as a guvectorize function, or multiply and sum",
-}
+# Those of whole matrices: what is imported puts their counterparts into the table of C code.
+_LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.cuda.linalg.matmul")
 
 
 class NumpyUfunc(CudaUfunc):
@@ -165,13 +165,18 @@ def counterpart(ufunc) -> CudaUfunc:
     if getattr(np, name, None) is ufunc and name in _TABLE:
         made = NumpyPower(ufunc) if ufunc is np.power else NumpyUfunc(ufunc)
         return _core.ufunc_counterparts.setdefault(ufunc, made)
+    if getattr(np, name, None) is ufunc and name in _LATER:
+        importlib.import_module(_LATER[name])
+        return _core.ufunc_counterparts[ufunc]
     if _core.ufunc_owner(ufunc) is not None:
         raise TypeError(
             f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
             "pass copy_to_host()"
         )
-    advice = _ADVICE.get(name, "copy_to_host() first, or write it with vectorize(target='cuda')")
-    raise TypeError(f"{name} has no counterpart on the device: {advice}")
+    raise TypeError(
+        f"{name} has no counterpart on the device: copy_to_host() first, or write it with "
+        "vectorize(target='cuda')"
+    )
 
 
 def _is_known(operand):

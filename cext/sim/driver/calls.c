@@ -4,6 +4,7 @@
 
 #include "sim/check/check.h"
 #include "sim/check/observer.h"
+#include "sim/driver/cublas.h"
 #include "sim/driver/outcome.h"
 #include "sim/driver/primary.h"
 #include "sim/driver/stream.h"
@@ -155,6 +156,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
     table->HostKnows = nl_sim_streamclock_host_knows;
+    table->FillCublas = nl_sim_cublas_fill;
     table->watches_freed = table->ends_waits = 1;
     table->memory_is_host = table->serial_threads = table->loads_host_code = 1;
     return 0;

@@ -1,0 +1,54 @@
+/* base/half: half precision, which C has no portable type for. */
+#include "base/half.h"
+
+#include <string.h>
+
+/* The 53-bit significand is cut to 11 bits (fewer for subnormals, whose exponent is -14 at least)
+ * and rounded by what is cut off; a carry runs into the exponent by itself, up to infinity. */
+uint16_t nl_half_from_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    uint64_t fraction = bits & 0xfffffffffffffULL;
+    if (exponent == 1024)
+        return (uint16_t)(sign | 0x7c00 | (fraction ? 0x200 : 0));
+    if (exponent > 15)
+        return sign | 0x7c00;
+    if (exponent < -25)
+        return sign;
+    int cut = exponent < -14 ? 42 + (-14 - exponent) : 42;
+    uint64_t significand = fraction | 1ULL << 52;
+    uint64_t kept = significand >> cut, rest = significand & ((1ULL << cut) - 1);
+    uint64_t half_way = 1ULL << (cut - 1);
+    if (rest > half_way || (rest == half_way && (kept & 1)))
+        kept++;
+    /* kept holds the implicit bit (1 << 10) for normal numbers: it adds one to the exponent field
+     */
+    uint64_t field = exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10;
+    return (uint16_t)(sign | (field + kept));
+}
+
+double nl_half_to_double(uint16_t half) {
+    int exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+    double magnitude;
+    if (exponent == 0x1f)
+        magnitude = fraction ? __builtin_nan("") : __builtin_inf();
+    else if (exponent == 0)
+        magnitude = fraction * 0x1p-24;
+    else
+        magnitude = (fraction + 1024) * 0x1p-25 * (double)(1ULL << exponent);
+    return half & 0x8000 ? -magnitude : magnitude;
+}
+
+uint16_t nl_bfloat16_from_double(double value) {
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    /* the float towards zero, made odd where it is not exact: no tie is seen that is none */
+    if (f != value)
+        bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}

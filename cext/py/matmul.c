@@ -1,0 +1,306 @@
+/* py/matmul: products of device arrays, straight to cuBLAS where their layouts allow it.
+ *
+ * Arrays are in row order and cuBLAS's matrices in column order, so that c = a b is computed as
+ * c' = b' a', which needs no transposing; where c lies in column order, as c = a b. What is not
+ * that plain (other dtypes, broadcasting along several axes, layouts that must be copied, arguments
+ * of the host, a library that is not loaded yet) is worked out in Python
+ * (numbalite/cuda/linalg/matmul.py), which comes back with arrays that are. */
+#include "py/matmul.h"
+
+#include "core/gemm.h"
+#include "driver/cublas.h"
+#include "py/devarray.h"
+#include "py/stream.h"
+
+/* An array as one axis of matrices of (rows, columns), in elements. */
+typedef struct matrices {
+    int64_t count, rows, columns;
+    int64_t step, row, column;
+} matrices;
+
+typedef struct product {
+    nl_py_state *state;
+    nl_py_array *a, *b, *out;
+    CUstream stream;
+    int blocking;
+    int trusted; /* out= is known to share no memory with a and b */
+} product;
+
+static int read_matrices(const nl_py_array *x, matrices *m) {
+    const int64_t *shape = x->shape, *strides = nl_py_array_strides(x);
+    int last = x->ndim - 1;
+    for (int i = 0; i < x->ndim; i++)
+        if (shape[i] == 0 || strides[i] % x->itemsize != 0)
+            return 0;
+    m->count = x->ndim == 3 ? shape[0] : 1;
+    m->step = x->ndim == 3 && shape[0] > 1 ? strides[0] / x->itemsize : 0;
+    m->rows = shape[last - 1];
+    m->columns = shape[last];
+    m->row = strides[last - 1] / x->itemsize;
+    m->column = strides[last] / x->itemsize;
+    return m->step >= 0;
+}
+
+/* As a matrix in column order: (rows, columns) transposed, or as it is. 0 if it is neither. */
+static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int turned) {
+    int rows_dense = (m->column == 1 || m->columns == 1) &&
+                     (m->row >= m->columns || (m->rows == 1 && m->row >= 0));
+    int columns_dense = (m->row == 1 || m->rows == 1) && (m->column >= m->rows || m->columns == 1);
+    int64_t row_lead = m->rows == 1 && m->row < m->columns ? m->columns : m->row;
+    int64_t column_lead = m->columns == 1 ? m->rows : m->column;
+    out->address = address;
+    out->step = m->step;
+    if (rows_dense) {
+        out->lead = row_lead;
+        out->transposed = !turned;
+        return 1;
+    }
+    out->lead = column_lead;
+    out->transposed = turned;
+    return columns_dense;
+}
+
+/* c = a b with these strides; `turned`: as c' = b' a'. 0 if cuBLAS cannot. */
+static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int turned,
+                        nl_gemm *g) {
+    const int first = turned ? 1 : 0, second = turned ? 0 : 1;
+    if (!as_columns(&sets[2], arrays[2]->address, &g->c, turned) || g->c.transposed)
+        return 0;
+    g->m = turned ? sets[2].columns : sets[2].rows;
+    g->n = turned ? sets[2].rows : sets[2].columns;
+    return as_columns(&sets[first], arrays[first]->address, &g->a, turned) &&
+           as_columns(&sets[second], arrays[second]->address, &g->b, turned);
+}
+
+/* 1 and the product, or 0 where it is not plain. */
+static int plan(const product *p, nl_gemm *g) {
+    const nl_py_array *arrays[3] = {p->a, p->b, p->out};
+    matrices sets[3];
+    for (int i = 0; i < 3; i++)
+        if (!read_matrices(arrays[i], &sets[i]))
+            return 0;
+    if (sets[0].columns != sets[1].rows || sets[2].rows != sets[0].rows ||
+        sets[2].columns != sets[1].columns)
+        return 0;
+    g->dtype = (nl_dtype)p->a->dtype;
+    g->k = sets[0].columns;
+    g->count = sets[2].count;
+    for (int i = 0; i < 2; i++)
+        if (sets[i].count != 1 && sets[i].count != g->count)
+            return 0;
+    if (g->count > 1 && sets[0].count > 1 && sets[1].count == 1 &&
+        sets[0].step == sets[0].rows * sets[0].row && sets[2].step == sets[2].rows * sets[2].row) {
+        for (int i = 0; i < 3; i += 2) { /* the same b for all: one tall product */
+            sets[i].rows *= sets[i].count;
+            sets[i].count = 1;
+            sets[i].step = 0;
+        }
+        g->count = 1;
+    }
+    return find_product(arrays, sets, 1, g) || find_product(arrays, sets, 0, g);
+}
+
+static int is_plain(const nl_py_array *x) {
+    return x->class == NL_ELEMENT_PLAIN && nl_gemm_has((nl_dtype)x->dtype) &&
+           (x->ndim == 2 || x->ndim == 3) && !(x->misaligned & (x->itemsize - 1));
+}
+
+/* May the product be written to what is out=? */
+static int fits(const product *p) {
+    const nl_py_array *out = p->out;
+    if (!is_plain(out) || out->dtype != p->a->dtype || out->flags & NL_PY_ARRAY_READONLY)
+        return 0;
+    if (!p->trusted && (out->owner || out->buffer == p->a->buffer || out->buffer == p->b->buffer))
+        return 0;
+    return out->ndim == (p->a->ndim > p->b->ndim ? p->a->ndim : p->b->ndim) &&
+           out->buffer->device == p->a->buffer->device;
+}
+
+static nl_py_array *new_result(const product *p) {
+    const nl_py_array *deep = p->a->ndim >= p->b->ndim ? p->a : p->b;
+    nl_layout layout = {.ndim = deep->ndim, .itemsize = p->a->itemsize};
+    nl_element element = {(nl_dtype)p->a->dtype, NL_ELEMENT_PLAIN, p->a->itemsize};
+    if (layout.ndim == 3)
+        layout.shape[0] = deep->shape[0];
+    layout.shape[layout.ndim - 2] = p->a->shape[p->a->ndim - 2];
+    layout.shape[layout.ndim - 1] = p->b->shape[p->b->ndim - 1];
+    if (nl_py_layout_order(&layout, 'C') < 0)
+        return NULL;
+    return (nl_py_array *)nl_py_array_empty(p->state, p->a->descr, element, &layout);
+}
+
+static int use_all(const product *p, nl_error *err) {
+    nl_py_array *arrays[3] = {p->a, p->b, p->out};
+    for (int i = 0; i < 3; i++)
+        if (nl_py_array_use(arrays[i], p->stream, p->blocking, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int keep_all(const product *p) {
+    nl_py_array *arrays[3] = {p->a, p->b, p->out};
+    if (nl_py_capture_check_default(p->stream, "a matrix product") < 0)
+        return -1;
+    for (int i = 0; i < 3; i++)
+        if (nl_py_capture_keep(p->stream, (PyObject *)arrays[i], 0) < 0)
+            return -1;
+    return 0;
+}
+
+static int run(const product *p, const nl_gemm *g) {
+    nl_device *dev = p->a->buffer->device;
+    nl_error err;
+    int result;
+    if (nl_capture_under_way() && keep_all(p) < 0)
+        return -1;
+    if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
+        goto fail;
+    if (nl_gemm_is_ready(dev, p->stream))
+        result = nl_gemm_run(dev, p->stream, g, &err);
+    else
+        NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &err));
+    if (result == 0)
+        return 0;
+fail:
+    nl_error_prefix(&err, "matmul");
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* The result as a new reference, NULL without an exception where it is not plain, or with one. */
+static PyObject *multiply(product *p) {
+    nl_error err;
+    nl_gemm g;
+    nl_py_array *made = NULL;
+    const nl_py_array *a = p->a, *b = p->b;
+    if (!nl_cublas_is_open() || !is_plain(a) || !is_plain(b) || a->dtype != b->dtype ||
+        a->buffer->device != b->buffer->device ||
+        (a->ndim == 3 && b->ndim == 3 && a->shape[0] != b->shape[0]))
+        return NULL;
+    nl_device *current = nl_device_current(&err);
+    if (!current)
+        return nl_py_raise(&err);
+    if (current != a->buffer->device || (p->out && !fits(p)))
+        return NULL;
+    if (!p->out) {
+        if (a->shape[a->ndim - 1] != b->shape[b->ndim - 2])
+            return NULL;
+        p->out = made = new_result(p);
+        if (!made)
+            return NULL;
+    }
+    int plain = plan(p, &g);
+    if (!plain || run(p, &g) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made ? (PyObject *)made : Py_NewRef((PyObject *)p->out);
+}
+
+static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *keywords) {
+    PyObject *module = PyImport_ImportModule("numbalite.cuda.linalg.matmul");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *result =
+        function ? PyObject_Vectorcall(function, args, (size_t)nargs, keywords) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+static int is_array(const nl_py_state *state, PyObject *obj) {
+    return nl_py_array_check(state, obj);
+}
+
+PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
+    PyObject *args[2] = {left, right}, *result;
+    if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */
+        nl_py_state *state = ((nl_py_array *)left)->state;
+        product p = {
+            .state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right, .blocking = 1};
+        result = multiply(&p);
+        if (result || PyErr_Occurred())
+            return result;
+    }
+    return ask_python("operator", args, 2, NULL);
+}
+
+/* The array of out=, which NumPy gives as a tuple; NULL if it is anything else. */
+static PyObject *the_output(const nl_py_state *state, PyObject *out) {
+    if (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
+        out = PyTuple_GET_ITEM(out, 0);
+    return is_array(state, out) ? out : NULL;
+}
+
+/* matmul(a, b[, out], out=) is made here, all else in Python. */
+static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *keywords) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *out = nargs == 3 ? args[2] : NULL;
+    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    int simple = nargs == 2 || nargs == 3;
+    if (named == 1 && nargs == 2 &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "out") == 0)
+        out = args[2];
+    else if (named > 0)
+        simple = 0;
+    PyObject *target = out ? the_output(state, out) : NULL;
+    if (simple && (!out || target) && is_array(state, args[0]) && is_array(state, args[1])) {
+        product p = {.state = state,
+                     .a = (nl_py_array *)args[0],
+                     .b = (nl_py_array *)args[1],
+                     .out = (nl_py_array *)target,
+                     .blocking = 1};
+        PyObject *result = multiply(&p);
+        if (result || PyErr_Occurred())
+            return result;
+    }
+    return ask_python("matmul", args, nargs, keywords);
+}
+
+/* gemm(a, b, out, stream): out = a b, or False where that is not plain. */
+static PyObject *gemm(PyObject *module, PyObject *args) {
+    nl_py_state *state = nl_py_state_of(module);
+    product p = {.state = state, .trusted = 1};
+    PyObject *stream;
+    if (!PyArg_ParseTuple(args, "O!O!O!O:gemm", state->devarray_type, &p.a, state->devarray_type,
+                          &p.b, state->devarray_type, &p.out, &stream) ||
+        nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)
+        return NULL;
+    PyObject *result = multiply(&p);
+    if (!result && PyErr_Occurred())
+        return NULL;
+    int done = result != NULL;
+    Py_XDECREF(result);
+    return PyBool_FromLong(done);
+}
+
+static PyObject *cublas_open(PyObject *Py_UNUSED(module), PyObject *path) {
+    nl_error err;
+    int result;
+    const char *text = path == Py_None ? "" : PyUnicode_AsUTF8(path);
+    if (!text)
+        return NULL;
+    NL_UNLOCKED(result = nl_cublas_open(text, &err));
+    return nl_py_none(result, &err);
+}
+
+static PyObject *cublas_is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return PyBool_FromLong(nl_cublas_is_open());
+}
+
+static PyMethodDef methods[] = {
+    {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
+     "matmul(a, b, out=None, **keywords): numpy.matmul with a device array."},
+    {"gemm", gemm, METH_VARARGS,
+     "gemm(a, b, out, stream): out = a b of device arrays of two or three axes; False where their "
+     "layouts do not allow it."},
+    {"cublas_open", cublas_open, METH_O,
+     "cublas_open(path): loads cuBLAS; None where the driver computes itself."},
+    {"cublas_is_open", cublas_is_open, METH_NOARGS, "Has cuBLAS been loaded?"},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_matmul_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods);
+}

@@ -1,0 +1,10 @@
+/* py/matmul: products of device arrays: `a @ b`, np.matmul. */
+#ifndef NL_PY_MATMUL_H
+#define NL_PY_MATMUL_H
+
+#include "py/state.h"
+
+/* nb_matrix_multiply of DeviceArray. */
+PyObject *nl_py_array_matmul(PyObject *left, PyObject *right);
+
+#endif

@@ -1,0 +1,134 @@
+/* sim/driver/cublas: cuBLAS on the CPU: a product is a host function in its stream. Matrices are in
+ * column order, as cuBLAS has them: element (i, j) is at i + j * ld. */
+#include "sim/driver/cublas.h"
+
+#include <complex.h>
+#include <stdlib.h>
+#include "base/half.h"
+#include "base/mem.h"
+#include "driver/driver.h"
+
+struct nl_cublas_handle {
+    CUstream stream;
+};
+
+typedef struct product {
+    int op_a, op_b, type;
+    int64_t m, n, k, lda, ldb, ldc, count;
+    long long stride_a, stride_b, stride_c; /* elements from one matrix to the next */
+    const char *a, *b;
+    char *c;
+} product;
+
+/* A column of the result at a time: with a as it is, its columns are added up; transposed, its
+ * rows, which lie dense, are multiplied with the column of b. */
+#define SAME(x) (x)
+#define HALF_OUT(x) nl_half_from_double((double)(x))
+#define HALF_IN(x) ((float)nl_half_to_double(x))
+#define DEFINE(name, stored, number, in, out) \
+    static void name(const product *p, const stored *a, const stored *b, stored *c) { \
+        int64_t of_b = p->op_b == CUBLAS_OP_N ? 1 : p->ldb, \
+                next_b = p->op_b == CUBLAS_OP_N ? p->ldb : 1; \
+        int64_t of_a = p->op_a == CUBLAS_OP_N ? 1 : p->lda, \
+                next_a = p->op_a == CUBLAS_OP_N ? p->lda : 1; \
+        enum { ROWS = 64 }; \
+        for (int64_t j = 0; j < p->n; j++) \
+            for (int64_t i = 0; i < p->m; i += ROWS) { \
+                number sum[ROWS] = {0}; \
+                int64_t rows = p->m - i < ROWS ? p->m - i : ROWS; \
+                for (int64_t l = 0; l < p->k; l++) { \
+                    number y = in(b[l * of_b + j * next_b]); \
+                    const stored *x = a + i * of_a + l * next_a; \
+                    if (of_a == 1 && rows == ROWS) { /* the compiler's vectors */ \
+                        for (int64_t r = 0; r < ROWS; r++) \
+                            sum[r] += in(x[r]) * y; \
+                    } else { \
+                        for (int64_t r = 0; r < rows; r++) \
+                            sum[r] += in(x[r * of_a]) * y; \
+                    } \
+                } \
+                for (int64_t r = 0; r < rows; r++) \
+                    c[i + r + j * p->ldc] = out(sum[r]); \
+            } \
+    }
+DEFINE(of_half, uint16_t, float, HALF_IN, HALF_OUT)
+DEFINE(of_float, float, float, SAME, SAME)
+DEFINE(of_double, double, double, SAME, SAME)
+DEFINE(of_complex, float complex, float complex, SAME, SAME)
+DEFINE(of_double_complex, double complex, double complex, SAME, SAME)
+
+static void one(const product *p, int64_t i) {
+#define CASE(code, name, stored) \
+    case code: \
+        name(p, (const stored *)p->a + i * p->stride_a, (const stored *)p->b + i * p->stride_b, \
+             (stored *)p->c + i * p->stride_c); \
+        break;
+    switch (p->type) {
+        CASE(CUDA_R_16F, of_half, uint16_t)
+        CASE(CUDA_R_32F, of_float, float)
+        CASE(CUDA_R_64F, of_double, double)
+        CASE(CUDA_C_32F, of_complex, float complex)
+        CASE(CUDA_C_64F, of_double_complex, double complex)
+    }
+}
+
+static void multiply(void *data) {
+    product *p = data;
+    for (int64_t i = 0; i < p->count; i++)
+        one(p, i);
+    nl_mem_free(p);
+}
+
+static int Create_v2(cublasHandle_t *handle) {
+    nl_error err;
+    *handle = nl_mem_zalloc(sizeof **handle, &err);
+    return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+static int Destroy_v2(cublasHandle_t handle) {
+    nl_mem_free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static int SetStream_v2(cublasHandle_t handle, CUstream stream) {
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, int64_t m, int64_t n,
+                                   int64_t k, const void *alpha, const void *a, int a_type,
+                                   int64_t lda, long long stride_a, const void *b, int b_type,
+                                   int64_t ldb, long long stride_b, const void *beta, void *c,
+                                   int c_type, int64_t ldc, long long stride_c, int64_t count,
+                                   int compute, int algo) {
+    nl_error err;
+    int capturing = 0;
+    (void)alpha, (void)beta, (void)b_type, (void)c_type, (void)compute, (void)algo;
+    if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (nl_cu.StreamIsCapturing(handle->stream, &capturing) != CUDA_SUCCESS || capturing)
+        return CUBLAS_STATUS_NOT_SUPPORTED; /* a graph would need the product kept */
+    product *p = nl_mem_alloc(sizeof *p, &err);
+    if (!p)
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    *p = (product){op_a, op_b,  a_type,   m,        n,        k, lda, ldb,
+                   ldc,  count, stride_a, stride_b, stride_c, a, b,   c};
+    if (nl_cu.LaunchHostFunc(handle->stream, multiply, p) == CUDA_SUCCESS)
+        return CUBLAS_STATUS_SUCCESS;
+    nl_mem_free(p);
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+static int GemmEx_64(cublasHandle_t handle, int op_a, int op_b, int64_t m, int64_t n, int64_t k,
+                     const void *alpha, const void *a, int a_type, int64_t lda, const void *b,
+                     int b_type, int64_t ldb, const void *beta, void *c, int c_type, int64_t ldc,
+                     int compute, int algo) {
+    return GemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, a_type, lda, 0, b, b_type,
+                                   ldb, 0, beta, c, c_type, ldc, 0, 1, compute, algo);
+}
+
+void nl_sim_cublas_fill(nl_cublas *table) {
+#define NL_FILL(name, parameters) table->name = name;
+    NL_CUBLAS_CALLS(NL_FILL)
+#undef NL_FILL
+}

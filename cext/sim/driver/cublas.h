@@ -1,0 +1,9 @@
+/* sim/driver/cublas: cuBLAS's calls, computed on the CPU. */
+#ifndef NL_SIM_DRIVER_CUBLAS_H
+#define NL_SIM_DRIVER_CUBLAS_H
+
+#include "driver/cublas_calls.h"
+
+void nl_sim_cublas_fill(nl_cublas *table);
+
+#endif

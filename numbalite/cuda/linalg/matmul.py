@@ -1,0 +1,308 @@
+"""numpy.matmul, and the generalized ufuncs that are products of matrices too."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.compilers import templates, toolkit
+from numbalite.cuda import assign, shapes
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.geometry import moveaxis
+from numbalite.kernels.decorators import jit
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
+_BLOCK = 16, 16  # threads of the kernel for whole numbers
+
+
+def operator(left: Any, right: Any) -> Any:
+    """left @ right, where C code has not made it."""
+    for one in (left, right):
+        if getattr(type(one), "__array_ufunc__", left) is None:
+            return NotImplemented
+    return np.matmul(left, right)
+
+
+def matmul(
+    *inputs: Any,
+    out: Any = None,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    signature: Any = None,
+    axes: Any = None,
+    stream: Any = 0,
+) -> Any:
+    """numpy.matmul of operands of which one at least is a device array; the result is one."""
+    if len(inputs) == 3 and out is None:
+        *inputs, out = inputs  # type: ignore[assignment]
+    if len(inputs) != 2:
+        raise TypeError(
+            f"matmul() takes from 2 to 3 positional arguments but {len(inputs)} were given"
+        )
+    if isinstance(out, tuple):
+        (out,) = out
+    a, b = arguments.arrays_of(inputs, "an operand of matmul")
+    if dtype is not None:
+        signature = (None, None, np.dtype(dtype))
+    given = (a.dtype, b.dtype, None if out is None else out.dtype)
+    words = {"signature": signature} if signature else {}
+    loop = np.matmul.resolve_dtypes(given, casting=casting, **words)
+    if axes is not None:
+        a, b, back = _moved_axes(a, b, axes)
+    with assign.on_device(a.device):
+        shape = _result_shape(a.shape, b.shape)
+        target = _target(out, shape, loop[2], (a, b)) if axes is None else None
+        made = arguments.empty(shape, loop[2]) if target is None else target
+        left, right = _stacks(a, b)
+        _multiply(left, right, made, stream)
+        made = made if axes is None else back(made)
+        if out is None:
+            return made
+        if made is not out:
+            _check_shape(out, made.shape)
+            _put(made, out, stream)
+        return out
+
+
+def _check_shape(out, shape):
+    if out.shape != shape:
+        raise ValueError(f"matmul: the output array has shape {out.shape}, the result {shape}")
+
+
+def _put(made, out, stream):
+    if isinstance(out, np.ndarray):
+        out[...] = made.copy_to_host(stream=stream)
+    else:
+        assign.assign(operands.device_view(out), made, stream)
+
+
+def _target(out, shape, dtype, sources):
+    """out= if the product can be written right there."""
+    if out is None or not isinstance(out, _core.DeviceArray):
+        return None
+    _check_shape(out, shape)
+    fits = out.dtype == dtype and operands.is_aligned(out) and not out.readonly
+    if out.readonly:
+        raise ValueError("output array is read-only")
+    return out if fits and not any(assign.overlap(one, out) for one in sources) else None
+
+
+# ------------------------------------------------------------------------------------------ shapes
+
+
+def _result_shape(a, b):
+    """The shape of matmul's result; ValueError in NumPy's words."""
+    for number, shape in enumerate((a, b)):
+        if not shape:
+            raise ValueError(
+                f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core "
+                f"with signature {_SIGNATURE} requires 1)"
+            )
+    depth = b[0] if len(b) == 1 else b[-2]
+    if a[-1] != depth:
+        raise ValueError(
+            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"{_SIGNATURE} (size {depth} is different from {a[-1]})"
+        )
+    try:
+        stacked = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise ValueError(
+            f"operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{shapes._brief(a)}->{_remapped(a)} {shapes._brief(b)}->{_remapped(b)} "
+        ) from None
+    return stacked + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
+
+
+def _remapped(shape):
+    return f"({','.join([*map(str, shape[:-2]), 'newaxis', 'newaxis'])})"
+
+
+def _stacks(a, b):
+    """Both with two axes at least."""
+    return (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+
+
+def _moved_axes(a, b, axes):
+    """The operands with their matrices in the last axes, and what moves those of the result back."""
+    if not isinstance(axes, list) or len(axes) not in (2, 3):
+        raise ValueError(
+            "axes should be a list with an entry for all 2 inputs and outputs; entries for outputs can only be omitted if none of them has core axes."
+        )
+    if len(axes) == 2:
+        if a.ndim > 1 or b.ndim > 1:
+            raise ValueError(
+                "axes should be a list with an entry for all 2 inputs and outputs; entries for outputs can only be omitted if none of them has core axes."
+            )
+        axes = [*axes, ()]
+    moved = []
+    for one, given in ((a, axes[0]), (b, axes[1])):
+        given = (given,) if hasattr(given, "__index__") else tuple(given)
+        moved.append(moveaxis(one, given, tuple(range(-len(given), 0))))
+    last = (axes[2],) if hasattr(axes[2], "__index__") else tuple(axes[2])
+    return *moved, lambda made: moveaxis(made, tuple(range(-len(last), 0)), last)
+
+
+# ---------------------------------------------------------------------------------------- products
+
+
+def _multiply(a, b, out, stream):
+    """out = a b for operands of two axes at least; out, of the loop's dtype, shares no memory with
+    them, and lacks the axes that were put to vectors."""
+    rows, columns = a.shape[-2], b.shape[-1]
+    stacked = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    out = _with_matrices(out, (*stacked, rows, columns))
+    if not out.size:
+        return
+    if a.shape[-1] == 0:
+        out._fill(np.zeros((), out.dtype), stream)
+        return
+    a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
+    if out.dtype.kind in "fc":
+        _by_cublas(a, b, out, stacked, stream)
+    else:
+        count = math.prod(stacked)
+        flat = [_flat(assign.spread(one, stacked + one.shape[-2:]), count) for one in (a, b)]
+        made = out._reshaped((count, rows, columns), "C", False)
+        target = arguments.empty((count, rows, columns), out.dtype) if made is None else made
+        tiles = count * -(-rows // _BLOCK[0]) * -(-columns // _BLOCK[1])
+        _kernel(out.dtype)[min(tiles, 2**31 - 1), _BLOCK, stream](*flat, target)
+        if made is None:
+            assign.assign(out, target.reshape(out.shape), stream)
+
+
+def _with_matrices(out, shape):
+    """A view of out with axes of length one where vectors have none."""
+    if out.shape == shape:
+        return out
+    lengths = list(zip(out.shape, out.strides, strict=True))
+    strides = []
+    for length in shape:
+        matches = lengths and lengths[0][0] == length and len(lengths) >= len(shape) - len(strides)
+        strides.append(lengths.pop(0)[1] if matches else out.itemsize)
+    return out._geometry(shape, strides)
+
+
+def _flat(array, count):
+    """All axes but the last two as one; a copy where strides do not allow that."""
+    shape = (count, *array.shape[-2:])
+    view = array._reshaped(shape, "C", False)
+    return array._reshaped(shape, "C", True) if view is None else view
+
+
+@functools.cache
+def _kernel(dtype):
+    source = templates.fill("matmul")
+    return jit(source=source, name=f"matmul<{dtype.name}>")
+
+
+def _by_cublas(a, b, out, stacked, stream):
+    """One call where the stacked axes are one, or can be seen as one."""
+    if not _core.cublas_is_open():
+        _core.cublas_open(None if _core.driver_has("host_code") else toolkit.cublas_library())
+    count = math.prod(stacked)
+    if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
+        a, b = (
+            one._reshaped(one.shape[-2:], "C", False)
+            if math.prod(one.shape[:-2]) == 1
+            else _flat(assign.spread(one, stacked + one.shape[-2:]), count)
+            for one in (a, b)
+        )
+    target = out._reshaped(
+        (count, *out.shape[-2:]) if a.ndim == 3 or b.ndim == 3 else out.shape[-2:], "C", False
+    )
+    made = target
+    if made is None or not _is_matrix(made):
+        made = arguments.empty(
+            (count, *out.shape[-2:]) if a.ndim == 3 or b.ndim == 3 else out.shape[-2:], out.dtype
+        )
+    a, b = (one if _is_matrix(one) else one.copy(stream=stream) for one in (a, b))
+    a, b = (one[0] if one.ndim == 3 and one.shape[0] == 1 else one for one in (a, b))
+    if made.ndim == 3 and a.ndim == b.ndim == 2:
+        made = made[0]
+    if not _core.gemm(a, b, made, stream):
+        raise AssertionError(
+            f"matmul: cuBLAS does not take {a.shape}, {a.strides} and {b.shape}, {b.strides}"
+        )
+    if made._address != out._address:
+        assign.assign(out, made.reshape(out.shape), stream)
+
+
+def _is_matrix(array):
+    """Can cuBLAS read it: is one of the last two axes dense, and the other in steps beyond it?"""
+    if not operands.is_aligned(array) or any(step % array.itemsize for step in array.strides):
+        return False
+    if array.ndim == 3 and array.strides[0] < 0 and array.shape[0] > 1:
+        return False
+    rows, columns = array.shape[-2:]
+    row, column = (step // array.itemsize for step in array.strides[-2:])
+    by_rows = (column == 1 or columns == 1) and (row >= columns or (rows == 1 and row >= 0))
+    return by_rows or ((row == 1 or rows == 1) and (column >= rows or columns == 1))
+
+
+# -------------------------------------------------------------------------------- vectors in stacks
+
+
+def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: Any) -> Any:
+    """Sums of conj(x1) * x2 along an axis."""
+    a, b = arguments.arrays_of((x1, x2), "an operand of vecdot")
+    a, b = (moveaxis(one, axis, -1) for one in (a, b))
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(
+            "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"(n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})"
+        )
+    a = _conjugate(a)
+    return _without(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)
+
+
+def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
+    """Matrices times vectors, both stacked."""
+    a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
+    return _without(matmul(a, b[..., :, None], **keywords), 1, out)
+
+
+def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
+    """Conjugated vectors times matrices, both stacked."""
+    a, b = arguments.arrays_of((x1, x2), "an operand of vecmat")
+    a = _conjugate(a)
+    made = matmul(a[..., None, :], b, **keywords)
+    return _without(made.swapaxes(-1, -2), 1, out)
+
+
+def _conjugate(a: Any) -> Any:
+    return np.conjugate(a) if a.dtype.kind == "c" else a
+
+
+def _without(made: DeviceNDArray, axes: int, out: Any) -> Any:
+    """The product without its last axes, which are of length one."""
+    made = made._geometry(made.shape[:-axes], made.strides[:-axes])
+    if isinstance(out, tuple):
+        (out,) = out
+    if out is None:
+        return made
+    _check_shape(out, made.shape)
+    _put(made, out, 0)
+    return out
+
+
+for _name, _function in (
+    ("matmul", _core.matmul),
+    ("vecdot", vecdot),
+    ("matvec", matvec),
+    ("vecmat", vecmat),
+):
+    if hasattr(np, _name):  # vecdot came with NumPy 2.0, the others with 2.2
+        _core.ufunc_counterparts[getattr(np, _name)] = _function
