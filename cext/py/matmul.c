@@ -4,7 +4,7 @@
  * c' = b' a', which needs no transposing; where c lies in column order, as c = a b. What is not
  * that plain (other dtypes, broadcasting along several axes, layouts that must be copied, arguments
  * of the host, a library that is not loaded yet) is worked out in Python
- * (numbalite/cuda/linalg/matmul.py), which comes back with arrays that are. */
+ * (numbalite/linalg/matmul.py), which comes back with arrays that are. */
 #include "py/matmul.h"
 
 #include "core/gemm.h"
@@ -199,7 +199,7 @@ static PyObject *multiply(product *p) {
 
 static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *keywords) {
-    PyObject *module = PyImport_ImportModule("numbalite.cuda.linalg.matmul");
+    PyObject *module = PyImport_ImportModule("numbalite.linalg.matmul");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
         function ? PyObject_Vectorcall(function, args, (size_t)nargs, keywords) : NULL;

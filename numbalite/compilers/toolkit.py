@@ -165,35 +165,23 @@ def fingerprint(with_linker: bool = False) -> tuple:
     return tuple(found)
 
 
-def _beside_nvrtc(stem: str, component: str, package: str, wanted_by: str) -> str:
-    """The path of a library of the toolkit that the NVRTC to use is from. `component` is the folder of
-    its CUDA 12 package, which have one each. CudaSupportError if there is none."""
+def linker_library() -> str:
+    """The nvJitLink that goes with the NVRTC to use. CudaSupportError if there is none."""
     nvrtc = nvrtc_library()
     folders = [os.path.dirname(path) for path in (nvrtc.path, os.path.realpath(nvrtc.path))]
-    folders += [os.path.join(folder, "..", "..", component, "lib") for folder in folders]
+    # The packages of CUDA 12 have a folder each.
+    folders += [os.path.join(folder, "..", "..", "nvjitlink", "lib") for folder in folders]
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
     for folder in (*folders, *_library_folders()):
         for major in majors:
-            path = os.path.join(folder, f"{stem}.so.{major}")
+            path = os.path.join(folder, f"libnvJitLink.so.{major}")
             if os.path.exists(path):
                 return path
-    package = f"{package}-cu12" if nvrtc.major == 12 else package
-    name = stem.removeprefix("lib")
+    package = "nvidia-nvjitlink-cu12" if nvrtc.major == 12 else "nvidia-nvjitlink"
     raise CudaSupportError(
-        f"{wanted_by} needs {name}, which was not found beside {nvrtc.path}: pip install {package}"
+        f"link= with compiled code needs nvJitLink, which was not found beside {nvrtc.path}: "
+        f"pip install {package}"
     )
-
-
-def linker_library() -> str:
-    """The nvJitLink that goes with the NVRTC to use. CudaSupportError if there is none."""
-    return _beside_nvrtc(
-        "libnvJitLink", "nvjitlink", "nvidia-nvjitlink", "link= with compiled code"
-    )
-
-
-def cublas_library() -> str:
-    """The cuBLAS that goes with the NVRTC to use. CudaSupportError if there is none."""
-    return _beside_nvrtc("libcublas", "cublas", "nvidia-cublas", "a product of matrices")
 
 
 _chosen = None  # (what the choice depends on, the library)

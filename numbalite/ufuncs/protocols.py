@@ -90,7 +90,7 @@ _ASSOCIATIVE = {
     *("gcd", "lcm"),
 }
 # Those of whole matrices: what is imported puts their counterparts into the table of C code.
-_LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.cuda.linalg.matmul")
+_LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.linalg.matmul")
 
 
 class NumpyUfunc(CudaUfunc):

@@ -55,3 +55,9 @@ def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> Devic
 def chosen(number: Any) -> Any:
     """The context of a device that was asked for (a number or a Device), or of the current one."""
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
+
+
+def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
+    """The array in another shape, a copy where there is no view."""
+    view = array._reshaped(tuple(shape), "C", False)
+    return array._reshaped(tuple(shape), "C", True) if view is None else view

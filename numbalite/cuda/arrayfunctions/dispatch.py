@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-HERE = "numbalite.cuda.arrayfunctions"
+_HERE = "numbalite.cuda.arrayfunctions"
+_LINALG = "numbalite.linalg"
 MODULES: dict[str, tuple[str, ...]] = {
-    "numpy": tuple(
-        f"{HERE}.{name}"
-        for name in ("geometry", "creation", "reductions", "elements", "joining", "text")
+    "numpy": (
+        *(
+            f"{_HERE}.{name}"
+            for name in ("geometry", "creation", "reductions", "elements", "joining", "text")
+        ),
+        *(f"{_LINALG}.{name}" for name in ("products", "einsum")),
     ),
     "numpy.linalg": (
-        f"{HERE}.geometry",
-        "numbalite.linalg.solving",
-        "numbalite.linalg.decompositions",
+        f"{_HERE}.geometry",
+        *(f"{_LINALG}.{name}" for name in ("products", "solving", "decompositions")),
     ),
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""

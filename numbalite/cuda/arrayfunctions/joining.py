@@ -34,7 +34,7 @@ def concatenate(
         raise ValueError("need at least one array to concatenate")
     if axis is None:
         parts, axis = (
-            [one.reshape(-1, copy=None if one.is_c_contiguous() else True) for one in parts],
+            [arguments.reshaped(one, (one.size,)) for one in parts],
             0,
         )
     if any(one.ndim == 0 for one in parts):
@@ -195,5 +195,5 @@ def tile(A: Any, reps: Any) -> DeviceNDArray:
     pairs = [one for pair in zip(reps, shape, strict=True) for one in pair]
     spread = [one for n in shape for one in (1, n)]
     if made.size:
-        made.reshape(pairs)[...] = a.reshape(spread, copy=None if a.is_c_contiguous() else True)
+        made.reshape(pairs)[...] = arguments.reshaped(a, spread)
     return made

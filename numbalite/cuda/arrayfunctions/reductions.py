@@ -283,7 +283,7 @@ def _place(extreme, name, a, axis, out, keepdims):
     """The first place of the extreme along an axis, or in C order."""
     a = arguments.array(a)
     shape = a.shape
-    flat = a.reshape(-1, copy=None if a.is_c_contiguous() else True) if axis is None else a
+    flat = arguments.reshaped(a, (a.size,)) if axis is None else a
     along = 0 if axis is None else axes_of(axis, a.ndim)[0]
     if flat.shape[along] == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.compilers import templates, toolkit
+from numbalite.compilers import templates
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.geometry import moveaxis
 from numbalite.kernels.decorators import jit
+from numbalite.libraries.table import CUBLAS
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def matmul(
         )
     if isinstance(out, tuple):
         (out,) = out
+    if out is not None and not isinstance(out, np.ndarray) and not operands.is_on_device(out):
+        raise TypeError("return arrays must be of ArrayType")
+    out = operands.device_view(out) if operands.is_on_device(out) else out
     a, b = arguments.arrays_of(inputs, "an operand of matmul")
     if dtype is not None:
         signature = (None, None, np.dtype(dtype))
@@ -65,8 +69,8 @@ def matmul(
         shape = _result_shape(a.shape, b.shape)
         target = _target(out, shape, loop[2], (a, b)) if axes is None else None
         made = arguments.empty(shape, loop[2]) if target is None else target
-        left, right = _stacks(a, b)
-        _multiply(left, right, made, stream)
+        left, right, result = _as_matrices(a, b, made)
+        _multiply(left, right, result, stream)
         made = made if axes is None else back(made)
         if out is None:
             return made
@@ -130,9 +134,13 @@ def _remapped(shape):
     return f"({','.join([*map(str, shape[:-2]), 'newaxis', 'newaxis'])})"
 
 
-def _stacks(a, b):
-    """Both with two axes at least."""
-    return (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+def _as_matrices(a, b, out):
+    """All with two axes at least."""
+    if b.ndim == 1:
+        b, out = b[:, None], out[..., None]
+    if a.ndim == 1:
+        a, out = a[None], out[..., None, :]
+    return a, b, out
 
 
 def _moved_axes(a, b, axes):
@@ -159,11 +167,9 @@ def _moved_axes(a, b, axes):
 
 
 def _multiply(a, b, out, stream):
-    """out = a b for operands of two axes at least; out, of the loop's dtype, shares no memory with
-    them, and lacks the axes that were put to vectors."""
+    """out = a b for arrays of two axes at least; out, of the loop's dtype, shares no memory with them."""
     rows, columns = a.shape[-2], b.shape[-1]
     stacked = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = _with_matrices(out, (*stacked, rows, columns))
     if not out.size:
         return
     if a.shape[-1] == 0:
@@ -183,18 +189,6 @@ def _multiply(a, b, out, stream):
             assign.assign(out, target.reshape(out.shape), stream)
 
 
-def _with_matrices(out, shape):
-    """A view of out with axes of length one where vectors have none."""
-    if out.shape == shape:
-        return out
-    lengths = list(zip(out.shape, out.strides, strict=True))
-    strides = []
-    for length in shape:
-        matches = lengths and lengths[0][0] == length and len(lengths) >= len(shape) - len(strides)
-        strides.append(lengths.pop(0)[1] if matches else out.itemsize)
-    return out._geometry(shape, strides)
-
-
 def _flat(array, count):
     """All axes but the last two as one; a copy where strides do not allow that."""
     shape = (count, *array.shape[-2:])
@@ -211,7 +205,7 @@ def _kernel(dtype):
 def _by_cublas(a, b, out, stacked, stream):
     """One call where the stacked axes are one, or can be seen as one."""
     if not _core.cublas_is_open():
-        _core.cublas_open(None if _core.driver_has("host_code") else toolkit.cublas_library())
+        _core.cublas_open(None if _core.driver_has("host_code") else CUBLAS.path())
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (

@@ -1,0 +1,318 @@
+"""numpy.einsum: two operands at a time, each pair a product of matrices where something is summed over,
+else a ufunc. NumPy's own einsum_path finds the order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+
+from . import matmul
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class _Term(NamedTuple):
+    """An operand and a label for each of its axes."""
+
+    array: Any
+    labels: tuple[str, ...]
+
+
+@implements("einsum")
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    order: str = "K",
+    casting: Any = "safe",
+) -> Any:
+    terms, result = _read(operands)
+    arrays = arguments.arrays_of((array for array, _ in terms), "an operand of einsum")
+    kind = np.result_type(*(one.dtype for one in arrays)) if dtype is None else np.dtype(dtype)
+    for one in arrays:
+        if not np.can_cast(one.dtype, kind, casting):
+            raise TypeError(
+                f"Iterator operand 0 dtype could not be cast from {one.dtype!r} to {kind!r} "
+                f"according to the rule {casting!r}"
+            )
+    terms = [_Term(one, labels) for one, (_, labels) in zip(arrays, terms, strict=True)]
+    terms = list(_without_ellipses(terms))
+    result = _result_labels(terms, result)
+    terms = [_diagonal(term) for term in terms]
+    lengths = _lengths(terms)
+    with assign.on_device(arrays[0].device):
+        is_view = len(terms) == 1 and set(terms[0].labels) == set(result) and out is None
+        if not (is_view and dtype is None):
+            terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
+        made = _contracted(terms, result, lengths, optimize)
+    if out is None:
+        return made
+    if out.shape != made.shape:
+        raise ValueError(f"einsum: the output array has shape {out.shape}, the result {made.shape}")
+    np.copyto(out, made, casting=casting if casting != "safe" else "same_kind")
+    return out
+
+
+# ----------------------------------------------------------------------------------------- reading
+
+
+def _read(operands):
+    """([(operand, its labels with "..." as one of them)], the labels of the result or None)"""
+    if not operands:
+        raise ValueError(
+            "must specify the einstein sum subscripts string and at least one operand, or at least one operand and its corresponding subscripts list"
+        )
+    if not isinstance(operands[0], str):
+        return _read_lists(operands)
+    text, arrays = operands[0].replace(" ", ""), operands[1:]
+    inputs, arrow, output = text.partition("->")
+    words = inputs.split(",")
+    if len(words) != len(arrays):
+        raise ValueError(
+            "more operands provided to einstein sum function than specified in the subscripts string"
+            if len(words) < len(arrays)
+            else "fewer operands provided to einstein sum function than specified in the subscripts "
+            "string"
+        )
+    terms = [(one, _labels(word)) for one, word in zip(arrays, words, strict=True)]
+    return terms, _labels(output) if arrow else None
+
+
+def _labels(word):
+    labels = []
+    rest = word
+    while rest:
+        if rest.startswith("..."):
+            labels, rest = [*labels, "..."], rest[3:]
+        elif rest[0].isascii() and rest[0].isalpha():
+            labels, rest = [*labels, rest[0]], rest[1:]
+        else:
+            raise ValueError(
+                f"invalid subscript '{rest[0]}' in einstein sum subscripts string, subscripts must be "
+                "letters"
+            )
+    if labels.count("...") > 1:
+        raise ValueError("einstein sum subscripts string contains two ellipses in one operand")
+    return tuple(labels)
+
+
+def _read_lists(operands):
+    """einsum(a, [0, 1], b, [1, 2], [0, 2])"""
+
+    def named(sublist):
+        return tuple("..." if one is Ellipsis else chr(ord("a") + int(one)) for one in sublist)
+
+    pairs = list(itertools.zip_longest(operands[::2], operands[1::2], fillvalue=None))
+    output = named(operands[-1]) if len(operands) % 2 else None
+    if len(operands) % 2:
+        pairs.pop()
+    return [(one, named(labels)) for one, labels in pairs], output
+
+
+def _without_ellipses(terms):
+    """Ellipses become labels of their own, counted from the last axis: "-1", "-2", ..."""
+    for number, term in enumerate(terms):
+        count = len(term.labels) - ("..." in term.labels)
+        spare = term.array.ndim - count
+        if spare < 0 or (spare and "..." not in term.labels):
+            raise ValueError(
+                "einstein sum subscripts string "
+                f"{'contains too many subscripts' if spare < 0 else 'does not contain the right number of subscripts'}"
+                f" for operand {number}"
+            )
+        where = term.labels.index("...") if "..." in term.labels else 0
+        fill = tuple(str(i) for i in range(-spare, 0))
+        rest = term.labels[where + 1 :] if "..." in term.labels else term.labels[where:]
+        yield _Term(term.array, term.labels[:where] + fill + rest)
+
+
+def _result_labels(terms, result):
+    every = [label for term in terms for label in term.labels]
+    spare = sorted({label for label in every if label[0] == "-"}, key=int)
+    if result is None:
+        once = sorted(one for one in every if one[0] != "-" and every.count(one) == 1)
+        return (*spare, *once)
+    if spare and "..." not in result:
+        raise ValueError("output has an ellipsis missing: the operands' ellipses have axes")
+    where = result.index("...") if "..." in result else 0
+    made = result[:where] + tuple(spare) + result[where + 1 :] if "..." in result else result
+    for one in made:
+        if made.count(one) > 1:
+            raise ValueError(
+                f"einstein sum subscripts string includes output subscript '{one}' multiple times"
+            )
+        if one not in every:
+            raise ValueError(
+                f"einstein sum subscripts string included output subscript '{one}' which never appeared in an input"
+            )
+    return made
+
+
+def _diagonal(term):
+    """The operand with each label once: along labels that are there twice its diagonal is taken."""
+    array, labels = term
+    if len(set(labels)) == len(labels):
+        return term
+    shape, strides = [], []
+    names = tuple(dict.fromkeys(labels))
+    for name in names:
+        axes = [i for i, label in enumerate(labels) if label == name]
+        lengths = {array.shape[i] for i in axes}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"dimensions in operand for collapsing index '{name}' don't match ({' != '.join(map(str, sorted(lengths)))})"
+            )
+        shape.append(lengths.pop())
+        strides.append(sum(array.strides[i] for i in axes))
+    return _Term(array._geometry(shape, strides), names)
+
+
+def _lengths(terms):
+    """Label -> length; axes of length one are broadcast."""
+    lengths: dict[str, int] = {}
+    for term in terms:
+        for label, length in zip(term.labels, term.array.shape, strict=True):
+            known = lengths.setdefault(label, length)
+            if known == 1:
+                lengths[label] = length
+            elif length not in (1, known):
+                raise ValueError(
+                    f"operands could not be broadcast together: the subscript '{label}' stands for "
+                    f"{known} and for {length} elements"
+                )
+    return lengths
+
+
+# --------------------------------------------------------------------------------------- computing
+
+
+def _contracted(terms, result, lengths, optimize):
+    """The array with the labels of the result."""
+    terms = list(terms)
+    for pair in _path(terms, result, optimize):
+        chosen = [terms[i] for i in pair]
+        terms = [term for i, term in enumerate(terms) if i not in pair]
+        while len(chosen) > 1:
+            a, b, *chosen = chosen
+            kept = set(result).union(*(term.labels for term in (*terms, *chosen)))
+            chosen.insert(0, _product(a, b, kept))
+        terms += chosen
+    (last,) = terms
+    array, labels = _summed(last, set(result))
+    order = [labels.index(one) for one in result if one in labels]
+    made = array.transpose(order) if order else array
+    shape = tuple(lengths[one] for one in result)
+    if len(order) < len(result):  # a label of length one that was left out on the way
+        made = made.reshape([lengths[one] if one in labels else 1 for one in result])
+    return made if made.shape == shape else assign.spread(made, shape).copy()
+
+
+def _path(terms, result, optimize):
+    """Which terms are multiplied next, as numpy.einsum_path gives it."""
+    count = len(terms)
+    if count == 1:
+        return []
+    if count == 2 or optimize is False:
+        return [(0, 1)] + [(0, count - i - 1) for i in range(1, count - 1)]
+    if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
+        return [tuple(step) for step in optimize[1:]]
+    letters = {
+        one: chr(ord("A") + i)
+        for i, one in enumerate(dict.fromkeys(one for t in terms for one in t.labels))
+    }
+    text = ",".join("".join(letters[one] for one in term.labels) for term in terms)
+    shapes = [np.broadcast_to(np.float64(0), term.array.shape) for term in terms]
+    how = "optimal" if optimize == "optimal" else "greedy"
+    path, _ = np.einsum_path(
+        f"{text}->{''.join(letters[one] for one in result)}", *shapes, optimize=how
+    )
+    return [tuple(step) for step in path[1:]]
+
+
+def _summed(term, kept):
+    """The term summed over the labels that nobody needs any more."""
+    gone = tuple(i for i, label in enumerate(term.labels) if label not in kept)
+    if not gone:
+        return term
+    return _Term(
+        np.sum(term.array, gone, dtype=term.array.dtype),
+        tuple(label for label in term.labels if label in kept),
+    )
+
+
+def _product(a, b, kept):
+    """Two terms as one, summed over the labels that are not kept."""
+    a, b = _without_ones(a, b), _without_ones(b, a)
+    a, b = _summed(a, kept.union(b.labels)), _summed(b, kept.union(a.labels))
+    stacked = [one for one in a.labels if one in b.labels and one in kept]
+    folded = [one for one in a.labels if one in b.labels and one not in kept]
+    rows = [one for one in a.labels if one not in b.labels]
+    columns = [one for one in b.labels if one not in a.labels]
+    labels = (*stacked, *rows, *columns)
+    if not folded:
+        return _Term(
+            np.multiply(_ordered(a, stacked, rows, columns), _ordered(b, stacked, rows, columns)),
+            labels,
+        )
+    length = {
+        **dict(zip(b.labels, b.array.shape, strict=True)),
+        **dict(zip(a.labels, a.array.shape, strict=True)),
+    }
+    counts = [math.prod(length[one] for one in group) for group in (rows, folded, columns)]
+    stack = [length[one] for one in stacked]
+    left = a.array.transpose([a.labels.index(one) for one in (*stacked, *rows, *folded)])
+    right = b.array.transpose([b.labels.index(one) for one in (*stacked, *folded, *columns)])
+    left = arguments.reshaped(left, (*stack, counts[0], counts[1]))
+    right = arguments.reshaped(right, (*stack, counts[1], counts[2]))
+    return _Term(matmul.matmul(left, right).reshape([length[one] for one in labels]), labels)
+
+
+def _without_ones(a, b):
+    """The term without axes of length one that the other has too, longer: they are broadcast."""
+    other = dict(zip(b.labels, b.array.shape, strict=True))
+    gone = [
+        i
+        for i, (one, length) in enumerate(zip(a.labels, a.array.shape, strict=True))
+        if length == 1 and other.get(one, 1) != 1
+    ]
+    if not gone:
+        return a
+    labels = tuple(one for i, one in enumerate(a.labels) if i not in gone)
+    return _Term(a.array.squeeze(tuple(gone)), labels)
+
+
+def _ordered(term, *groups):
+    """The array with an axis for each label of the groups, of length one where it has none."""
+    key = []
+    order = []
+    for one in itertools.chain(*groups):
+        if one in term.labels:
+            order.append(term.labels.index(one))
+            key.append(slice(None))
+        else:
+            key.append(None)
+    return (term.array.transpose(order) if order else term.array)[tuple(key) or ...]
+
+
+@implements("einsum_path")
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = False) -> Any:
+    """NumPy's own, of arrays without elements."""
+    return np.einsum_path(
+        *(
+            np.broadcast_to(np.empty((), one.dtype), one.shape)
+            if isinstance(one, _core.DeviceArray)
+            else one
+            for one in operands
+        ),
+        optimize=optimize,
+    )

@@ -1,0 +1,219 @@
+"""NumPy's products beside `@`: dot, vdot, inner, outer, tensordot, powers of matrices, traces."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import shapes
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.geometry import axes_of
+
+from . import matmul as _matmul
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+def _into(made, out):
+    """The result, copied to out= if there is one, which must be just like it."""
+    if out is None:
+        return made
+    if (
+        not isinstance(out, _core.DeviceArray)
+        or out.shape != made.shape
+        or out.dtype != made.dtype
+        or not out.is_c_contiguous()
+    ):
+        raise ValueError(
+            "output array is not acceptable (must have the right datatype, number of dimensions, "
+            "and be a C-Array)"
+        )
+    arguments.array(out)[...] = made
+    return out
+
+
+@implements("dot")
+def dot(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
+    a, b = arguments.arrays_of((a, b), "an operand of dot")
+    if a.ndim == 0 or b.ndim == 0:
+        return _into(np.multiply(a, b), out)
+    if a.ndim <= 2 and b.ndim <= 2:
+        _check_depth(a, b, a.ndim - 1, max(b.ndim - 2, 0))
+        return _into(_matmul.matmul(a, b), out)
+    return _into(_folded(a, b, [a.ndim - 1], [max(b.ndim - 2, 0)]), out)
+
+
+def _check_depth(a, b, i, j):
+    if a.shape[i] != b.shape[j]:
+        raise ValueError(
+            f"shapes {shapes._brief(a.shape)} and {shapes._brief(b.shape)} not aligned: "
+            f"{a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})"
+        )
+
+
+def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int]):
+    """The product of all pairs, summed over axes of a and of b: one product of matrices."""
+    for i, j in zip(of_a, of_b, strict=True):
+        _check_depth(a, b, i, j)
+    free_a = [i for i in range(a.ndim) if i not in of_a]
+    free_b = [j for j in range(b.ndim) if j not in of_b]
+    depth = 1
+    for i in of_a:
+        depth *= a.shape[i]
+    shape = [a.shape[i] for i in free_a] + [b.shape[j] for j in free_b]
+    rows, columns = _count(a, free_a), _count(b, free_b)
+    left = arguments.reshaped(a.transpose([*free_a, *of_a]), (rows, depth))
+    right = arguments.reshaped(b.transpose([*of_b, *free_b]), (depth, columns))
+    return _matmul.matmul(left, right).reshape(shape)
+
+
+def _count(array, axes):
+    count = 1
+    for axis in axes:
+        count *= array.shape[axis]
+    return count
+
+
+@implements("vdot")
+def vdot(a: Any, b: Any, /) -> DeviceNDArray:
+    a, b = (arguments.reshaped(one, (one.size,)) for one in arguments.arrays_of((a, b)))
+    if a.size != b.size:
+        raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
+    return _matmul.matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+
+
+@implements("inner")
+def inner(a: Any, b: Any, /) -> DeviceNDArray:
+    a, b = arguments.arrays_of((a, b), "an operand of inner")
+    if a.ndim == 0 or b.ndim == 0:
+        return np.multiply(a, b)
+    return _folded(a, b, [a.ndim - 1], [b.ndim - 1])
+
+
+@implements("outer")
+def outer(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
+    a, b = (arguments.reshaped(one, (one.size,)) for one in arguments.arrays_of((a, b)))
+    return np.multiply(a[:, None], b[None, :], out=out)
+
+
+@implements("linalg.outer")
+def linalg_outer(x1: Any, x2: Any, /) -> DeviceNDArray:
+    a, b = arguments.arrays_of((x1, x2))
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, but they are "
+            f"x1.ndim={a.ndim} and x2.ndim={b.ndim}."
+        )
+    return outer(a, b)
+
+
+@implements("linalg.matmul")
+def linalg_matmul(x1: Any, x2: Any, /) -> DeviceNDArray:
+    return _matmul.matmul(x1, x2)
+
+
+@implements("linalg.vecdot")
+def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> DeviceNDArray:
+    return _matmul.vecdot(x1, x2, axis=axis)
+
+
+@implements("tensordot")
+def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
+    a, b = arguments.arrays_of((a, b), "an operand of tensordot")
+    if hasattr(axes, "__index__"):
+        count = operator.index(axes)
+        if count < 0 or count > min(a.ndim, b.ndim):
+            raise ValueError("shape-mismatch for sum")
+        of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
+    else:
+        first, second = axes
+        of_a, of_b = (
+            [operator.index(one)] if hasattr(one, "__index__") else list(one)
+            for one in (first, second)
+        )
+    if len(of_a) != len(of_b):
+        raise ValueError("shape-mismatch for sum")
+    of_a, of_b = list(axes_of(of_a, a.ndim)), list(axes_of(of_b, b.ndim))
+    if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
+        raise ValueError("shape-mismatch for sum")
+    return _folded(a, b, of_a, of_b)
+
+
+@implements("linalg.tensordot")
+def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> DeviceNDArray:
+    return tensordot(x1, x2, axes)
+
+
+@implements("linalg.matrix_power")
+def matrix_power(a: Any, n: Any) -> Any:
+    a = arguments.array(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    n = operator.index(n)
+    if n < 0:
+        a, n = np.linalg.inv(a), -n
+    if n == 0:
+        made = np.zeros_like(a)
+        np.einsum("...ii->...i", made)[...] = 1
+        return made
+    result = None
+    while True:
+        if n & 1:
+            result = (
+                a.copy("K") if result is None and n == 1 else a if result is None else result @ a
+            )
+        n >>= 1
+        if not n:
+            return result
+        a = a @ a
+
+
+@implements("linalg.multi_dot")
+def multi_dot(arrays: Any, *, out: Any = None) -> DeviceNDArray:
+    """The order in which least is computed is worked out by NumPy, from the shapes."""
+    parts = arguments.arrays_of(arrays)
+    if len(parts) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    letters = [chr(ord("a") + i) for i in range(len(parts) + 1)]
+    words = [letters[i : i + 2] for i in range(len(parts))]
+    if parts[0].ndim == 1:
+        words[0] = words[0][1:]
+    if parts[-1].ndim == 1:
+        words[-1] = words[-1][:1]
+    if any(one.ndim != len(word) for one, word in zip(parts, words, strict=True)):
+        raise np.linalg.LinAlgError(
+            "multi_dot takes matrices; the first and the last may be vectors"
+        )
+    result = "".join(words[0][:-1] + words[-1][1:])
+    return np.einsum(",".join(map("".join, words)) + "->" + result, *parts, out=out, optimize=True)
+
+
+@implements("trace")
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    return np.sum(arguments.array(a).diagonal(offset, axis1, axis2), -1, dtype=dtype, out=out)
+
+
+@implements("linalg.trace")
+def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return trace(x, offset, -2, -1, dtype)
+
+
+@implements("kron")
+def kron(a: Any, b: Any) -> Any:
+    a, b = arguments.arrays_of((a, b))
+    count = max(a.ndim, b.ndim)
+    of_a = (1,) * (count - a.ndim) + a.shape
+    of_b = (1,) * (count - b.ndim) + b.shape
+    left = arguments.reshaped(a, [n for length in of_a for n in (length, 1)])
+    right = arguments.reshaped(b, [n for length in of_b for n in (1, length)])
+    return np.multiply(left, right).reshape([n * m for n, m in zip(of_a, of_b, strict=True)])

@@ -1,0 +1,139 @@
+"""Products of matrices: shapes, layouts, dtypes, out=, errors, with NumPy as the judge."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import compare, examples, outcome
+
+from numbalite import _core, cuda
+
+DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
+
+
+def small(seed, shape, dtype):
+    """Whole numbers, so that every order of adding gives the same."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-4, 5, shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.integers(-4, 5, shape)
+    return values.astype(dtype)
+
+
+@st.composite
+def operands(draw):
+    """Two placed operands whose shapes fit."""
+    rows, depth, columns = (draw(st.sampled_from([0, 1, 1, 2, 3, 5, 17])) for _ in range(3))
+    stacked = draw(st.lists(st.sampled_from([0, 1, 2, 2, 3]), max_size=3))
+    dtypes = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(DTYPES))
+    if draw(st.integers(0, 3)):
+        dtypes = dtypes[0], dtypes[0]
+    placed = []
+    for dtype, matrix in zip(dtypes, ((rows, depth), (depth, columns)), strict=True):
+        stack = stacked[draw(st.integers(0, len(stacked))) :]
+        shape = tuple(1 if draw(st.integers(0, 3)) == 0 else n for n in stack) + matrix
+        values = small(draw(st.integers(0, 99)), shape, dtype)
+        placed.append(drawn.Placed(values, draw(drawn.recipes(len(shape)))))
+    if draw(st.integers(0, 4)) == 0:  # vectors
+        which = draw(st.integers(0, 1))
+        vector = small(draw(st.integers(0, 9)), (depth,), dtypes[which])
+        placed[which] = drawn.Placed(vector, draw(drawn.recipes(1)))
+    return placed
+
+
+@examples(120)
+@given(data=st.data())
+def test_matmul(data):
+    a, b = data.draw(operands())
+    expected = np.asarray(np.matmul(a.host, b.host))
+    place = data.draw(st.sampled_from(["device", "device", "foreign", "host"]))
+    x, y = a.device(), drawn.put(b, place)
+    compare(x @ y if place != "foreign" else np.matmul(x, y), expected, device=True)
+    out = cuda.device_array(expected.shape, expected.dtype, order=data.draw(st.sampled_from("CF")))
+    if data.draw(st.integers(0, 3)) == 0:
+        out = out[..., ::-1]
+    assert np.matmul(x, y, out=out) is out
+    compare(out, expected, device=True)
+
+
+def test_a_warm_call_is_made_in_c(monkeypatch):
+    from numbalite.linalg import matmul
+
+    x = cuda.to_device(small(1, (4, 6), "f4"))
+    warm = x @ x.T
+    for name in ("operator", "matmul"):
+        monkeypatch.setattr(matmul, name, None)
+    compare(x @ x.T, warm.copy_to_host())
+    out = cuda.device_array((2, 4, 4), "f4")
+    stack = cuda.to_device(small(1, (2, 4, 6), "f4"))
+    assert np.matmul(stack, x.T, out=out) is out
+    host = np.asarray(stack)
+    compare(np.matmul(stack, stack.swapaxes(1, 2)), host @ host.swapaxes(1, 2))
+
+
+def test_out_shares_memory():
+    host = small(2, (5, 5), "f8")
+    for dtype in ("f8", "i8"):
+        d = cuda.to_device(host.astype(dtype))
+        expected = host @ host.T
+        np.matmul(d, d.T, out=d)
+        np.testing.assert_array_equal(d, expected)
+    d = cuda.to_device(host)
+    d @= d
+    np.testing.assert_array_equal(d, host @ host)
+
+
+def test_keywords():
+    a, b = small(1, (3, 4), "f4"), small(2, (4, 2), "f4")
+    x, y = cuda.to_device(a), cuda.to_device(b)
+    compare(np.matmul(x, y, dtype="f8"), np.matmul(a, b, dtype="f8"))
+    compare(
+        np.matmul(x, y, axes=[(0, 1), (0, 1), (1, 0)]),
+        np.matmul(a, b, axes=[(0, 1), (0, 1), (1, 0)]),
+    )
+    host = np.empty((3, 2), "f8")
+    assert np.matmul(x, y, out=host) is host
+    np.testing.assert_array_equal(host, a @ b)
+    compare(a @ y, a @ b, device=True)
+    compare(x @ b, a @ b, device=True)
+    with cuda.stream().auto_synchronize() as stream:
+        compare(_core.matmul(x, y, stream=stream), a @ b)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 4), (3, 4)), ((3,), (4,)), ((), (3,)), ((3,), ()), ((2, 3, 4), (3, 4, 5))]
+)
+def test_shapes_that_do_not_fit(shapes):
+    a, b = (np.ones(shape) for shape in shapes)
+    with pytest.raises(ValueError) as numpys:
+        np.matmul(a, b)
+    with pytest.raises(ValueError) as ours:
+        np.matmul(cuda.to_device(a), cuda.to_device(b))
+    assert (
+        str(ours.value).split(" and requested")[0].strip()
+        == str(numpys.value).split("  and requested")[0].strip()
+    )
+
+
+def test_what_is_refused():
+    a = np.ones((2, 2), "f4")
+    d = cuda.to_device(a)
+    for call in (
+        lambda x: x @ 3,
+        lambda x: np.matmul(x, a, out=a.astype("i4")),
+        lambda x: np.matmul(x, x.astype("c8"), out=x),
+        lambda x: np.matmul(x, x, casting="no", dtype="f8"),
+        lambda x: np.matmul(x, x, 1),
+        lambda x: np.matmul(x, np.array(["a"])),
+    ):
+        expected, refused = outcome(call, a)
+        result, error = outcome(call, d)
+        assert refused is not None and error is not None, (result, expected)
+    read_only = cuda.from_cuda_array_interface(
+        {**d.__cuda_array_interface__, "data": (d.address, True)}, d
+    )
+    with pytest.raises(ValueError, match="read-only"):
+        np.matmul(d, d, out=read_only)
+    with pytest.raises(ValueError, match="output array has shape"):
+        np.matmul(d, d, out=cuda.device_array(3, "f4"))

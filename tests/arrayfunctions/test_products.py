@@ -1,0 +1,124 @@
+"""dot to einsum, and norms, against NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from kit.drawn import compare
+
+from numbalite import cuda
+
+
+def numbers(*shape, dtype="f8"):
+    rng = np.random.default_rng(sum(shape))
+    values = rng.integers(-4, 5, shape)
+    return (values + (1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0)).astype(dtype)
+
+
+def on_device(value):
+    if isinstance(value, np.ndarray):
+        return cuda.to_device(value)
+    return [on_device(one) for one in value] if isinstance(value, list) else value
+
+
+def same(function, *args, **keywords):
+    expected = np.asarray(function(*args, **keywords))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = function(*map(on_device, args), **keywords)
+    compare(result, expected, ulps=16, scale=100.0, device=True)
+
+
+DOTS = [((3, 4), (4, 2)), ((4,), (4,)), ((2, 3, 4), (5, 4, 6)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((), (3,)), ((0, 2), (2, 3))]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", DOTS)
+def test_dot(shapes):
+    for dtype in ("f8", "i4", "c8"):
+        same(np.dot, *(numbers(*shape, dtype=dtype) for shape in shapes))
+
+
+def test_other_products():
+    same(np.vdot, numbers(2, 3, dtype="c16"), numbers(3, 2, dtype="c16"))
+    same(np.inner, numbers(2, 3), numbers(4, 3))
+    same(np.inner, numbers(3), numbers(3))
+    same(np.outer, numbers(3), numbers(2, 2))
+    same(np.tensordot, numbers(2, 3, 4), numbers(3, 4, 5))
+    same(np.tensordot, numbers(2, 3, 4), numbers(4, 3, 5), axes=([1, 2], [1, 0]))
+    same(np.tensordot, numbers(2, 3), numbers(2), axes=0)
+    same(np.trace, numbers(3, 4), 1)
+    same(np.kron, numbers(2, 3), numbers(3, 1))
+    same(np.linalg.multi_dot, [numbers(2, 3), numbers(3, 10), numbers(10)])
+    for power in range(6):
+        same(np.linalg.matrix_power, numbers(2, 3, 3), power)
+    if hasattr(np, "vecdot"):
+        same(np.vecdot, numbers(2, 3, dtype="c8"), numbers(2, 3, dtype="c8"))
+        same(np.vecdot, numbers(3, 2), numbers(3, 2), axis=0)
+    if hasattr(np, "matvec"):
+        same(np.matvec, numbers(2, 3, 4), numbers(4))
+        same(np.vecmat, numbers(3, dtype="c8"), numbers(3, 4, dtype="c8"))
+    out = cuda.device_array((3, 2))
+    assert np.dot(on_device(numbers(3, 4)), on_device(numbers(4, 2)), out=out) is out
+    compare(out, numbers(3, 4) @ numbers(4, 2))
+
+
+def test_norms():
+    for order in (None, "fro", 1, -1, np.inf, -np.inf):
+        same(np.linalg.norm, numbers(3, 4), order)
+        same(np.linalg.norm, numbers(2, 3, 4), order, axis=(2, 0))
+        same(np.linalg.norm, numbers(2, 3, 4), order, axis=(0, 1), keepdims=True)
+    for order in (None, 0, 1, 2, 3, np.inf, -np.inf):
+        same(np.linalg.norm, numbers(4, dtype="c16"), order)
+        same(np.linalg.norm, numbers(3, 4, dtype="i4"), order, axis=1)
+    same(np.linalg.norm, numbers(2, 3, 4))
+    with pytest.raises(ValueError, match="Invalid norm order"):
+        np.linalg.norm(on_device(numbers(3)), "fro")
+
+
+EINSUMS = [
+    ("ij,jk", (3, 4), (4, 5)), ("ij,jk->ki", (3, 4), (4, 5)), ("ij->ji", (2, 3)), ("ii", (3, 3)),
+    ("ii->i", (3, 3)), ("i,i", (3,), (3,)), ("i,j->ij", (3,), (2,)), ("ijk->k", (2, 3, 4)),
+    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("...ij,...jk", (2, 3, 4), (4, 5)),
+    ("abc,cd,de->abe", (2, 3, 4), (4, 5), (5, 2)), ("iij->j", (3, 3, 2)),
+    ("a...,...b->ab...", (2, 3), (3, 4)), ("ij,kl->", (2, 3), (4, 2)), ("ij,ij->ij", (1, 3), (2, 3)),
+    ("ij,jk->ik", (2, 1), (3, 2)), ("ab,b,c->ac", (2, 3), (3,), (4,)), ("ij->j", (0, 3)),
+    ("ijk,ilm,njm,nlk,abc->", (2, 3, 2), (2, 2, 3), (2, 3, 3), (2, 2, 2), (1, 1, 1)),
+    ("ij,jk", (2, 0), (0, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EINSUMS, ids=lambda case: case[0])
+def test_einsum(case):
+    text, *shapes = case
+    for dtype in ("f8", "i4"):
+        arrays = [numbers(*shape, dtype=dtype) for shape in shapes]
+        for optimize in (False, True, "optimal") if len(arrays) > 2 else (False,):
+            same(np.einsum, text, *arrays, optimize=optimize)
+
+
+def test_einsum_otherwise():
+    a, b = numbers(3, 4), numbers(4, 2)
+    x, y = on_device(a), on_device(b)
+    compare(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
+    compare(np.einsum("ij,jk", x, b, dtype="f4", casting="same_kind"), (a @ b).astype("f4"))
+    out = cuda.device_array((3, 2), "f8")
+    assert np.einsum("ij,jk", x, y, out=out) is out
+    compare(out, a @ b)
+    square = on_device(numbers(3, 3))
+    np.einsum("ii->i", square)[...] = 9  # a view, as NumPy's
+    compare(np.diagonal(square), np.full(3, 9.0))
+    shown = np.einsum_path("ij,jk,kl->il", x, y, on_device(numbers(2, 5)))
+    assert shown[0][0] == "einsum_path" and isinstance(shown[1], str)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [("ij,jk", (3, 4), (5, 5)), ("ij", (3,)), ("ij->k", (2, 2)), ("i$", (2,)), ("i,j", (3,)),
+     ("ij->ii", (2, 2)), ("ii", (2, 3)), ("......", (2, 2))],
+)  # fmt: skip
+def test_einsum_refuses(case):
+    text, *shapes = case
+    arrays = [numbers(*shape) for shape in shapes]
+    for operands in (arrays, on_device(arrays)):
+        with pytest.raises(ValueError):
+            np.einsum(text, *operands)
