@@ -8,7 +8,7 @@
 
 nl_cublas nl_blas;
 static nl_mutex opening = NL_MUTEX_INIT;
-static int is_open; /* set when the table is whole */
+static uint64_t is_open; /* set when the table is whole */
 
 static int load(const char *path, nl_cublas *table, nl_error *err) {
     const char *missing = NULL;
@@ -33,7 +33,7 @@ static int load(const char *path, nl_cublas *table, nl_error *err) {
 }
 
 int nl_cublas_is_open(void) {
-    return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE);
+    return nl_atomic_load(&is_open) != 0;
 }
 
 int nl_cublas_open(const char *path, nl_error *err) {
@@ -42,12 +42,12 @@ int nl_cublas_open(const char *path, nl_error *err) {
     nl_mutex_lock(&opening);
     if (!is_open) {
         if (nl_cu.FillCublas)
-            nl_cu.FillCublas(&table);
+            nl_cu.FillCublas(&table, &nl_cu);
         else
             result = load(path, &table, err);
         if (result == 0) {
             nl_blas = table;
-            __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
+            nl_atomic_store(&is_open, 1);
         }
     }
     nl_mutex_unlock(&opening);

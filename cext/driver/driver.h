@@ -33,8 +33,9 @@ typedef struct nl_driver {
     /* In a host function: the program goes on with what it now knows to have happened before it in
      * its stream. NULL as above. */
     void (*HostKnows)(void);
-    /* Fills the table of cuBLAS with functions of its own, or NULL: the library is loaded. */
-    void (*FillCublas)(struct nl_cublas *table);
+    /* Fills the table of cuBLAS with functions that use this one, or NULL: the library is loaded.
+     */
+    void (*FillCublas)(struct nl_cublas *table, const struct nl_driver *driver);
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;

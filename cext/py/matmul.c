@@ -291,7 +291,7 @@ static PyObject *cublas_is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
-     "matmul(a, b, out=None, **keywords): numpy.matmul with a device array."},
+     "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
     {"gemm", gemm, METH_VARARGS,
      "gemm(a, b, out, stream): out = a b of device arrays of two or three axes; False where their "
      "layouts do not allow it."},

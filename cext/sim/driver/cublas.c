@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "driver/driver.h"
 
+static const nl_driver *driver; /* the open table: products are put into streams by it */
+
 struct nl_cublas_handle {
     CUstream stream;
 };
@@ -106,14 +108,14 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
     (void)alpha, (void)beta, (void)b_type, (void)c_type, (void)compute, (void)algo;
     if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (nl_cu.StreamIsCapturing(handle->stream, &capturing) != CUDA_SUCCESS || capturing)
+    if (driver->StreamIsCapturing(handle->stream, &capturing) != CUDA_SUCCESS || capturing)
         return CUBLAS_STATUS_NOT_SUPPORTED; /* a graph would need the product kept */
     product *p = nl_mem_alloc(sizeof *p, &err);
     if (!p)
         return CUBLAS_STATUS_ALLOC_FAILED;
     *p = (product){op_a, op_b,  a_type,   m,        n,        k, lda, ldb,
                    ldc,  count, stride_a, stride_b, stride_c, a, b,   c};
-    if (nl_cu.LaunchHostFunc(handle->stream, multiply, p) == CUDA_SUCCESS)
+    if (driver->LaunchHostFunc(handle->stream, multiply, p) == CUDA_SUCCESS)
         return CUBLAS_STATUS_SUCCESS;
     nl_mem_free(p);
     return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -127,7 +129,8 @@ static int GemmEx_64(cublasHandle_t handle, int op_a, int op_b, int64_t m, int64
                                    ldb, 0, beta, c, c_type, ldc, 0, 1, compute, algo);
 }
 
-void nl_sim_cublas_fill(nl_cublas *table) {
+void nl_sim_cublas_fill(nl_cublas *table, const nl_driver *calls) {
+    driver = calls;
 #define NL_FILL(name, parameters) table->name = name;
     NL_CUBLAS_CALLS(NL_FILL)
 #undef NL_FILL

@@ -4,6 +4,8 @@
 
 #include "driver/cublas_calls.h"
 
-void nl_sim_cublas_fill(nl_cublas *table);
+struct nl_driver;
+
+void nl_sim_cublas_fill(nl_cublas *table, const struct nl_driver *calls);
 
 #endif
