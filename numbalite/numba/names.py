@@ -26,6 +26,7 @@ MODULES = {
     "numba.cuda.cudadrv.linkable_code": "numbalite.cuda.cudadrv.linkable_code",
     "numba.cuda.cudadrv.nvvm": "numbalite.cuda.cudadrv.nvvm",
     "numba.cuda.cudadrv.runtime": "numbalite.cuda.cudadrv.runtime",
+    "numba.cuda.kernels.transpose": "numbalite.numba.transpose",
     "numba.cuda.libdevice": "numbalite.cuda.libdevice",
     "numba.cuda.libdevicefuncs": "numbalite.numba.libdevicefuncs",
     "numba.cuda.misc.special": "numbalite.numba.special",
@@ -48,6 +49,7 @@ MODULES = {
 
 FOLDERS = (
     "numba.cuda._internal",
+    "numba.cuda.kernels",
     "numba.core",
     "numba.cuda.misc",
     "numba.cuda.np",

@@ -18,7 +18,7 @@ def array(space: str) -> Any:
     def rule(call):
         if len(call.args) < 2 and "dtype" not in call.keywords:
             call.fail("the argument 'dtype' is missing", f"Write {call.name}(shape, float32).")
-        shape, dtype, *_ = call.take("shape", "dtype", "alignment", optional=1)
+        shape, dtype, alignment = call.take("shape", "dtype", "alignment", optional=1)
         items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
         for item in items:
             if not item.is_known or not is_whole(item.type):
@@ -28,14 +28,27 @@ def array(space: str) -> Any:
                 )
         extents = tuple(int(item.constant) for item in items)
         t = element_type(call, dtype)
+        aligned = _alignment(call, alignment)
         if space == "shared" and extents == (0,):
-            return Value(Fixed(t, (0,), "dynamic"), "[]", calls=True)
+            return Value(Fixed(t, (0,), "dynamic", alignment=aligned), "[]", calls=True)
         if any(n <= 0 for n in extents):
             call.fail(f"the shape {extents} has no elements")
         text = "".join(f"[{_extent(call.of, item)}]" for item in items)
-        return Value(Fixed(t, extents, space), text, calls=True)
+        return Value(Fixed(t, extents, space, alignment=aligned), text, calls=True)
 
     return rule
+
+
+def _alignment(call, value):
+    """The bytes that ``alignment=`` says; 0 for those of an element."""
+    if value is None or isinstance(value.type, types.Empty):
+        return 0
+    if not value.is_known or not is_whole(value.type):
+        call.fail("RequireLiteralValue: alignment must be a constant integer")
+    n = int(value.constant)
+    if n < 1 or n & (n - 1) or n % 8:
+        call.fail(f"Alignment must be a power of two, of 8 bytes or more, not {n}")
+    return n
 
 
 def _extent(of, item):

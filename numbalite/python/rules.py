@@ -41,12 +41,12 @@ def common(a: Any, b: Any) -> Any:
 
 
 def _as_float(t, other):
-    """What an operand counts as beside a float: float32 has room for 16 bits."""
+    """What an operand counts as beside a float: float32 has room for 16 bits, float16 for 8."""
     if not is_whole(t):
         return t.dtype
-    narrow = t.size <= 2 or t is types.boolean
-    half = other is types.float16
-    return np.dtype("f4" if narrow and not half else "f2" if half else "f8")
+    if other is types.float16 and t.size == 1:
+        return np.dtype("f2")
+    return np.dtype("f4" if t.size <= 2 else "f8")
 
 
 def quotient(a: Any, b: Any) -> Any:

@@ -335,6 +335,8 @@ class Translator(Expressions):
     def _allocation(self, variable, value, declares):
         space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(value.type.space, "")
         element = spelled(value.type.dtype)
+        if value.type.alignment:
+            space += f"__align__({value.type.alignment}) "
         if declares and self.variables.is_single_fixed(variable):
             return f"{space}{element} {variable.name}{value.text};"
         name = self.fresh(variable.name)

@@ -41,14 +41,19 @@ class Known(types.Type):
 class Fixed(types.Array):
     """An array in shared, local or constant memory, whose shape is known when compiling."""
 
-    __slots__ = ("shape", "space")
+    __slots__ = ("alignment", "shape", "space")
     shape: tuple[int, ...]
     space: str
+    alignment: int
+    """In bytes; 0 is that of an element."""
 
-    def __init__(self, dtype: Any, shape: Any, space: str, readonly: bool = False) -> None:
+    def __init__(
+        self, dtype: Any, shape: Any, space: str, readonly: bool = False, alignment: int = 0
+    ) -> None:
         super().__init__(dtype, len(shape), "C", readonly)
         object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "space", space)
+        object.__setattr__(self, "alignment", alignment)
 
     @property
     def view(self) -> types.Array:
@@ -56,7 +61,7 @@ class Fixed(types.Array):
         return types.Array(self.dtype, self.ndim, "C", self.readonly)
 
     def _key(self):
-        return super()._key(), self.shape, self.space
+        return super()._key(), self.shape, self.space, self.alignment
 
 
 class Sequence(types.Type):

@@ -186,6 +186,7 @@ INSIDE_NAMES = {
     "numba.cuda.cudadrv.driver": ("_Linker", "binding"),
     "numba.cuda.np.numpy_support": ("carray", "farray"),
     "numba.cuda.types": ("bfloat16", "range_iter32_type"),
+    "numba.cuda.typing": ("cffi_utils", "templates", "typeof"),
 }
 
 

@@ -51,6 +51,7 @@ def test_a_program_runs_as_it_is(python):
         from numba.np.numpy_support import as_dtype, from_dtype
         from numba.core.typing import signature
         from numba.cuda.args import wrap_arg
+        from numba.cuda.kernels.transpose import transpose
         from numba.cuda.typing.typeof import typeof as typeof2
         import numbalite
 
@@ -58,6 +59,8 @@ def test_a_program_runs_as_it_is(python):
         assert sys.argv[1:] == ["one", "-v"] and sys.path[0] == os.path.dirname(os.path.abspath(__file__))
         assert cuda is numbalite.cuda is numba.cuda is nb.cuda and types is types2 is numbalite.types
         assert signature(void, int32) == void(int32) and typeof2(1) is types.int64
+        m = np.arange(6.0).reshape(2, 3)
+        assert (transpose(cuda.to_device(m)).copy_to_host() == m.T).all()
         hinted = wrap_arg(np.ones(1), default=cuda.In)
         assert type(hinted) is type(cuda.In(np.ones(1))) and wrap_arg(hinted) is hinted
         assert config is config2 is numbalite.config and random is numbalite.cuda.random

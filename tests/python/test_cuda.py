@@ -159,7 +159,7 @@ def test_warps():
 @cuda.jit
 def memory(x, out):
     buffer = cuda.shared.array(0, float32)
-    local = cuda.local.array((2, 3), np.int64)
+    local = cuda.local.array((2, 3), np.int64, alignment=64)
     i = cuda.threadIdx.x
     buffer[i] = x[i]
     for j in range(2):
@@ -174,6 +174,8 @@ def test_memory():
     x, out = np.arange(8, dtype=np.float32), np.zeros(8)
     memory[1, 8, 0, 32](x, out)
     assert out.tolist() == [7 - i + 12 + 10 + 3 for i in range(8)]
+    (text,) = memory.inspect_source().values()
+    assert "__align__(64) int64 local[2][3];" in text
 
 
 @cuda.jit

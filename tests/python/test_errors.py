@@ -70,6 +70,16 @@ def with_dimensions(x):
     x[0] = cuda.grid(x.size)
 
 
+def with_odd_alignment(x):
+    y = cuda.local.array(3, np.float64, alignment=12)
+    x[0] = y[0]
+
+
+def with_text_as_alignment(x):
+    y = cuda.shared.array(3, np.float64, alignment="16")
+    x[0] = y[0]
+
+
 def with_float_mask(x):
     x[0] = cuda.all_sync(x[0], 1)
 
@@ -239,6 +249,8 @@ REFUSED = {
     with_host_function: ("with open", "with is not possible", "of_the_host is called here"),
     with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
     with_dimensions: ("cuda.grid", "RequireLiteralValue: takes the number of dimensions", ""),
+    with_odd_alignment: ("alignment=12", "Alignment must be a power of two, .* not 12", ""),
+    with_text_as_alignment: ("alignment", "RequireLiteralValue: alignment must be a const", ""),
     with_float_mask: ("all_sync", "Mask type must be an integer, not float64", ""),
     with_float_vote: ("any_sync", "Predicate must be an integer or boolean", ""),
     with_try: (r"try:", "try is not possible in a kernel", "Write a test"),

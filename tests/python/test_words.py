@@ -51,6 +51,19 @@ def halves(a, b, r, t):
     t[1] = f.hge(a, b)
 
 
+@cuda.jit
+def beside_integers(a, small, short, wide, out):
+    out[0] = a + small
+    out[1] = a + short
+    out[2] = a + wide
+
+
+def test_a_half_beside_integers_is_as_wide_as_they_need():
+    out = np.zeros(3)
+    beside_integers[1, 1](np.float16(1.5), np.int8(100), np.int16(4097), np.int32(2**24 + 1), out)
+    assert out.tolist() == [101.5, 4098.5, 2**24 + 2.5]
+
+
 def test_halves():
     a, b = np.float16(1.25), np.float16(2.5)
     r, t = np.zeros(13, np.float16), np.zeros(2, bool)
