@@ -6,8 +6,8 @@
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
  *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        leaves the type's name in the image
  *
- * run_block is the loop over a block's threads with the kernel inlined in it: parameters are copied
- * to locals once, and for a kernel that never calls the engine the compiler sees that `here.called`
+ * run_threads is the loop over a block's threads with the kernel inlined in it: parameters are copied
+ * to the stack once, and for a kernel that never calls the engine the compiler sees that `here.called`
  * stays false and is left with a plain loop, which it vectorises. */
 #ifndef NUMBALITE_SIM_EXPORTS_H
 #define NUMBALITE_SIM_EXPORTS_H
@@ -19,11 +19,6 @@ namespace numbalite_sim {
 template <unsigned...> struct indices {};
 template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
 template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
-
-template <class A>
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch, unsigned i) {
-    return *static_cast<const A *>(launch->args[i]);
-}
 
 NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
     here.block_x = block.x;
@@ -40,9 +35,38 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
     spins = 0; /* so that the same order of threads gives the same run */
 }
 
-template <class... A> struct run {
+static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
+    enter(launch, block);
+}
+
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_launch *launch, unsigned thread) {
+    here.thread_x = thread;
+    here.thread_y = here.thread_z = 0;
+    if (thread >= launch->block.x) { /* spares flat blocks the divisions */
+        unsigned rows = thread / launch->block.x;
+        here.thread_x = thread % launch->block.x;
+        here.thread_y = rows % launch->block.y;
+        here.thread_z = rows / launch->block.y;
+    }
+}
+
+template <class F> struct is_kernel { static constexpr bool value = false; };
+template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
+template <class F, F kernel> struct nl_entry {
+    static_assert(is_kernel<F>::value,
+                  "numbalite: a kernel is a __global__ function that returns void");
+};
+template <class I, class... A> struct nl_functions;
+template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
+    /* What a compiler inlines it has optimised before, alone: so the loop is a function that stays. */
     template <void (*kernel)(A...)>
-    static NUMBALITE_SIM_INLINE void threads(nl_sim_dim size, unsigned first, A... arguments) {
+#ifndef __clang__ /* which would inline the kernel in debug builds, too: debuggers lose its variables */
+    __attribute__((flatten))
+#endif
+    static __attribute__((noinline)) void run_threads(const nl_sim_launch *launch, nl_sim_dim block,
+                                                      unsigned first, A... arguments) {
+        enter(launch, block);
+        nl_sim_dim size = launch->block;
         unsigned x = first % size.x, rows = first / size.x;
         unsigned y = rows % size.y, z = rows / size.y;
         for (; z < size.z; ++z, y = 0)
@@ -60,60 +84,33 @@ template <class... A> struct run {
                         return;
                 }
     }
-    template <void (*kernel)(A...), unsigned... i>
-    static NUMBALITE_SIM_INLINE void block(const nl_sim_launch *launch, unsigned first,
-                                           indices<i...>) {
-        threads<kernel>(launch->block, first, argument<A>(launch, i)...);
+    template <void (*kernel)(A...)>
+    static void run_block(const nl_sim_launch *launch, nl_sim_dim block, unsigned first) {
+        run_threads<kernel>(launch, block, first, *static_cast<const A *>(launch->args[i])...);
     }
-    template <void (*kernel)(A...), unsigned... i>
-    static NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch, indices<i...>) {
+    template <void (*kernel)(A...)>
+    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim, unsigned thread) {
+        enter_thread(launch, thread);
 #ifdef __clang__
-        kernel(argument<A>(launch, i)...);
+        kernel(*static_cast<const A *>(launch->args[i])...);
 #else /* g++ keeps the kernel itself, too: to compile it once more takes longer than calls do */
         void (*called)(A...) = kernel;
         __asm__("" : "+r"(called));
-        called(argument<A>(launch, i)...);
+        called(*static_cast<const A *>(launch->args[i])...);
 #endif
     }
-};
-
-template <class F> struct is_kernel { static constexpr bool value = false; };
-template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
-template <class F, F kernel> struct nl_entry {
-    static_assert(is_kernel<F>::value,
-                  "numbalite: a kernel is a __global__ function that returns void");
 };
 template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kernel> {
-    typedef typename count_to<sizeof...(A)>::type numbers;
-    static constexpr unsigned count = sizeof...(A);
+    typedef nl_functions<typename count_to<sizeof...(A)>::type, A...> functions;
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
-
-#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
-    static constexpr void (*run_block)(const nl_sim_launch *, nl_sim_dim, unsigned) = nullptr;
-#else
-    static __attribute__((flatten)) void run_block(const nl_sim_launch *launch, nl_sim_dim block,
-                                                   unsigned first) {
-        enter(launch, block);
-        run<A...>::template block<kernel>(launch, first, numbers());
-    }
-#endif
-    static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
-        enter(launch, block);
-    }
     static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads) {
-        return {NL_SIM_ABI, count, params, run_block, run_thread, text, most_threads, enter_block};
-    }
-    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim,
-                                                   unsigned thread) {
-        here.thread_x = thread;
-        here.thread_y = here.thread_z = 0;
-        if (thread >= launch->block.x) { /* spares flat blocks the divisions */
-            unsigned rows = thread / launch->block.x;
-            here.thread_x = thread % launch->block.x;
-            here.thread_y = rows % launch->block.y;
-            here.thread_z = rows / launch->block.y;
-        }
-        run<A...>::template thread<kernel>(launch, numbers());
+        return {NL_SIM_ABI, sizeof...(A), params,
+#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
+                nullptr,
+#else
+                functions::template run_block<kernel>,
+#endif
+                functions::template run_thread<kernel>, text, most_threads, enter_block};
     }
 };
 template <class... A, void (*kernel)(A...)>

@@ -179,6 +179,7 @@ def compile(source, kind="sim", *checks) -> Image:
         output = os.path.join(folder, "image.so")
         build = _Build(source, compiler, family, flags, search, output, kind, checks)
         build.marked = included.marked
+        build.header = "prelude.h" if options.before else "head.h"
         log = build.run(whole)
         with open(output, "rb") as file:
             data = file.read()
@@ -323,18 +324,20 @@ class _Build:
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log = checks, ""
         self.marked = False  # has the source marks at divisions?
+        self.header = "prelude.h"  # what is precompiled
 
     def run(self, whole):
         """Leaves the shared object at `output`; gives the log."""
         text = whole.encode("utf-8", "surrogatepass")
-        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, self.kind)
+        of = (self.kind, self.header)
+        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, *of)
         try:
             self._steps(text, prelude)
         except CompileError as problem:
             # A precompiled prelude that is not to the compiler's liking: the text is.
             if prelude == hostprelude.text_arguments(self.kind) or not _UNFIT.search(problem.log):
                 raise
-            hostprelude.forget(self.compiler, self.flags, self.kind)
+            hostprelude.forget(self.compiler, self.flags, *of)
             self._steps(text, hostprelude.text_arguments(self.kind))
         return self.log
 

@@ -1,6 +1,9 @@
-"""The prelude of a target on the CPU, precompiled: half of the time that a small kernel takes is reading it.
+"""What comes before every source on the CPU, precompiled: reading it takes longer than a small kernel does.
 
-One folder per compiler and flags, in the cache's directory, named by a hash of both and of the prelude's
+That is the prelude (prelude.h) and, where no macro of the source's options comes between, the head (head.h):
+the prelude, numbalite.cuh and what exports and describes kernels.
+
+One folder per compiler, flags and header, in the cache's directory, named by a hash of all and of the headers'
 own files. Made at the second compilation of a process, so that a program with one kernel does not
 wait for it. Whatever goes wrong, the prelude is read as text.
 """
@@ -20,14 +23,14 @@ def text_arguments(kind) -> list:
     return ["-include", path(kind)]
 
 
-def path(kind) -> str:
-    """The prelude of the target "sim" or "host"."""
-    return os.path.join(headers.cuda_src(), kind, "prelude.h")
+def path(kind, name="prelude.h") -> str:
+    """The prelude, or the head, of the target "sim" or "host"."""
+    return os.path.join(headers.cuda_src(), kind, name)
 
 
-def arguments(compiler, family, flags, run, kind) -> list:
-    """The arguments that bring the prelude in; `run(command)` runs a compiler."""
-    key = (kind, compiler.command, *flags)
+def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
+    """The arguments that bring the prelude in, or the head; `run(command)` runs a compiler."""
+    key = (kind, name, compiler.command, *flags)
     if key in _made:
         return _made[key] or text_arguments(kind)
     root = cache.directory()
@@ -39,20 +42,22 @@ def arguments(compiler, family, flags, run, kind) -> list:
         if key not in _asked:
             _asked.add(key)
             return text_arguments(kind)
-        found = _make(compiler, family, flags, folder, run, kind)
+        found = _make(compiler, family, flags, folder, run, path(kind, name))
     _made[key] = found
     return found or text_arguments(kind)
 
 
-def forget(compiler, flags, kind) -> None:
+def forget(compiler, flags, kind, name="prelude.h") -> None:
     """It did not work after all."""
-    _made[(kind, compiler.command, *flags)] = None
+    _made[(kind, name, compiler.command, *flags)] = None
 
 
 def _stamps(program):
-    """The preludes' files and the compiler's program."""
-    folders = [os.path.dirname(path(kind)) for kind in ("sim", "host")]
-    names = sorted(f"{f}/{name}" for f in folders for name in os.listdir(f) if name.endswith(".h"))
+    """The headers' files and the compiler's program."""
+    root = headers.cuda_src()
+    folders = [root, *(os.path.join(root, part) for part in ("sim", "host", "numbalite"))]
+    ends = (".h", ".cuh")
+    names = sorted(f"{f}/{name}" for f in folders for name in os.listdir(f) if name.endswith(ends))
     stats = [os.stat(name) for name in names]
     stats.append(os.stat(os.path.realpath(program)))
     return names, [(status.st_size, status.st_mtime_ns) for status in stats]
@@ -67,16 +72,21 @@ def _ready(family, folder):
     return found if folders.is_ours(folder, compiled, "prelude.h") else None
 
 
-def _make(compiler, family, flags, folder, run, kind):
-    """Compiles the prelude."""
+def _make(compiler, family, flags, folder, run, header):
+    """Compiles a header."""
 
     def fill(working):
         name = "prelude.pch" if family == "clang" else "prelude.h.gch"
         with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
-            file.write(f'#include "{path(kind)}"\n')
+            file.write(f'#include "{header}"\n')
         output = os.path.join(working, name)
-        command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
-        return run(command).returncode == 0
+        command = [*compiler.command, *flags, "-I", headers.cuda_src()]
+        command += ["-x", "c++-header", header, "-o", output]
+        # Templates that functions of the header use become functions with it, not with each source.
+        instantiated = [*command[:-2], "-fpch-instantiate-templates", *command[-2:]]
+        return (family == "clang" and run(instantiated).returncode == 0) or (
+            run(command).returncode == 0
+        )
 
     folders.make(folder, fill)
     return _ready(family, folder)

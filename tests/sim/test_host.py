@@ -389,9 +389,28 @@ def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
     unit = Source(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
     for _ in range(3):
         assert compiled(unit).data
-    made = [path for path in tmp_path.iterdir() if path.name.startswith("prelude-")]
-    assert len(made) == 1 and {p.suffix for p in made[0].iterdir()} >= {".h"}
+    made = [path.parent for path in tmp_path.glob("prelude-*/prelude.h")]
+    assert len(made) == 1
     # One that the compiler does not like is not used.
     compiled_file = next(p for p in made[0].iterdir() if p.suffix in (".pch", ".gch"))
     compiled_file.write_bytes(b"nonsense")
     assert compiled(unit).data
+
+
+def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
+    """But where macros of the options come between."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
+    asked = []
+    real = hostprelude.arguments
+
+    def arguments(*given):
+        asked.append((given[-1], real(*given)))
+        return asked[-1][1]
+
+    monkeypatch.setattr(hostprelude, "arguments", arguments)
+    source = '#include "numbalite.cuh"\n__global__ void k(numbalite::array<float> x) { x[0] = 1; }'
+    plain = Source(source, "user.cu", ("k",), describe=True, opt=1)
+    macro = Source(source, "user.cu", ("k",), options=("-DNUMBALITE_DEBUG=1",), opt=1)
+    assert all(compiled(unit).data for unit in (plain, plain, macro))
+    assert [name for name, _ in asked] == ["head.h", "head.h", "prelude.h"]
+    assert asked[1][1] != hostprelude.text_arguments("sim")

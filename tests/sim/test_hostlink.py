@@ -1,6 +1,7 @@
 """Linking by the linker itself, and by the compiler's driver where that does not do."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 
@@ -18,6 +19,8 @@ THREADS = 'thread_local int x = 3; extern "C" int f() { return x; }'
 MATH = (
     'extern "C" double exp(double); volatile double x = 1.1; extern "C" int f() { return exp(x); }'
 )
+VERSIONED = 'extern "C" void *get(void *); __asm__(".symver get, __tls_get_addr@GLIBC_2.3");'
+VERSIONED += 'extern "C" int f() { return get != nullptr ? 3 : 0; }'
 MISSING = "void missing(); void f() { missing(); }"
 
 
@@ -49,6 +52,15 @@ def link(monkeypatch, tmp_path, request):
 @pytest.mark.parametrize("source", [PLAIN, COPIES, THREADS])
 def test_most_images_need_no_library(link, source):
     result, ran, command = link(source)
+    assert result.returncode == 0 and ran == [host.which("ld")] and "-lc" not in command
+    assert ctypes.CDLL(str(link.output)).f() == 3
+
+
+@pytest.mark.skipif(
+    not os.path.exists(hostlink._DYNAMIC_LINKER), reason="the C library is not glibc"
+)
+def test_a_name_of_the_dynamic_linker_needs_no_other(link):
+    result, ran, command = link(VERSIONED)
     assert result.returncode == 0 and ran == [host.which("ld")] and "-lc" not in command
     assert ctypes.CDLL(str(link.output)).f() == 3
 
