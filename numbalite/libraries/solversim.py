@@ -334,6 +334,36 @@ def XsyevBatched_bufferSize(stream, handle, *args):
     return _sizes(stream, handle, *args[:-1])
 
 
+def _potrf_batched(kind):
+    code = {letter: number for number, letter in CHARACTERS.items()}[kind]
+
+    def potrf(stream, handle, upper, n, addresses, ld, infos, count):
+        places = _addresses(addresses, count, stream)
+        for address, info in zip(places, _items(infos, count, 1, "i4")):
+            array = _at(address, (ld * (n - 1) + n,), None, kind)
+            Xpotrf(stream, handle, 0, upper, n, code, array, ld, code, None, 0, 0, 0, info)
+        return 0
+
+    return potrf
+
+
+SpotrfBatched, DpotrfBatched, CpotrfBatched, ZpotrfBatched = map(_potrf_batched, "fdFD")
+
+
+def _evj_batched(kind):
+    codes = {letter: number for number, letter in CHARACTERS.items()}
+
+    def evj(stream, handle, vectors, upper, n, a, ld, w, work, size, infos, params, count):
+        code, real = codes[kind], codes[kind.lower()]
+        args = (stream, handle, 0, vectors, upper, n, code, a, ld, real, w, infos, count)
+        return XsyevBatched(*args)
+
+    return evj
+
+
+SsyevjBatched, DsyevjBatched, CheevjBatched, ZheevjBatched = map(_evj_batched, "fdFD")
+
+
 def CreateGesvdjInfo(stream, out):
     ctypes.c_void_p.from_address(out).value = 1
     return 0
@@ -371,3 +401,6 @@ def _gesvdj_size(stream, handle, *args):
 
 SgesvdjBatched_bufferSize = DgesvdjBatched_bufferSize = _gesvdj_size
 CgesvdjBatched_bufferSize = ZgesvdjBatched_bufferSize = _gesvdj_size
+SsyevjBatched_bufferSize = DsyevjBatched_bufferSize = _gesvdj_size
+CheevjBatched_bufferSize = ZheevjBatched_bufferSize = _gesvdj_size
+CreateSyevjInfo = CreateGesvdjInfo

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SMALL = 128
 """Up to this order many matrices are factorized by one call."""
+TINY = 32
+"""Up to this order Jacobi's method decomposes many matrices by one call."""
 NONE, TRANSPOSED, ADJOINT = 0, 1, 2
 _LOWER, _UPPER = 0, 1
 _params = threading.local()
@@ -88,9 +90,9 @@ def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     return pivots, infos
 
 
-def is_small(stack: DeviceNDArray) -> bool:
+def is_small(stack: DeviceNDArray, most: int = SMALL) -> bool:
     """Do the batched functions take these matrices?"""
-    return stack.shape[0] > 1 and stack.shape[-1] <= SMALL
+    return stack.shape[0] > 1 and stack.shape[-1] <= most
 
 
 def lu_solve(
@@ -122,6 +124,10 @@ def cholesky(stack: DeviceNDArray, upper: bool) -> DeviceNDArray:
     count, n, _ = stack.shape
     infos = empty(stack, (count,), np.int32)
     kind, fill = _type(stack), _UPPER if upper else _LOWER
+    if is_small(stack):
+        name = f"{LETTERS[stack.dtype.char]}potrfBatched"
+        _solver(stack)(name, fill, n, _addresses(stack), n, infos, count)
+        return infos
     potrf = _Generic(stack, "Xpotrf", fill, n, kind, stack, n, kind)
     for i in range(count):
         potrf(fill, n, kind, stack[i], n, kind, infos[i : i + 1])
@@ -162,6 +168,12 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     infos = empty(stack, (count,), np.int32)
     kind, real, fill = _type(stack), _type(values), _UPPER if upper else _LOWER
     begin = (int(vectors), fill, n, kind)
+    if is_small(stack, TINY):
+        is_complex = stack.dtype.kind == "c"
+        name = f"{LETTERS[stack.dtype.char]}{'heevj' if is_complex else 'syevj'}Batched"
+        jacobi = _made(stack, "CreateSyevjInfo")
+        _jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
+        return values, infos
     if count > 1 and CUSOLVER.has("XsyevBatched"):
         handle, params = _solver(stack), _made(stack, "CreateParams")
         pair = (ctypes.c_size_t * 2)()
@@ -179,10 +191,36 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     return values, infos
 
 
+def _jacobi(stack, name, args, infos, parameters):
+    """A batched call of Jacobi's method: its workspace counts elements."""
+    handle, size = _solver(stack), ctypes.c_int()
+    count = stack.shape[0]
+    handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
+    work = workspace(size.value * stack.dtype.itemsize)
+    handle(name, *args, work, size.value, infos, parameters, count)
+
+
+def _tiny_svd(stack, full, vectors):
+    count, n, m = stack.shape
+    values = empty(stack, (count, n), real_of(stack.dtype))
+    infos = empty(stack, (count,), np.int32)
+    u, v = (empty(stack, (count, k, k), stack.dtype) for k in (m, n))
+    name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
+    jacobi = _made(stack, "CreateGesvdjInfo")
+    _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
+    if not vectors:
+        return None, values, None, infos
+    v = v.swapaxes(1, 2)
+    v = (np.conjugate(v) if v.dtype.kind == "c" else v).copy("C")
+    return u if full or m == n else u[:, :n].copy("C"), values, v, infos
+
+
 def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
     """Of matrices with at least as many rows as columns: U's columns, the singular values, V^H's columns
     (None and None without vectors), infos. The matrices are destroyed."""
     count, n, m = stack.shape
+    if is_small(stack, TINY):
+        return _tiny_svd(stack, full, vectors)
     values = empty(stack, (count, n), real_of(stack.dtype))
     infos = empty(stack, (count,), np.int32)
     u = empty(stack, (count, m if full else n, m), stack.dtype) if vectors else None
