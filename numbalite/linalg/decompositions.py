@@ -193,7 +193,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
         elif rtol is not _NO_VALUE:
             raise ValueError("`rtol` and `rcond` can't be both set.")
         if not a.size:
-            return empty(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
+            return empty(a, a.shape[:-2] + a.shape[:-3:-1], a.dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = np.maximum.reduce(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
@@ -233,18 +233,20 @@ def _least_squares(a, b, dtype, rcond):
     rcond = (
         eps * max(m, n) if rcond is None else eps if isinstance(rcond, str) or rcond < 0 else rcond
     )
-    if not values.size:
+    if values.size:
+        limit = np.multiply(values[:1], real.type(rcond))
+        rank = int(np.add.reduce(np.greater(values, limit), None, np.intp).item())
+        weights = ufunc("inverse_above")(values, limit)
+        x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
+        distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
+    else:
+        rank, distance = 0, b
         x = empty(a, (n, columns), dtype)
         x.fill(0)
-        return x, empty(a, (0,), real), np.int32(0), values
-    limit = np.multiply(values[:1], real.type(rcond))
-    rank = int(np.add.reduce(np.greater(values, limit), None, np.intp).item())
-    weights = ufunc("inverse_above")(values, limit)
-    x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
-    residuals = empty(a, (0,), real)
     if rank == n and m > n:
-        distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
         residuals = np.add.reduce(ufunc("square")(distance), 0)
+    else:
+        residuals = empty(a, (0,), real)
     return x, residuals, np.int32(rank), values
 
 

@@ -128,6 +128,20 @@ def test_singular_values(both, full):
         close(L.matrix_rank(d), L.matrix_rank(a))
 
 
+@examples(12)
+@given(drawn(), st.data())
+def test_least_squares(both, data):
+    a, d = both
+    close(L.pinv(d), L.pinv(a))
+    if a.ndim == 2:
+        shape = data.draw(st.sampled_from([(a.shape[0],), (a.shape[0], 2)]))
+        b = numbers(data.draw, shape, data.draw(st.sampled_from(["f4", "f8", "c16"])))
+        x, residuals, rank, values = L.lstsq(d, b)
+        expected = L.lstsq(a, b)
+        close((x, residuals, values), (expected[0], expected[1], expected[3]))
+        assert rank == expected[2] and rank.dtype == expected[2].dtype
+
+
 @examples(40)
 @given(drawn(), st.data())
 def test_norms(both, data):
@@ -197,8 +211,12 @@ def test_a_status_is_an_exception(monkeypatch):
 def test_many_matrices_of_many_orders():
     """Both sides of the border between the batched functions and the others."""
     rng = np.random.default_rng(5)
-    for count, n in ((2, 128), (2, 129), (40, 4)):
+    for count, n in ((2, 32), (2, 33), (2, 128), (2, 129), (40, 4)):
         a = rng.normal(size=(count, n, n)) + n * np.eye(n)
+        d = cuda.to_device(a + a.swapaxes(1, 2))
+        close(L.eigvalsh(d), L.eigvalsh(to_host(d)))
+        close(L.svd(d, compute_uv=False), L.svd(to_host(d), compute_uv=False))
+        close(L.cholesky(d), L.cholesky(to_host(d)))
         close(L.inv(cuda.to_device(a)), L.inv(a))
         close(L.solve(cuda.to_device(a), a[:, :, :2]), L.solve(a, a[:, :, :2]))
 
