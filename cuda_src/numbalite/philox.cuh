@@ -60,7 +60,10 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float uniform(uint32 x) {
         return (float)(x >> 8) * 5.9604645e-08f;
     }
-    /* The middle of the x-th of 2^32 parts of (0, 1), for x < 2^31: at most 1/2. */
+    static NUMBALITE_FUNCTION float epsilon() {
+        return 5.9604645e-08f;
+    }
+    /* The middle of the x-th of 2^32 parts of (0, 1), rounded: 1 can come of it. */
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
@@ -93,13 +96,25 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float root(float x) {
         return ::sqrtf(x);
     }
+    /* For x in [2^-100, 2^100]. On a GPU it is sqrtf without its call for other numbers, which keeps a loop from
+     * holding the round keys in registers; the result is the same. */
+    static NUMBALITE_FUNCTION float near_root(float x) {
+#ifdef NUMBALITE_SIM
+        return ::sqrtf(x);
+#else
+        float inverse;
+        asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+        float r = __fmul_rn(x, inverse);
+        return ::fmaf(::fmaf(-r, r, x), 0.5f * inverse, r);
+#endif
+    }
     static NUMBALITE_FUNCTION float fused(float x, float y, float z) {
         return ::fmaf(x, y, z);
     }
-    /* Sine and cosine of the middle of the x-th of 2^32 parts of a turn; neither is ever 0. */
+    /* Sine and cosine of a uniform angle; neither is ever 0. The low 30 bits are an angle of up to an eighth of a
+     * turn; of the other two, one exchanges sine and cosine, one turns the cosine's sign. */
     static NUMBALITE_FUNCTION void turn(uint32 x, float &sine, float &cosine) {
-        uint32 quadrant = (x + 0x20000000u) >> 30;
-        float t = ((float)(int)(x - (quadrant << 30)) + 0.5f) * 4.6566129e-10f; /* half turns */
+        float t = ((float)(int)(x << 2) + 2.0f) * 1.1641532e-10f; /* half turns */
         float s = t * t;
         float c = ::fmaf(0.231384277f, s, -1.33502197f);
         c = ::fmaf(c, s, 4.05870390f);
@@ -109,10 +124,9 @@ template <> struct real<float> {
         r = ::fmaf(r, s, -5.16772413f);
         r = (t * s) * r;
         r = ::fmaf(t, 3.14159274f, r);
-        sine = quadrant & 1 ? c : r;
-        cosine = quadrant & 1 ? r : c;
-        sine = quadrant & 2 ? -sine : sine;
-        cosine = (quadrant + 1) & 2 ? -cosine : cosine;
+        c = __int_as_float(__float_as_int(c) ^ (int)(x & 0x80000000u));
+        sine = x & 0x40000000u ? c : r;
+        cosine = x & 0x40000000u ? r : c;
     }
 };
 
@@ -122,6 +136,9 @@ template <> struct real<double> {
 
     static NUMBALITE_FUNCTION double uniform(uint64 x) {
         return (double)(x >> 11) * 1.1102230246251565e-16;
+    }
+    static NUMBALITE_FUNCTION double epsilon() {
+        return 1.1102230246251565e-16;
     }
     static NUMBALITE_FUNCTION double middle(uint64 x) {
         return ((double)x + 0.5) * 5.421010862427522e-20;
@@ -152,12 +169,14 @@ template <> struct real<double> {
     static NUMBALITE_FUNCTION double root(double x) {
         return ::sqrt(x);
     }
+    static NUMBALITE_FUNCTION double near_root(double x) {
+        return ::sqrt(x);
+    }
     static NUMBALITE_FUNCTION double fused(double x, double y, double z) {
         return ::fma(x, y, z);
     }
     static NUMBALITE_FUNCTION void turn(uint64 x, double &sine, double &cosine) {
-        uint64 quadrant = (x + 0x2000000000000000ull) >> 62;
-        double t = ((double)(int64)(x - (quadrant << 62)) + 0.5) * 1.0842021724855044e-19;
+        double t = ((double)(int64)(x << 2) + 2.0) * 2.710505431213761e-20;
         double s = t * t;
         /* The series of cos(pi t) and sin(pi t): for |t| <= 1/4 what is left out is below 2^-57. */
         double c = ::fma(4.303069587032947e-06, s, -1.0463810492484570e-04);
@@ -177,10 +196,9 @@ template <> struct real<double> {
         r = ::fma(r, s, -5.1677127800499703e+00);
         r = ::fma(t, 1.2246467991473532e-16, (t * s) * r); /* pi's second half */
         r = ::fma(t, 3.1415926535897931e+00, r);
-        sine = quadrant & 1 ? c : r;
-        cosine = quadrant & 1 ? r : c;
-        sine = quadrant & 2 ? -sine : sine;
-        cosine = (quadrant + 1) & 2 ? -cosine : cosine;
+        c = __longlong_as_double(__double_as_longlong(c) ^ (long long)(x & 0x8000000000000000ull));
+        sine = x & 0x4000000000000000ull ? c : r;
+        cosine = x & 0x4000000000000000ull ? r : c;
     }
 };
 
@@ -205,7 +223,8 @@ template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x)
 /* Two independent normal numbers: Box and Muller. */
 template <class R>
 NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
-    R sine, cosine, e = exponential_of<R>(x), r = real<R>::root(e + e);
+    R u = real<R>::middle(x), below_one = 1 - real<R>::epsilon();
+    R sine, cosine, r = real<R>::near_root(-2 * log_of<R>(u < below_one ? u : below_one));
     real<R>::turn(y, sine, cosine);
     a = r * cosine;
     b = r * sine;

@@ -46,26 +46,37 @@ template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16
 };
 
 template <class D, class T, class... P>
+NUMBALITE_FUNCTION void make_unit(T *items, uint64 k, uint64 n, uint64 key, uint64 low, uint64 high,
+                                  P... p) {
+    typedef typename D::word word;
+    source from = {key, low + k, high + (low + k < k)};
+    word x[16 / sizeof(word)];
+    split(from.block(), x);
+    D::make(from, x, items, k * (16 / sizeof(word)), n, p...);
+}
+
+template <class D, class T, class... P>
 NUMBALITE_FUNCTION void fill(T *out, uint64 n, uint64 key, uint64 low, uint64 high, P... p) {
     typedef typename D::word word;
     constexpr int count = 16 / sizeof(word);
     typedef unit<T, count> together;
     bool aligned = (uintptr_t)out % alignof(together) == 0;
-    uint64 units = (n + count - 1) / count, step = (uint64)gridDim.x * blockDim.x;
-    for (uint64 k = (uint64)blockIdx.x * blockDim.x + threadIdx.x; k < units; k += step) {
-        source from = {key, low + k, high + (low + k < k)};
-        word x[count];
-        split(from.block(), x);
+    uint64 units = (n + count - 1) / count, whole = aligned ? n / count : 0;
+    uint64 step = (uint64)gridDim.x * blockDim.x;
+    uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 2
+    for (uint64 k = thread; k < whole; k += step) {
         together made;
-        D::make(from, x, made.items, k * count, n, p...);
-        if (aligned && (k + 1) * count <= n) {
-            ((together *)out)[k] = made;
-        } else {
+        make_unit<D>(made.items, k, n, key, low, high, p...);
+        ((together *)out)[k] = made;
+    }
+    for (uint64 k = whole + thread; k < units; k += step) {
+        T items[count];
+        make_unit<D>(items, k, n, key, low, high, p...);
 #pragma unroll
-            for (int j = 0; j < count; ++j) {
-                if (k * count + j < n)
-                    out[k * count + j] = made.items[j];
-            }
+        for (int j = 0; j < count; ++j) {
+            if (k * count + j < n)
+                out[k * count + j] = items[j];
         }
     }
 }
@@ -194,7 +205,7 @@ template <class R> struct rayleigh : each<R, rayleigh<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R scale) {
         R e = exponential_of<R>(x);
-        return scale * real<R>::root(e + e);
+        return scale * real<R>::near_root(e + e);
     }
 };
 

@@ -244,6 +244,10 @@ def _at_the_users_line(message):
     return message
 
 
+def _what_has(packages):
+    return "MathDx" if packages == "nvidia-mathdx" else "the CUDA toolkit"
+
+
 def _failure(source, result, text, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
@@ -255,7 +259,7 @@ def _failure(source, result, text, directories, version):
         packages = toolkit.packages_for(name, version[0])
         if packages:
             readable.append(
-                f'"{name}" is a header of the CUDA toolkit, which was not found in '
+                f'"{name}" is a header of {_what_has(packages)}, which was not found in '
                 f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
             )
     of_headers = (

@@ -279,6 +279,19 @@ def _include_by_pathfinder(part):
         return None
 
 
+def _mathdx_directories():
+    """MathDx, which is no part of the toolkit: cuFFTDx, cuBLASDx and others, and the CUTLASS that they need."""
+    for root in _package_roots():
+        home = os.path.join(root, "mathdx")
+        if os.path.isfile(os.path.join(home, "include", "cufftdx.hpp")):
+            folders = (
+                os.path.join(home, "include"),
+                os.path.join(home, "external", "cutlass", "include"),
+            )
+            return [folder for folder in folders if os.path.isdir(folder)]
+    return []
+
+
 _directories = {}
 
 
@@ -297,6 +310,7 @@ def include_directories(path: str | None = None) -> tuple:
                 folder = _include_by_pathfinder(part)
                 if folder:
                     _take(folder, missing, result)
+        result += _mathdx_directories()
         known = _directories[state] = tuple(result)
     return known
 
@@ -323,12 +337,18 @@ def _take(folder, missing, result):
                 del missing[part]
 
 
+_MATHDX = "nvidia-mathdx", "nvidia-mathdx"  # one for both
+
 # What brings a header: the first prefix that fits decides. (prefix, pip package of CUDA 13, of 12)
 _PACKAGES = (
     ("cuda/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
     ("cub/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
     ("thrust/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
     ("nv/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    *(
+        (f"{name}dx", *_MATHDX)
+        for name in ("cufft", "cublas", "cusolver", "curand", "nvcomp", "common")
+    ),
     ("curand", "nvidia-curand", "nvidia-curand-cu12"),
     ("crt/", "nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
     ("cooperative_groups", "nvidia-cuda-runtime nvidia-cuda-cccl", "nvidia-cuda-runtime-cu12"),

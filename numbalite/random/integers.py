@@ -34,7 +34,7 @@ def fill(
     first = parameters.number("integers", "low", low, parameters.REAL, _LONG)
     last = parameters.number("integers", "high", high, parameters.REAL, _LONG) - (not endpoint)
     _check(first, last, dtype, endpoint)
-    made = (_NARROW if last - first < 2**32 else _WIDE).fill("integers", dtype)
+    made = (_NARROW if dtype.itemsize < 8 else _WIDE).fill("integers", dtype)
     result = parameters.result("integers", size, dtype, out, stream)
     made(result, bits, stream, (_signed(first), last - first))
     return result if out is None else out

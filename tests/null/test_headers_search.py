@@ -147,6 +147,18 @@ def test_what_is_missing_of_cuda_12_can_be_installed(tmp_path):
     assert toolkit.missing_parts(found, 12) == []
 
 
+def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):
+    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
+    root = tmp_path / "site/nvidia/mathdx"
+    touch(root / "include/cufftdx.hpp")
+    touch(root / "external/cutlass/include/cutlass/cutlass.h")
+    assert toolkit.include_directories(library)[-2:] == (
+        str(root / "include"),
+        str(root / "external/cutlass/include"),
+    )
+
+
 def test_which_toolkit_headers_are_of(tmp_path):
     assert toolkit.headers_version([str(tmp_path)]) is None
     touch(tmp_path / "cuda_runtime_api.h", "/* */\n#define CUDART_VERSION  12040\n")
@@ -186,12 +198,15 @@ def test_what_to_install_is_what_the_extras_are(root):
         ("curand_kernel.h", "nvidia-curand"),
         ("cuda_fp16.h", "nvidia-cuda-runtime"),
         ("crt/host_defines.h", "nvidia-cuda-crt"),
+        ("cufftdx.hpp", "nvidia-mathdx"),
+        ("cublasdx.hpp", "nvidia-mathdx"),
         ("mine.h", ""),
     ],
 )
 def test_packages(header, package):
     assert package in toolkit.packages_for(header)
-    assert all(p.endswith("-cu12") for p in toolkit.packages_for(header, 12).split())
+    older = toolkit.packages_for(header, 12).split()
+    assert all(p.endswith("-cu12") or p == "nvidia-mathdx" for p in older)
 
 
 # ---- what a source includes

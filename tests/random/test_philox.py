@@ -53,9 +53,10 @@ def module():
 
 def test_known_answers(module):
     for counter, key, result in KNOWN:
-        c, k, out = words(counter), words(key), np.zeros(4, np.uint32)
+        c, k = words(counter), words(key)
+        out = cuda.to_device(np.zeros(4, np.uint32))
         module.block[1, 1](k[0] | k[1] << 32, c[0] | c[1] << 32, c[2] | c[3] << 32, out)
-        assert out.tolist() == words(result)
+        assert out.copy_to_host().tolist() == words(result)
         rng = cuda.random.Philox4x32(
             key=k[0] | k[1] << 32, counter=sum(word << 32 * i for i, word in enumerate(c))
         )
@@ -68,20 +69,25 @@ def test_what_a_place_in_a_stream_gives_and_how_exact_it_is(module):
     bits[:100] = np.arange(100)
     bits[100:200] = ~np.arange(100, dtype=np.uint64)
     bits[200:264] = np.uint64(1) << np.arange(64, dtype=np.uint64)
-    n, u = bits.size, np.zeros(6, np.uint32)
-    narrow = bits.astype(np.uint32)
-    f, d = np.zeros(3 * n + 5, np.float32), np.zeros(3 * n + 5)
-    module.draw[-(-n // 256), 256](narrow, bits, f, d, u, n)
+    n, narrow = bits.size, bits.astype(np.uint32)
+    outputs = np.zeros(3 * n + 5, np.float32), np.zeros(3 * n + 5), np.zeros(6, np.uint32)
+    arrays = [cuda.to_device(x) for x in (narrow, bits, *outputs)]
+    module.draw[-(-n // 256), 256](*arrays, n)
+    f, d, u = (array.copy_to_host() for array in arrays[2:])
     for made, x, width in ((f, narrow, 32), (d, bits, 64)):
         middle = (x.astype(np.longdouble) + 0.5) / np.longdouble(2) ** width
         rest = ((~x).astype(np.longdouble) + 0.5) / np.longdouble(2) ** width
         below = -np.log(middle), -np.log1p(-np.minimum(rest, 0.5))
         exact = np.where(middle < 0.5, *below)
-        turn = 2 * middle * np.longdouble("3.14159265358979323846264338")
         eps = np.finfo(made.dtype).eps
         assert np.abs(made[:n] / exact - 1).max() < 1.6 * eps
-        assert np.abs(made[n : 2 * n] - np.sin(turn)).max() < 0.7 * eps
-        assert np.abs(made[2 * n : 3 * n] - np.cos(turn)).max() < 0.7 * eps
+        pi = np.longdouble("3.14159265358979323846264338328")
+        low = (x << x.dtype.type(2)).view(f"i{width // 8}").astype(np.longdouble)
+        angle = (low + 2) * pi / np.longdouble(2) ** (width + 1)
+        parts = [np.sin(angle), np.where(x >> x.dtype.type(width - 1), -1, 1) * np.cos(angle)]
+        is_exchanged = (x >> x.dtype.type(width - 2) & x.dtype.type(1)).astype(bool)
+        assert np.abs(made[n : 2 * n] - np.where(is_exchanged, *parts[::-1])).max() < 0.7 * eps
+        assert np.abs(made[2 * n : 3 * n] - np.where(is_exchanged, *parts)).max() < 0.7 * eps
         assert made[: 3 * n].all()  # never 0
     blocks = cuda.random.default_rng(cuda.random.Philox4x32(key=1, counter=2 << 64))
     block = blocks.integers(0, 2**32, 12, dtype=np.uint32).copy_to_host()

@@ -129,6 +129,12 @@ def test_a_header_that_is_not_used_refuses_nothing(compiled):
     assert compiled(Source(f"{HEAD}{INCLUDES}__global__ void k() {{}}", "whole.cu", ("k",))).data
 
 
+@pytest.mark.parametrize("name", ["cuFFTDx", "cuBLASDx", "cuSOLVERDx", "cuRANDDx", "nvCOMPDx"])
+def test_mathdx_is_for_gpus(message, name):
+    text = message(f"#include <{name.lower()}.hpp>\n__global__ void k() {{}}")
+    assert re.match(rf"lesson\.py\(1\): error: {name} .* cannot run on the CPU simulator", text)
+
+
 def test_cub_is_included_by_its_parts(message):
     text = message("#include <cub/cub.cuh>\n__global__ void k() {}")
     assert text.startswith("lesson.py(1): error: <cub/cub.cuh> is for the host too")

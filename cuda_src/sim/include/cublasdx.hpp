@@ -1,0 +1,2 @@
+/* cublasdx.hpp: cuBLASDx is written in PTX. */
+#error "numbalite: cuBLASDx (<cublasdx.hpp>) cannot run on the CPU simulator"
