@@ -41,8 +41,9 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_uniform_float64(S
 }
 
 template <class State> NUMBALITE_FUNCTION float xoroshiro128p_uniform_float32(State &state) {
-    float u = (float)xoroshiro128p_uniform_float64(state);
-    return u < 1.0f ? u : 0.99999994f;
+    /* Rounded once: the number that numba has by way of a double, by half of the conversions. */
+    float u = (float)(xoroshiro128p_next(state) >> 11) * 1.1102230246251565e-16f; /* 2^-53 */
+    return ::fminf(u, 0.99999994f);
 }
 
 template <class State> NUMBALITE_FUNCTION float xoroshiro128p_normal_float32(State &state) {

@@ -29,19 +29,26 @@ class Failed(Exception):
 
 
 def is_unfilled(solution) -> bool:
-    """Is it `...`, None, or a kernel or ufunc whose body holds nothing but comments?"""
+    """Is it `...`, None, or a kernel or ufunc whose body holds nothing but comments, ``pass`` or ``...``?"""
     if solution is None or solution is Ellipsis or solution is NotImplemented:
         return True
-    body = getattr(solution, "__doc__", None)
-    if not hasattr(solution, "inspect_source") or not isinstance(body, str):
+    if not hasattr(solution, "inspect_source"):
         return False
+    body = getattr(solution, "__doc__", None)
+    if not isinstance(body, str):
+        code = getattr(getattr(solution, "py_func", None), "__code__", None)
+        return code is not None and code.co_code == _nothing.__code__.co_code
     code = re.sub(r"//[^\n]*|/\*.*?\*/|\.\.\.", "", body, flags=re.S)
     return not code.strip(" \t\n;")
 
 
+def _nothing():
+    pass
+
+
 def explain(error) -> Failed:
     """An exception of the solution, as the judge's words."""
-    from numbalite.errors import CompileError, CudaAPIError, KernelError
+    from numbalite.errors import CompileError, CudaAPIError, KernelError, TranslationError
 
     from .work import OnTheHost
 
@@ -54,7 +61,7 @@ def explain(error) -> Failed:
         return Failed(
             f"It computes on the CPU, with NumPy's {error}; here the GPU is to do it.", place
         )
-    if isinstance(error, CompileError):
+    if isinstance(error, (CompileError, TranslationError)):
         return Failed("It does not compile:", _short(str(error)))
     if isinstance(error, KernelError) and error.kind == "hang":
         return Failed(ENDLESS, _short(str(error)))

@@ -1,6 +1,9 @@
 """The judge of exercises: wrong answers fail with the smallest case, right ones pass, nothing else does."""
 
+import functools
+import pathlib
 import re
+import runpy
 import signal
 import time
 
@@ -524,3 +527,50 @@ def test_simulated_times_are_said_to_be():
     verdict = judge("vadd", find("vadd").reference())
     assert verdict.simulated
     assert any("times of a CPU, not of a GPU" in note for note in verdict.notes)
+
+
+# ---- answers with Python bodies ---------------------------------------------------------------------------
+IN_PYTHON = pathlib.Path(__file__).resolve().parents[2] / "notebooks" / "solutions" / "python"
+
+
+@functools.cache
+def in_python(section):
+    (path,) = IN_PYTHON.glob(f"{section}_*.py")
+    return runpy.run_path(str(path))
+
+
+@pytest.mark.parametrize("name", [name for name, kind in exercises().items() if kind.section])
+def test_an_answer_with_a_python_body(name):
+    """Each exercise may be solved in Python or in CUDA C++."""
+    verdict = judge(name, in_python(find(name).section)[name], speed=False)
+    assert verdict.passed, str(verdict)
+
+
+def test_python_bodies_that_are_no_answer_or_wrong():
+    @cuda.jit
+    def nothing(a, b, out):
+        pass
+
+    @cuda.jit
+    def dots(a, b, out): ...
+
+    @cuda.jit
+    def words(a, b, out):
+        """A sentence about the kernel."""
+        # your code
+
+    @cuda.jit
+    def unguarded(a, b, out):
+        i = cuda.grid(1)
+        out[i] = a[i] + b[i]
+
+    @cuda.jit
+    def refused(a, b, out):
+        out[:] = np.add(a, b)
+
+    for kernel in (nothing, dots):
+        assert judge("vadd", kernel).reason == "There is no answer yet: fill in the cell."
+    assert not judge("vadd", words).passed
+    assert "guard the edges" in str(judge("vadd", unguarded))
+    verdict = str(judge("vadd", refused))
+    assert "does not compile" in verdict and "out[:] = np.add(a, b)" in verdict, verdict
