@@ -23,7 +23,9 @@ def cheapest(
     called = f"{name}({', '.join(map(str, wanted))})"
     if not rated:
         declared = "".join(f"\n    {s}" for s in given)
-        raise TypeError(f"no signature of {name} takes {called}; it has{declared}")
+        raise TypeError(
+            f"No matching definition: no signature of {name} takes {called}; it has{declared}"
+        )
     least = min(cost for cost, _ in rated)
     best = [signature for cost, signature in rated if cost == least]
     if len(best) > 1:

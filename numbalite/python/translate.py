@@ -327,7 +327,7 @@ class Translator(Expressions):
         if isinstance(stored, types.Record):
             kind = f"{stored.cxx} &"
         elif isinstance(stored, types.Array) and stored.ndim == 0:
-            kind = f"{spelled(stored.dtype)} &"
+            kind = f"{'const ' * value.is_known}{spelled(stored.dtype)} &"
         elif value.is_known and is_number(stored) and self.variables.is_single(definition):
             kind = f"const {kind}"
         return f"{kind}{variable.name} = {text};"

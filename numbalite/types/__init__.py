@@ -265,9 +265,11 @@ class Vector(Type):
         return self.dtype.names
 
     @property
-    def user_facing_object(self) -> Vector:
-        """What programs make one with: the type itself."""
-        return self
+    def aliases(self) -> list[str]:
+        """Its other names: ``float4`` of float32x4."""
+        return [name for name, t in _VECTOR_NAMES.items() if t == self and name != self.name]
+
+    user_facing_object = property(lambda self: self)  # numba's: what programs make one with
 
     def __call__(self, *args):
         if not all(isinstance(arg, Type) for arg in args):
@@ -649,15 +651,19 @@ real_domain = frozenset([float32, float64])
 complex_domain = frozenset([complex64, complex128])
 number_domain = integer_domain | real_domain | complex_domain
 _VECTOR_NAMES = {
-    name: Vector(_BY_NAME[base], n)
+    name: vector
     for base, of in _VECTORS_OF.items()
     for n in (1, 2, 3, 4)
-    for name in (f"{base}x{n}", f"{of}{n}", *([f"{of[:-4]}{n}"] if of.endswith("longlong") else ()))
+    for vector in [Vector(_BY_NAME[base], n)]
+    for name in (vector.name, f"{of}{n}", *([f"{of[:-4]}{n}"] if of.endswith("longlong") else ()))
 }
 globals().update(_VECTOR_NAMES)
 NAMES = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
 NAMES["bool"] = boolean
 _BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}
+
+
+NoneType = Void
 
 
 def _void():

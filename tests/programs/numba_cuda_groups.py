@@ -22,7 +22,7 @@ GROUPS = {
         cudapy/test_ssa*::*test_issue5219 cudapy/test_localmem*::*struct* cudapy/test_sm.*::*struct*
         cudapy/test_sm_creation*::*struct* cudapy/test_compiler*::*compile_jitted_subroutine
         cudapy/test_compiler*::*calling_overloaded_function""",
-    "LLVM IR and NVVM; PTX as LLVM spells it (b64 for u64), symbols of numba's runtime in it": """
+    "LLVM IR and NVVM; PTX as LLVM makes it (b64 for u64, texts in constant memory, numba's symbols)": """
         nocuda/test_nvvm* nocuda/test_function_resolution* cudadrv/test_nvvm_driver*
         cudadrv/test_inline_ptx* cudapy/test_debuginfo.* cudapy/test_debuginfo_types*
         cudapy/test_lineinfo*::*lineinfo_in* cudapy/test_lineinfo*::*error_model
@@ -31,17 +31,18 @@ GROUPS = {
         cudapy/test_cache_hints*::*loads* cudapy/test_cache_hints*::*stores*
         cudapy/test_casting*::*_ptx cudapy/test_casting*::*native_cast
         cudapy/test_atomics*::*test_atomic_add_double_global*
+        cudapy/test_dispatcher*::*const_mem_unspecialized cudapy/test_array_alignment*::*alignment_?d
         cudapy/test_compiler*::*env_global cudapy/test_warp_ops*::*shfl_sync_const_mode_val
         cudapy/test_inspect*::*test_inspect_lto_asm""",
     "arrays that kernels allocate (NRT)": """
         nrt/* cudapy/test_array_methods*::*copy""",
-    "modules in which numba wraps cuda.bindings, and handles of that package": """
+    "modules in which numba wraps cuda.bindings and cuda.core, and their handles and exceptions": """
         cudadrv/test_cuda_driver* cudadrv/test_linker* cudadrv/test_nvjitlink* cudadrv/test_nvrtc*
         cudadrv/test_module_callbacks* cudadrv/test_context_stack*::Test3rdPartyContext*
         cudadrv/test_context_stack*::TestContextLeak* cudadrv/test_managed_alloc*::*driver_*
         cudadrv/test_cuda_memory*::TestCudaMemory.* cudapy/test_fp8_bindings*
         cudapy/test_cooperative_groups*::*doesnt_link* cudapy/test_compiler*::TestCompileForCurrentDevice*
-        cudapy/test_compiler*::*arch_specific cudadrv/test_deallocations*
+        cudapy/test_dispatcher*::TestLaunchBounds.* cudapy/test_compiler*::*arch_specific cudadrv/test_deallocations*
         nocuda/test_library_lookup* nocuda/test_import*""",
     "files of numba's cache, pickles of its inside, classes that only it uses": """
         cudapy/test_caching* nocuda/test_cache_version* core/test_serialize* nocuda/test_dummyarray*""",

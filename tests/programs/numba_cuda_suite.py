@@ -135,6 +135,7 @@ INSIDE_SETTINGS = {
     "CUDA_DEALLOCS_RATIO": 0.2,
     "IS_WIN32": False,
     "ALWAYS_WARN_UNINIT_VAR": 0,
+    "_OptLevel": lambda level: level,
     **{
         f"DUMP_{what}": False for what in ("ASSEMBLY", "BYTECODE", "CFG", "IR", "LLVM", "OPTIMIZED")
     },
@@ -185,7 +186,7 @@ INSIDE_NAMES = {
     "numba.cuda.cudadrv": ("nvrtc",),
     "numba.cuda.cudadrv.driver": ("_Linker", "binding"),
     "numba.cuda.np.numpy_support": ("carray", "farray"),
-    "numba.cuda.types": ("bfloat16", "range_iter32_type"),
+    "numba.cuda.types": ("Float", "Integer", "Number", "bfloat16", "range_iter32_type"),
     "numba.cuda.typing": ("cffi_utils", "templates", "typeof"),
 }
 
@@ -284,17 +285,29 @@ def reason(err):
     return f"{err[0].__name__}: " + " | ".join(lines[:3])[:400]
 
 
-def prepare_processes(folder):
+SITE = """
+import sys
+import numbalite
+numbalite.install_as_numba()
+if "--multiprocessing-fork" in sys.orig_argv:  # it imports the test file
+    sys.path.insert(0, {here!r})
+    import pathlib
+    import numba_cuda_suite
+    numba_cuda_suite.prepare(pathlib.Path({folder!r}))
+"""
+
+
+def prepare_processes(site, folder):
     """Processes that the tests start have numbalite under numba's name, too."""
-    site = pathlib.Path(folder, "sitecustomize.py")
-    site.write_text("import numbalite\nnumbalite.install_as_numba()\n")
-    paths = [folder, str(ROOT), os.environ.get("PYTHONPATH")]
+    here, folder = str(pathlib.Path(__file__).resolve().parent), str(folder.resolve())
+    pathlib.Path(site, "sitecustomize.py").write_text(SITE.format(here=here, folder=folder))
+    paths = [site, str(ROOT), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 def child(folder, name):
     with tempfile.TemporaryDirectory() as site:
-        prepare_processes(site)
+        prepare_processes(site, folder)
         return run_tests(folder, name)
 
 
@@ -306,7 +319,8 @@ def name_inside():
                 setattr(module, name, inside(name))
 
 
-def run_tests(folder, name):
+def prepare(folder):
+    """numbalite under numba's name, with what the test files import beside."""
     sys.path.insert(0, str(ROOT))
     import numbalite
 
@@ -326,6 +340,10 @@ def run_tests(folder, name):
     )  # this simulator runs what a GPU runs
     support = importlib.import_module("numba.cuda.tests.support")
     support.MemoryLeak.assert_no_memory_leak = lambda _: None  # which kernels here do not allocate
+
+
+def run_tests(folder, name):
+    prepare(folder)
     module = "numba.cuda.tests." + name.removesuffix(".py").replace("/", ".")
     try:
         suite = unittest.defaultTestLoader.loadTestsFromName(module)

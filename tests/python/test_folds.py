@@ -146,3 +146,19 @@ def test_branches_that_types_decide_may_bind_anything():
     out = np.zeros(3)
     rebinding[1, 1](out)
     assert out.tolist() == [3, 3.5, 7.5]
+
+
+CAPTURED = np.array(7)
+
+
+@cuda.jit
+def of_a_captured_number(out):
+    number = CAPTURED
+    out[0] = np.count_nonzero(number) + number[()]
+
+
+def test_a_captured_array_of_no_dimensions():
+    out = np.zeros(1)
+    of_a_captured_number[1, 1](out)
+    assert out[0] == 8
+    assert "const int64 &number = CAPTURED;" in str(of_a_captured_number.inspect_source())

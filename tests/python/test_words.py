@@ -140,6 +140,10 @@ def test_bfloats():
 
 
 def test_vectors():
+    assert types.NAMES["float4"] is cuda.float32x4 is cuda.float4 and cuda.int64x2.aliases == [
+        "longlong2",
+        "long2",
+    ]
     r = np.zeros(4)
     vectors[1, 1](r)
     assert r.tolist() == [21, 21, 21, 4]
