@@ -8,6 +8,7 @@ A comment before a block says what else it is:
 
     <!-- not run: why -->         shown only; tests/docs/test_pages.py has their number for each page
     <!-- on the simulator -->     runs there only
+    <!-- on a GPU -->            runs there only
 """
 
 import contextlib
@@ -25,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 _FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
+DRIVERS = {"on the simulator": "sim", "on a GPU": "cuda"}
 _MARK = re.compile(r"<!--\s*(.*?)\s*-->$")
 # Which block, thread and element a report of the simulator names first is not promised, nor whether it
 # found more, nor what the memory of a process holds that has run other tests before.

@@ -12,6 +12,7 @@ SHOWN = {
     "coming-from-cupy.md": 4,
     "coming-from-numba.md": 5,
     "coming-from-pycuda.md": 2,
+    "guide/device-libraries.md": 1,
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
     "teaching.md": 1,
@@ -36,7 +37,7 @@ def test_blocks_are_of_a_known_kind(page):
         place = f"{name(page)}:{block.line}"
         known = block.is_program or block.is_shown_only or OTHER.fullmatch(block.info)
         assert known, f"{place}: a block of {block.info or 'no language'!r}"
-        marked = block.mark in ("", "on the simulator") or re.match("not run: .", block.mark)
+        marked = block.mark in ("", *doc_pages.DRIVERS) or re.match("not run: .", block.mark)
         assert marked, f"{place}: what does the comment {block.mark!r} mean?"
     shown = sum(block.is_shown_only for block in found)
     assert shown == SHOWN.get(name(page), 0), "say in SHOWN how many blocks are not run"
@@ -50,7 +51,7 @@ def test_the_programs_run(page, driver_kind):
         for block in doc_pages.blocks(page):
             if not block.is_program or block.is_shown_only:
                 continue
-            if block.mark == "on the simulator" and driver_kind != "sim":
+            if doc_pages.DRIVERS.get(block.mark, driver_kind) != driver_kind:
                 continue
             try:
                 doc_pages.run(block, names)
