@@ -68,6 +68,15 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
+    from numbalite.cuda.arrayfunctions.creation import (
+        arange,
+        empty,
+        eye,
+        full,
+        linspace,
+        ones,
+        zeros,
+    )
     from numbalite.cuda.exchange import from_dlpack
     from numbalite.cuda.hostarrays import (
         managed_array,
@@ -119,6 +128,10 @@ _LATER = {
     "checks": "numbalite.sim.checks:checks",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
+    **dict.fromkeys(
+        ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
+        "numbalite.cuda.arrayfunctions.creation",
+    ),
     "from_dlpack": "numbalite.cuda.exchange",
     "memory_pool": "numbalite.cuda.memory",
     "host_memory_pool": "numbalite.cuda.memory",
@@ -185,6 +198,7 @@ __all__ = [
     "PinnedMemory",
     "Reduce",
     "Stream",
+    "arange",
     "as_cuda_array",
     "checks",
     "close",
@@ -201,11 +215,14 @@ __all__ = [
     "detect",
     "device_array",
     "device_array_like",
+    "empty",
     "event",
     "event_elapsed_time",
     "external_stream",
+    "eye",
     "from_cuda_array_interface",
     "from_dlpack",
+    "full",
     "get_current_device",
     "gpus",
     "guvectorize",
@@ -220,6 +237,7 @@ __all__ = [
     "is_supported_version",
     "jit",
     "legacy_default_stream",
+    "linspace",
     "list_devices",
     "managed_array",
     "mapped",
@@ -227,6 +245,7 @@ __all__ = [
     "mapped_array_like",
     "memory_pool",
     "module",
+    "ones",
     "open_ipc_array",
     "per_thread_default_stream",
     "pinned",
@@ -246,6 +265,7 @@ __all__ = [
     "to_device",
     "types",
     "vectorize",
+    "zeros",
 ]
 
 

@@ -25,6 +25,7 @@ from numbalite.cuda import shapes
 from numbalite.cuda.foreign import (
     if_cuda_array,
 )
+from numbalite.cuda.methods import Methods
 from numbalite.cuda.views import Views
 
 if TYPE_CHECKING:
@@ -120,10 +121,10 @@ class DeviceMemory:
         return hash((DeviceMemory, int(self)))
 
 
-class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
+class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
     """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
 
-    NumPy's element-wise ufuncs and Python's operators run on the device: `np.sqrt(d)`, `d * 2 + e`.
+    NumPy's functions and Python's operators run on the device: `np.sqrt(d)`, `np.sum(d)`, `d * 2 + e @ f`.
     """
 
     __slots__ = ()
@@ -193,6 +194,13 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
+
+    def __str__(self) -> str:
+        """The elements, copied to the host; `repr` copies nothing."""
+        return str(self.copy_to_host())
+
+    def __format__(self, specification: str) -> str:
+        return format(self.copy_to_host()[()], specification)
 
     _repr_html_ = frontend.picture("array")
 

@@ -180,7 +180,7 @@ class Views:
     def imag(self) -> DeviceNDArray:
         """The imaginary parts: a view of an array of complex numbers; of others, new zeros."""
         if self.dtype.kind == "c":
-            half = self.itemsize // 2
+            half = self.itemsize // 2 if self.size else 0
             return self._view(self.shape, self.strides, self.dtype.char.lower(), half)
         strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
         with on_device(self.device):

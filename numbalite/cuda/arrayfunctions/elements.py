@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
+from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import operands
@@ -264,12 +264,12 @@ def diff(
     a = arguments.array(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    if a.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
     if n == 0:
         return a
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
     parts = [a]
-    axis = operator.index(axis) % a.ndim if -a.ndim <= axis < a.ndim else axis
+    axis = shapes.axis_number(axis, a.ndim)
     for place, given in ((0, prepend), (len(parts) + 1, append)):
         if given is not _NO_VALUE:
             given = arguments.array(given)

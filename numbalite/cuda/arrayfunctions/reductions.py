@@ -132,7 +132,7 @@ def _count(a, axis, where):
     """How many elements each result is made of: a number, or with where= an array to be broadcast."""
     if where is _NO_VALUE or where is True:
         count = 1
-        for number in operands.axes_of(axis, a.ndim):
+        for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
@@ -217,7 +217,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
         mean, count = _mean(a, axis, wide, where)
     else:
         mean, count = arguments.array(mean), _count(a, axis, where)
-    if a.dtype.kind == "c" or wide.kind == "c":
+    if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
         wide = np.result_type(wide, a.dtype)
     distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
@@ -282,6 +282,8 @@ def _place_of():
 def _place(extreme, name, a, axis, out, keepdims):
     """The first place of the extreme along an axis, or in C order."""
     a = arguments.array(a)
+    if a.ndim == 0 and axis in (0, -1):
+        axis = None
     shape = a.shape
     flat = arguments.reshaped(a, (a.size,)) if axis is None else a
     along = 0 if axis is None else axes_of(axis, a.ndim)[0]

@@ -1,0 +1,157 @@
+"""NumPy's methods that compute: each is NumPy's function of its name, which reaches the device by
+DeviceArray.__array_function__ (numbalite/cuda/arrayfunctions)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_NO_VALUE: Any = np._NoValue
+
+
+class Methods:
+    """Methods of DeviceNDArray. Results are device arrays, of no dimensions where NumPy gives a number."""
+
+    __slots__ = ()
+
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NO_VALUE,
+        where: Any = True,
+    ) -> Any:
+        """The sum of the elements, or along axes, as numpy.sum."""
+        return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
+
+    def prod(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NO_VALUE,
+        where: Any = True,
+    ) -> Any:
+        """The product of the elements, or along axes, as numpy.prod."""
+        return np.prod(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
+
+    def max(
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NO_VALUE,
+        where: Any = True,
+    ) -> Any:
+        """The largest element, or along axes, as numpy.max."""
+        return np.max(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
+
+    def min(
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NO_VALUE,
+        where: Any = True,
+    ) -> Any:
+        """The smallest element, or along axes, as numpy.min."""
+        return np.min(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
+
+    def any(
+        self, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
+        """Is any element true? As numpy.any."""
+        return np.any(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
+
+    def all(
+        self, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
+        """Are all elements true? As numpy.all."""
+        return np.all(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
+
+    def mean(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+    ) -> Any:
+        """The mean, or along axes, as numpy.mean."""
+        return np.mean(self, axis, dtype, out, keepdims, where=where)  # type: ignore[call-overload]
+
+    def var(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        **words: Any,
+    ) -> Any:
+        """The variance, or along axes, as numpy.var."""
+        return np.var(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
+
+    def std(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        **words: Any,
+    ) -> Any:
+        """The standard deviation, or along axes, as numpy.std."""
+        return np.std(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
+
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        """Where the largest element is, the first of them, as numpy.argmax."""
+        return np.argmax(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        """Where the smallest element is, the first of them, as numpy.argmin."""
+        return np.argmin(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Running sums, as numpy.cumsum."""
+        return np.cumsum(self, axis, dtype, out)  # type: ignore[call-overload]
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Running products, as numpy.cumprod."""
+        return np.cumprod(self, axis, dtype, out)  # type: ignore[call-overload]
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **words: Any) -> Any:
+        """The elements kept between two limits, as numpy.clip."""
+        return np.clip(self, min, max, out, **words)  # type: ignore[call-overload]
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """The elements rounded, as numpy.round."""
+        return np.round(self, decimals, out)  # type: ignore[call-overload]
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """The product with another array, as numpy.dot."""
+        return np.dot(self, b, out)  # type: ignore[call-overload]
+
+    def trace(
+        self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
+    ) -> Any:
+        """The sum along a diagonal, as numpy.trace."""
+        return np.trace(self, offset, axis1, axis2, dtype, out)  # type: ignore[call-overload]
+
+    def conjugate(self) -> Any:
+        """The complex conjugates, as numpy.conjugate."""
+        return np.conjugate(self)  # type: ignore[call-overload]
+
+    conj = conjugate

@@ -1,0 +1,346 @@
+"""NumPy's functions on device arrays against NumPy's own: arrays of all kinds, laid out anyhow."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples, outcome
+
+from numbalite import cuda
+from numbalite.cuda.arrays import DeviceNDArray
+
+NUMBERS = ["f4", "f8", "i4", "u1", "c8", "?"]
+
+
+@st.composite
+def arrays(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
+    """(on the device, on the host)"""
+    shape = draw(drawn.shapes(min_dims, max_dims, most=5)) if shape is None else shape
+    dtype = draw(st.sampled_from(dtypes))
+    rng = np.random.default_rng(draw(st.integers(0, 30)))
+    values = rng.integers(0, 5, shape)
+    values = (values + (1j * rng.integers(0, 5, shape) if dtype == "c8" else 0)).astype(dtype)
+    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    return placed.device(), placed.host
+
+
+def axis_of(draw, ndim, several=True):
+    numbers = st.integers(-ndim, ndim - 1) if ndim else st.just(0)
+    choices = [st.none(), numbers]
+    if several and ndim > 1:
+        choices.append(st.lists(st.integers(0, ndim - 1), unique=True).map(tuple))
+    return draw(st.one_of(choices))
+
+
+def compare(result, expected):
+    """The same on the device as on the host, in each part of the result."""
+    if isinstance(expected, (tuple, list)):
+        assert type(result) in (tuple, list) and len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
+            compare(one, other)
+    elif isinstance(expected, (np.ndarray, np.generic)) and not isinstance(result, (bool, int)):
+        drawn.compare(result, np.asarray(expected), ulps=8, scale=8.0, device=True)
+    else:
+        assert result == expected
+
+
+def same(function, on_device, on_host, keywords=None):
+    """Both give the same, or both refuse."""
+    keywords = keywords or {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, refused = outcome(function, *on_host, **keywords)
+        result, error = outcome(function, *on_device, **keywords)
+    if refused is None:
+        assert error is None, f"{error!r}, NumPy {expected!r}"
+        compare(result, expected)
+    else:
+        assert error is not None, f"{result!r}, NumPy {refused!r}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+
+
+MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts and files; to an array of the host
+
+
+@pytest.fixture(autouse=True)
+def _nothing_comes_to_the_host(monkeypatch):
+    """but results that are compared: no function copies an array to work on it there."""
+    real = DeviceNDArray.copy_to_host
+
+    def copy_to_host(self, *args, **keywords):
+        code = sys._getframe(1).f_code
+        caller, name = code.co_filename, code.co_name
+        if self.ndim and "cuda/arrayfunctions/" in caller and name not in MAY_COPY:
+            raise AssertionError(f"{caller} copies to the host")
+        return real(self, *args, **keywords)
+
+    monkeypatch.setattr(DeviceNDArray, "copy_to_host", copy_to_host)
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "ptp"]
+
+
+@examples(40)
+@given(data=st.data())
+def test_reductions(data):
+    name = data.draw(st.sampled_from(REDUCTIONS))
+    plain = ["f4", "i4"] + (["?"] if name in ("any", "max", "mean") else [])
+    ordered = name in ("max", "min", "ptp")
+    device, host = data.draw(arrays(plain if ordered else [*plain, "c8"]))
+    keywords = {"axis": axis_of(data.draw, host.ndim)}
+    if data.draw(st.booleans()):
+        keywords["keepdims"] = data.draw(st.booleans())
+    if name in ("sum", "mean", "var", "std") and data.draw(st.integers(0, 3)) == 0:
+        keywords["dtype"] = data.draw(st.sampled_from(["f4", "f8", "c16"]))
+        if host.dtype.kind == "c":
+            keywords["dtype"] = "c16"
+    if name in ("sum", "prod") and data.draw(st.integers(0, 3)) == 0:
+        keywords["initial"] = 2
+    if name in ("var", "std"):
+        keywords["ddof"] = data.draw(st.integers(0, 2))
+    function = getattr(np, name)
+    if name != "ptp" and data.draw(st.integers(0, 3)) == 0:
+        mask, host_mask = data.draw(arrays(["?"], shape=host.shape))
+        if ordered:
+            keywords["initial"] = 1
+        same(lambda x, m: function(x, where=m, **keywords), (device, mask), (host, host_mask))
+    elif name != "ptp" and data.draw(st.booleans()):
+        same(lambda x: getattr(x, name)(**keywords), (device,), (host,))
+    else:
+        same(function, (device,), (host,), keywords)
+
+
+@examples(20)
+@given(data=st.data())
+def test_places_counts_and_scans(data):
+    name = data.draw(st.sampled_from(["argmax", "argmin", "count_nonzero", "cumsum", "cumprod"]))
+    device, host = data.draw(arrays(["f4", "i4", "u1", "?"]))
+    keywords = {"axis": axis_of(data.draw, host.ndim, several=False)}
+    if name in ("argmax", "argmin") and host.ndim and data.draw(st.booleans()):
+        keywords["keepdims"] = True
+    same(getattr(np, name), (device,), (host,), keywords)
+
+
+def test_out_and_nan():
+    host = np.array([[1.5, np.nan, 2], [3, 4, np.nan]], "f4")
+    d = cuda.to_device(host)
+    for name in ("argmax", "argmin", "max", "sum", "mean", "std"):
+        compare(getattr(np, name)(d, axis=1), getattr(np, name)(host, axis=1))
+    for name, dtype in (
+        ("sum", "f4"),
+        ("mean", "f8"),
+        ("std", "f4"),
+        ("argmax", "i8"),
+        ("any", "?"),
+    ):
+        out = cuda.device_array(2, dtype)
+        assert getattr(np, name)(d, axis=1, out=out) is out
+        expected = np.empty(2, dtype)
+        getattr(np, name)(host, axis=1, out=expected)
+        compare(out, expected)
+    half = np.full(3000, 60, "f2")
+    compare(np.mean(cuda.to_device(half)), np.mean(half))
+
+
+# ------------------------------------------------------------------------------------------ shapes
+
+
+def along(draw, ndim):
+    return draw(st.integers(-ndim - 1, ndim))
+
+
+SHAPES = {
+    "reshape": lambda draw, x: (draw(st.sampled_from([-1, (x.size,), (1, -1), (2, -1)])),),
+    "ravel": lambda draw, x: (draw(st.sampled_from("CFA")),),
+    "transpose": lambda draw, x: (),
+    "swapaxes": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
+    "moveaxis": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
+    "rollaxis": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
+    "expand_dims": lambda draw, x: (draw(st.sampled_from([0, -1, (0, 1), (0, 0), 9])),),
+    "squeeze": lambda draw, x: (draw(st.sampled_from([None, 0, -1])),),
+    "flip": lambda draw, x: (draw(st.sampled_from([None, 0, -1, (0, 1)])),),
+    "flipud": lambda draw, x: (),
+    "fliplr": lambda draw, x: (),
+    "rot90": lambda draw, x: (draw(st.integers(-5, 5)),),
+    "diagonal": lambda draw, x: (draw(st.integers(-2, 2)),),
+    "trace": lambda draw, x: (draw(st.integers(-2, 2)),),
+    "broadcast_to": lambda draw, x: (draw(st.sampled_from([(2, *x.shape), x.shape, (3,), 2])),),
+    "atleast_1d": lambda draw, x: (),
+    "atleast_2d": lambda draw, x: (),
+    "atleast_3d": lambda draw, x: (),
+    "array_split": lambda draw, x: (draw(st.sampled_from([1, 2, 3, 0, [1, 2], [2, 1]])),),
+    "split": lambda draw, x: (draw(st.sampled_from([1, 2, [1]])), along(draw, x.ndim)),
+    "hsplit": lambda draw, x: (1,),
+    "vsplit": lambda draw, x: (1,),
+    "dsplit": lambda draw, x: (1,),
+    "roll": lambda draw, x: (draw(st.integers(-7, 7)), draw(st.sampled_from([None, 0, -1]))),
+    "tile": lambda draw, x: (draw(st.sampled_from([2, (2, 1), (1, 2, 1, 2), ()])),),
+    "diff": lambda draw, x: (draw(st.integers(0, 2)), along(draw, x.ndim)),
+    "shape": lambda draw, x: (),
+    "ndim": lambda draw, x: (),
+    "size": lambda draw, x: (draw(st.sampled_from([None, 0])),),
+    "copy": lambda draw, x: (),
+    "zeros_like": lambda draw, x: (draw(st.sampled_from([None, "i2"])),),
+    "ones_like": lambda draw, x: (None, draw(st.sampled_from("CFAK"))),
+    "full_like": lambda draw, x: (3, None, "K", True, draw(st.sampled_from([None, (2, 2), 3]))),
+    "real": lambda draw, x: (),
+    "imag": lambda draw, x: (),
+    "iscomplexobj": lambda draw, x: (),
+    "result_type": lambda draw, x: ("f4", np.int16),
+    "round": lambda draw, x: (),
+    "array_equal": lambda draw, x: (x.copy(),),
+    "array_equiv": lambda draw, x: (x[:1] if x.ndim else x,),
+    "isclose": lambda draw, x: (1,),
+    "clip": lambda draw, x: (draw(st.sampled_from([None, 1])), draw(st.sampled_from([None, 3]))),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes(name):
+    @examples(6)
+    @given(data=st.data())
+    def run(data):
+        device, host = data.draw(arrays(["f4", "i4"] if name in ("clip", "diff") else ["f4", "c8"]))
+        args = SHAPES[name](data.draw, host)
+        same(getattr(np, name), (device, *args), (host, *args))
+
+    run()
+
+
+# ----------------------------------------------------------------------------------- several arrays
+
+
+@examples(20)
+@given(data=st.data())
+def test_joining(data):
+    shape = data.draw(drawn.shapes(0, 3, most=4))
+    pairs = [
+        data.draw(arrays(["f4", "i4", "f8"], shape=shape))
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
+    device, host = zip(*pairs, strict=True)
+    if data.draw(st.integers(0, 3)) == 0:
+        device = (*device[:-1], host[-1]) if len(device) > 1 else device
+    name = data.draw(
+        st.sampled_from(["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"])
+    )
+    keywords = {}
+    if name in ("concatenate", "stack"):
+        keywords["axis"] = data.draw(st.sampled_from([0, -1, 1]))
+        if data.draw(st.integers(0, 3)) == 0:
+            keywords |= {"dtype": "f4", "casting": data.draw(st.sampled_from(["safe", "unsafe"]))}
+    same(getattr(np, name), (list(device),), (list(host),), keywords)
+
+
+@examples(15)
+@given(data=st.data())
+def test_where(data):
+    shape = data.draw(drawn.shapes(0, 3, most=4))
+    condition, host_condition = data.draw(arrays(["?", "i4"], shape=shape))
+    x, host_x = data.draw(arrays(["f4", "i4"], shape=data.draw(drawn.parts_of(shape))))
+    y = data.draw(st.sampled_from([0, 1.5, np.float64(2), np.arange(0)]))
+    if isinstance(y, np.ndarray):
+        other, y = data.draw(arrays(["u1", "c8"], shape=shape))
+        same(np.where, (condition, x, other), (host_condition, host_x, y))
+    else:
+        same(np.where, (condition, x, y), (host_condition, host_x, y))
+
+
+def test_copyto():
+    d, host = cuda.to_device(np.zeros(4)), np.zeros(4)
+    np.copyto(d, cuda.to_device(np.arange(4)), where=cuda.to_device(np.array([1, 0, 1, 1], bool)))
+    compare(d, np.array([0.0, 0, 2, 3]))
+    np.copyto(host, d)
+    np.testing.assert_array_equal(host, d)
+    with pytest.raises(TypeError, match="according to the rule 'same_kind'"):
+        np.copyto(cuda.to_device(np.zeros(4, "i4")), d)
+
+
+# ---------------------------------------------------------------------------------------- creation
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(5,), (1, 7), (1, 2, 0.25), (3, 0, -1), (np.float32(5),), (0, 5, 2), (np.uint8(9),), (5.5,),
+     (0, 3 + 3j), (2, 2), (-3,), (0, -5, -2), (2**40, 2**40 + 3)],
+)  # fmt: skip
+def test_arange(args):
+    like = cuda.to_device(np.zeros(1))
+    expected = np.arange(*args)
+    compare(np.arange(*args, like=like), expected)
+    compare(cuda.arange(*args), expected)
+    for dtype in ("f4", "i2", "u8"):
+        if expected.dtype.kind != "c" and ((expected >= 0) & (expected < 99)).all():
+            compare(cuda.arange(*args, dtype=dtype), np.arange(*args, dtype=dtype))
+
+
+def test_linspace():
+    for args in [
+        (0, 1),
+        (0, 1, 7),
+        (2, 5, 1),
+        (0, 1, 0),
+        (5, 1, 4, False),
+        (1j, 2, 3),
+        (0, 9, 4, True, False, "i4"),
+        (0, 1, 5, True, True),
+    ]:
+        made, expected = cuda.linspace(*args), np.linspace(*args)
+        if isinstance(made, tuple):
+            assert made[1] == expected[1]
+            made, expected = made[0], expected[0]
+        compare(made, expected)
+    compare(
+        cuda.linspace(np.zeros(2), np.ones(2), 4, axis=1),
+        np.linspace(np.zeros(2), np.ones(2), 4, axis=1),
+    )
+    compare(np.linspace(cuda.to_device(np.zeros(2)), 1, 3), np.linspace(np.zeros(2), 1, 3))
+    with pytest.raises(ValueError, match="must be non-negative"):
+        cuda.linspace(0, 1, -1)
+
+
+def test_creation():
+    like = cuda.to_device(np.zeros(1))
+    for call in (
+        lambda np_, **k: np_.zeros((2, 3), "i4", **k),
+        lambda np_, **k: np_.ones(3, "c8", **k),
+        lambda np_, **k: np_.full((2, 2), [1, 2], **k),
+        lambda np_, **k: np_.full(2, 1.5, "f4", order="F", **k),
+        lambda np_, **k: np_.eye(3, 4, 1, "f4", **k),
+        lambda np_, **k: np_.eye(2, k=5, **k),
+    ):
+        compare(call(np, like=like), call(np))
+        compare(call(cuda), call(np))
+    assert np.empty((2, 3), "i2", like=like).shape == cuda.empty((2, 3)).shape
+    compare(np.identity(2, like=like), np.identity(2))
+    compare(np.array([[1, 2]], "f4", ndmin=3, like=like), np.array([[1, 2]], "f4", ndmin=3))
+    compare(np.asarray([1, 2], like=like), np.asarray([1, 2]))
+    assert np.asarray(like, like=like) is like
+    compare(np.ascontiguousarray(like.reshape(1, 1).T, like=like), np.zeros((1, 1)))
+    with pytest.raises(TypeError):
+        np.zeros(3, "O", like=like)
+
+
+# ------------------------------------------------------------------------------------------- texts
+
+
+def test_printing():
+    host = np.linspace(0, 1, 5, dtype="f4")
+    d = cuda.to_device(host)
+    assert str(d) == str(host) == np.array2string(d) == np.array_str(d)
+    assert f"{d.sum():.2f}" == "2.50" and f"{d}" == str(host)
+    assert repr(d) == "DeviceNDArray(shape=(5,), dtype=float32, device=0)"
+
+
+def test_files(tmp_path):
+    d = cuda.to_device(np.arange(3.0))
+    np.save(tmp_path / "d.npy", d)
+    np.savez(tmp_path / "d.npz", d, named=d)
+    np.savetxt(tmp_path / "d.txt", d)
+    np.testing.assert_array_equal(np.load(tmp_path / "d.npy"), d)
+    np.testing.assert_array_equal(np.load(tmp_path / "d.npz")["named"], d)
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "d.txt"), d)
