@@ -35,6 +35,11 @@ _GENERAL = {
 }  # fmt: skip
 _SOLVER = {**_GENERAL, 9: "NOT_SUPPORTED"}
 _SPARSE = {**_GENERAL, 9: "ZERO_PIVOT", 10: "NOT_SUPPORTED", 11: "INSUFFICIENT_RESOURCES"}
+_FFT = {
+    1: "INVALID_PLAN", 2: "ALLOC_FAILED", 4: "INVALID_VALUE", 5: "INTERNAL_ERROR", 6: "EXEC_FAILED",
+    7: "SETUP_FAILED", 8: "INVALID_SIZE", 9: "UNALIGNED_DATA", 11: "INVALID_DEVICE", 14: "NOT_IMPLEMENTED",
+    16: "NOT_SUPPORTED", 17: "MISSING_DEPENDENCY", 18: "NVRTC_FAILURE", 19: "NVJITLINK_FAILURE",
+}  # fmt: skip
 _BLAS = {
     1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH_MISMATCH",
     11: "MAPPING_ERROR", 13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED",
@@ -73,7 +78,7 @@ class Library:
     def _load(self, name: str) -> Callable:
         if _core.driver_has("host_code"):
             module = importlib.import_module(f"numbalite.libraries.{self.simulated}")
-            return getattr(module, name)
+            return _outside_captures(f"{self.prefix}{name}", getattr(module, name))
         return _core.LibraryCall(self.path(), f"{self.prefix}{name}")
 
     def has(self, name: str) -> bool:
@@ -95,7 +100,7 @@ class Library:
                         return path
         raise CudaSupportError(
             f"the library {self.name} is not installed: pip install "
-            f'"cuda-toolkit[cublas,cusolver,cusparse]=={newest}.*"'
+            f'"cuda-toolkit[cublas,cufft,cusolver,cusparse]=={newest}.*"'
         )
 
     def failure(self, name: str, status: int) -> CudaAPIError:
@@ -103,6 +108,20 @@ class Library:
         word = self.statuses.get(status, "unknown status")
         call = f"{self.prefix}{name}"
         return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
+
+
+def _outside_captures(name, function):
+    """A function of the simulator: it works at once, a graph cannot have it."""
+
+    def call(stream, *args):
+        if _core.capture_here():
+            raise RuntimeError(
+                f"{name} is computed by NumPy on the simulator, and a graph cannot capture that: "
+                "capture it on a GPU"
+            )
+        return function(stream, *args)
+
+    return call
 
 
 class Handle:
@@ -175,4 +194,5 @@ def workspace(size: int) -> Any:
 
 CUSOLVER = Library("cusolver", "cusolverDn", "", _SOLVER, "solversim")
 CUSPARSE = Library("cusparse", "cusparse", "", _SPARSE, "sparsesim")
+CUFFT = Library("cufft", "cufft", "", _FFT, "fftsim")
 CUBLAS = Library("cublas", "cublas", "_v2", _BLAS, "solversim")

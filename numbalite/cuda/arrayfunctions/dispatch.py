@@ -23,6 +23,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         ),
         *(f"{_LINALG}.{name}" for name in ("products", "einsum")),
     ),
+    "numpy.fft": ("numbalite.fft.transforms",),
     "numpy.linalg": (
         f"{_HERE}.geometry",
         *(f"{_LINALG}.{name}" for name in ("products", "solving", "decompositions")),

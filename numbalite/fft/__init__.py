@@ -1,0 +1,7 @@
+"""NumPy's Fourier transforms on device arrays, by cuFFT.
+
+`transforms` has np.fft's functions, `inplace` those of numbalite.cuda.libs.cufft. Both say which axes are
+transformed and how long; `execution` brings the array into a layout that cuFFT reads, and scales the result;
+`plans` keeps cuFFT's plans. On the simulator numbalite/libraries/fftsim.py computes from the same layouts.
+Uses libraries and cuda.arrayfunctions. Begin with transforms.py.
+"""

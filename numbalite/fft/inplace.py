@@ -1,0 +1,60 @@
+"""Transforms in the array's own memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import arrays, assign
+from numbalite.fft.execution import Operand, complex_to_complex
+from numbalite.fft.plans import FORWARD, INVERSE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def fft_inplace(ary: Any, stream: Any = None) -> None:
+    """The Fourier transform over all axes, in place.
+
+    ary: a complex64 or complex128 array of any shape and strides, on the device, or on the host, from where it
+    is copied and to where it comes back. stream: where the work goes; the array's own by default.
+    TypeError for other arrays, ValueError for one that is read-only.
+
+    >>> d = cuda.to_device(image.astype(np.complex64))
+    >>> cufft.fft_inplace(d)
+    """
+    _in_place("fft_inplace", ary, stream, FORWARD)
+
+
+def ifft_inplace(ary: Any, stream: Any = None) -> None:
+    """The inverse of `fft_inplace`, not scaled: both, one after the other, multiply by ary.size."""
+    _in_place("ifft_inplace", ary, stream, INVERSE)
+
+
+def _in_place(name, ary, stream, direction):
+    on_host = isinstance(ary, np.ndarray)
+    if not on_host and not isinstance(ary, _core.DeviceArray):
+        raise TypeError(f"{name}: ary must be an array, not {type(ary).__name__}")
+    if ary.dtype.char not in "FD":
+        raise TypeError(
+            f"{name}: ary is {ary.dtype}, a transform in place takes complex64 and complex128: "
+            "np.fft.rfftn takes real arrays"
+        )
+    if not ary.flags.writeable:
+        raise ValueError(f"{name}: ary is read-only")
+    array = arrays.to_device(ary, stream=stream or 0) if on_host else ary
+    if stream is not None:
+        array = array.bind(stream)
+    if array.size and array.ndim:
+        _transform(array, direction)
+    if on_host:
+        array.copy_to_host(ary, stream=stream or 0)
+
+
+def _transform(array, direction):
+    axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    result = complex_to_complex(Operand(array, owned=True), axes, direction)[0].array
+    if result is not array:
+        assign.assign(array, result)

@@ -1,0 +1,334 @@
+"""np.fft's functions: their arguments as NumPy reads them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.fft import plans
+from numbalite.fft.execution import (
+    Direct,
+    Operand,
+    complex_to_complex,
+    complex_to_real,
+    empty,
+    real_to_complex,
+    scale,
+)
+from numbalite.fft.plans import FORWARD, INVERSE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
+
+
+# ---------------------------------------------------------------------------------------- arguments
+
+
+def _factor(name, norm, total, inverse):
+    """What a result is multiplied by."""
+    if norm not in _SWAPPED:
+        raise ValueError(
+            f'fft.{name}: Invalid norm value {norm}; should be "backward", "ortho" or "forward".'
+        )
+    if norm == "ortho":
+        return 1 / math.sqrt(total)
+    return 1 / total if (norm == "forward") != inverse else 1.0
+
+
+@functools.cache
+def _complex_of(dtype):
+    """The dtype of a transform, as the NumPy at hand has it."""
+    if dtype.kind not in "biufc":
+        raise TypeError(f"an array of {dtype} has no Fourier transform")
+    found = np.fft.fft(np.zeros(1, dtype)).dtype
+    if found.char not in "FD":
+        raise TypeError(
+            f"the Fourier transform of {dtype} arrays would be {found}, which cuFFT has not"
+        )
+    return found
+
+
+def _length(name, n):
+    n = operator.index(n)
+    if n < 1:
+        raise ValueError(f"fft.{name}: Invalid number of FFT data points ({n}) specified.")
+    return n
+
+
+def _axis(name, axis, array):
+    number = operator.index(axis)
+    if not -array.ndim <= number < array.ndim:
+        raise IndexError(
+            f"fft.{name}: axis {axis} is out of bounds for an array of shape {array.shape}"
+        )
+    return number % array.ndim
+
+
+def _axes(name, array, s, axes):
+    """Lengths and axes as NumPy's functions of several dimensions take them; lengths None: as they are."""
+    if s is None:
+        axes = range(array.ndim) if axes is None else axes
+        return [None] * len(axes), [_axis(name, axis, array) for axis in axes]
+    if axes is None:
+        axes = range(-len(s), 0)
+    if len(s) != len(axes):
+        raise ValueError(
+            f"fft.{name}: Shape and axes have different lengths ({len(s)} and {len(axes)})."
+        )
+    axes = [_axis(name, axis, array) for axis in axes]
+    whole = getattr(np, "__version__", "1").split(".")[0] != "1"  # NumPy 2: -1 is the whole axis
+    return [None if n is None or (n == -1 and whole) else n for n in s], axes
+
+
+def _finish(name, result, factor, out):
+    """Scaled, in `out` where that is given."""
+    if factor != 1 and result.size:
+        scale(result, factor)
+    if out is None:
+        return result
+    if not isinstance(out, _core.DeviceArray):
+        raise TypeError(f"fft.{name}: out must be a device array, not {type(out).__name__}")
+    if out.shape != result.shape:
+        raise ValueError(
+            f"fft.{name}: output array has wrong shape: {out.shape}, the result has {result.shape}"
+        )
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise TypeError(
+            f"fft.{name}: the result is {result.dtype}, which out ({out.dtype}) cannot hold"
+        )
+    assign.assign(out, result)
+    return out
+
+
+# ------------------------------------------------------------------------------- one and more axes
+
+
+def _forward(name, a, s, axes, norm, out, direction):
+    """fft, ifft and those of more axes."""
+    a = arguments.array(a, "a")
+    lengths, axes = _axes(name, a, s, axes)
+    sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
+    sizes = [_length(name, n) for n in sizes]
+    factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
+    operand = Operand(a).converted(_complex_of(a.dtype))
+    if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
+        for n, x in reversed(list(zip(sizes, axes, strict=True))):
+            operand = _transformed(operand.fitted({x: n}), [x], direction)[0]
+        return _finish(name, operand.array, factor, out), None
+    operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
+    operand, plan = _transformed(operand, axes, direction)
+    result = operand.array if operand.owned else operand.array.copy()
+    direct = _direct(plan, direction, result, factor, a)
+    return _finish(name, result, factor, out), direct
+
+
+def _transformed(operand, axes, direction):
+    return (
+        complex_to_complex(operand, axes, direction)
+        if operand.array.size and axes
+        else (operand, None)
+    )
+
+
+def _direct(plan, direction, result, factor, a):
+    return Direct(plan, direction, result, factor) if plan and result.is_c_contiguous() else None
+
+
+def _rfft(name, a, s, axes, norm, out):
+    a = arguments.array(a, "a")
+    if a.dtype.kind == "c":
+        raise TypeError(f"fft.{name}: a is {a.dtype}: a real transform takes a real array")
+    lengths, axes = _axes(name, a, s, axes)
+    sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
+    sizes = [_length(name, n) for n in sizes]
+    factor = _factor(name, norm, math.prod(sizes), False)
+    complex_dtype = _complex_of(a.dtype)
+    operand = Operand(a).converted(np.dtype(complex_dtype.char.lower()))
+    *others, last = axes
+    distinct = len(set(axes)) == len(axes)
+    together = axes if distinct else [last]
+    operand = operand.fitted({x: n for n, x in zip(sizes, axes, strict=True) if x in together})
+    if not operand.array.size:
+        shape = list(operand.array.shape)
+        shape[last] = shape[last] // 2 + 1
+        return _finish(name, empty(shape, complex_dtype, a), 1, out), None
+    operand, plan = real_to_complex(operand, together)
+    for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
+        operand = _transformed(operand.fitted({x: n}), [x], FORWARD)[0]
+    direct = _direct(plan, FORWARD, operand.array, factor, a)
+    return _finish(name, operand.array, factor, out), direct
+
+
+def _irfft(name, a, s, axes, norm, out):
+    a = arguments.array(a, "a")
+    lengths, axes = _axes(name, a, s, axes)
+    sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
+    if axes and lengths[-1] is None:
+        sizes[-1] = (a.shape[axes[-1]] - 1) * 2
+    sizes = [_length(name, n) for n in sizes]
+    factor = _factor(name, norm, math.prod(sizes), True)
+    operand = Operand(a).converted(_complex_of(a.dtype))
+    *others, last = axes
+    distinct = len(set(axes)) == len(axes)
+    for n, x in zip(sizes, others, strict=False):
+        operand = operand.fitted({x: n})
+        if not distinct:  # one after the other, the first one first
+            operand = _transformed(operand, [x], INVERSE)[0]
+    operand = operand.fitted({last: sizes[-1] // 2 + 1})
+    if not operand.array.size:
+        shape = list(operand.array.shape)
+        shape[last] = sizes[-1]
+        real = np.dtype(operand.array.dtype.char.lower())
+        return _finish(name, empty(shape, real, a), 1, out), None
+    result = complex_to_real(operand, axes if distinct else [last], sizes[-1]).array
+    return _finish(name, result, factor, out), None
+
+
+def _remembered(compute, name, a, s, axes, norm, out, *more):
+    """The same call of an array like an earlier one goes straight to its plan."""
+    if out is not None or type(a) is not DeviceNDArray:
+        return compute(name, a, s, axes, norm, out, *more)[0]
+    key = (
+        name, a.shape, a.strides, a.dtype, a.address & 15, a.device, a.stream, s, axes, norm,
+    )  # fmt: skip
+    calls = plans.kept("calls")
+    try:
+        direct = calls.get(key)
+    except TypeError:  # lists
+        return compute(name, a, s, axes, norm, out, *more)[0]
+    if direct is not None and direct.device == _core.current_device():
+        return direct(a)
+    result, direct = compute(name, a, s, axes, norm, out, *more)
+    if direct is not None:
+        calls.put(key, direct)
+    return result
+
+
+def _one(n):
+    return None if n is None else (n,)
+
+
+@implements("fft.fft")
+def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+    return _remembered(_forward, "fft", a, _one(n), (axis,), norm, out, FORWARD)
+
+
+@implements("fft.ifft")
+def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+    return _remembered(_forward, "ifft", a, _one(n), (axis,), norm, out, INVERSE)
+
+
+@implements("fft.fftn")
+def fftn(
+    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_forward, "fftn", a, s, axes, norm, out, FORWARD)
+
+
+@implements("fft.ifftn")
+def ifftn(
+    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_forward, "ifftn", a, s, axes, norm, out, INVERSE)
+
+
+@implements("fft.fft2")
+def fft2(
+    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_forward, "fft2", a, s, axes, norm, out, FORWARD)
+
+
+@implements("fft.ifft2")
+def ifft2(
+    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_forward, "ifft2", a, s, axes, norm, out, INVERSE)
+
+
+@implements("fft.rfft")
+def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+    return _remembered(_rfft, "rfft", a, _one(n), (axis,), norm, out)
+
+
+@implements("fft.rfftn")
+def rfftn(
+    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_rfft, "rfftn", a, s, axes, norm, out)
+
+
+@implements("fft.rfft2")
+def rfft2(
+    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _remembered(_rfft, "rfft2", a, s, axes, norm, out)
+
+
+@implements("fft.irfft")
+def irfft(
+    a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _irfft("irfft", a, _one(n), (axis,), norm, out)[0]
+
+
+@implements("fft.irfftn")
+def irfftn(
+    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _irfft("irfftn", a, s, axes, norm, out)[0]
+
+
+@implements("fft.irfft2")
+def irfft2(
+    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    return _irfft("irfft2", a, s, axes, norm, out)[0]
+
+
+@implements("fft.hfft")
+def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+    a = arguments.array(a, "a")
+    _factor("hfft", norm, 1, True)
+    return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)[0]
+
+
+@implements("fft.ihfft")
+def ihfft(
+    a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
+) -> DeviceNDArray:
+    _factor("ihfft", norm, 1, False)
+    made = _remembered(_rfft, "ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
+    return np.conjugate(made, out=made)  # type: ignore[return-value]
+
+
+# ----------------------------------------------------------------------------------------- shifting
+
+
+def _shifts(x, axes, sign):
+    axes = range(x.ndim) if axes is None else axes
+    numbers = [_axis("fftshift", axis, x) for axis in ((axes,) if isinstance(axes, int) else axes)]
+    return tuple(sign * (x.shape[axis] // 2) for axis in numbers), tuple(numbers)
+
+
+@implements("fft.fftshift")
+def fftshift(x: Any, axes: Any = None) -> DeviceNDArray:
+    x = arguments.array(x, "x")
+    return np.roll(x, *_shifts(x, axes, 1))  # type: ignore[return-value]
+
+
+@implements("fft.ifftshift")
+def ifftshift(x: Any, axes: Any = None) -> DeviceNDArray:
+    x = arguments.array(x, "x")
+    return np.roll(x, *_shifts(x, axes, -1))  # type: ignore[return-value]

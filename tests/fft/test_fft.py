@@ -1,0 +1,277 @@
+"""np.fft on device arrays, with NumPy as the oracle."""
+
+import concurrent.futures
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+from numbalite.cuda.libs import cufft
+from numbalite.fft import plans
+
+NORMS = (None, "backward", "ortho", "forward")
+ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+MORE = ("fftn", "ifftn", "rfftn", "irfftn")
+REAL_INPUT = ("rfft", "rfftn", "rfft2", "ihfft")
+
+
+def check(name, host, *args, key=(), **keywords):
+    """The same as NumPy, of a view: values, shape and dtype; and what was given is as before."""
+    view, host = cuda.to_device(host)[key], host[key]
+    expected = getattr(np.fft, name)(host, *args, **keywords)
+    found = getattr(np.fft, name)(view, *args, **keywords)
+    assert isinstance(found, cuda.DeviceNDArray)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    tolerance = 2e-4 if expected.dtype.char in "fF" else 1e-10
+    size = np.abs(expected).max(initial=1)
+    np.testing.assert_allclose(found.copy_to_host(), expected, rtol=0, atol=tolerance * size)
+    np.testing.assert_array_equal(view.copy_to_host(), host)
+
+
+@st.composite
+def arrays(draw, real, most=4):
+    """A host array, and a key of a view."""
+    ndim = draw(st.integers(1, most))
+    shape = tuple(draw(st.integers(1, 9 if ndim < 3 else 4)) for _ in range(ndim))
+    dtype = draw(st.sampled_from("fd" if real else "fdFDbHq"))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    base = random.standard_normal(shape) * 10
+    if dtype in "FD":
+        base = base + 1j * random.standard_normal(shape)
+    base = base.astype(dtype)
+    key = tuple(
+        draw(st.sampled_from((slice(None), slice(None, None, -1), slice(None, None, 2))))
+        for _ in shape
+    )
+    return base, key
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), name=st.sampled_from(ONE_AXIS), norm=st.sampled_from(NORMS))
+def test_one_axis(data, name, norm):
+    base, key = data.draw(arrays(name in REAL_INPUT))
+    host = base[key]
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    least = 2 if name in ("irfft", "hfft") and host.shape[axis] == 1 else 1
+    n = data.draw(st.one_of(st.integers(least, 12), st.none() if least == 1 else st.just(2)))
+    check(name, base, n, axis, norm, key=key)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), name=st.sampled_from(MORE), norm=st.sampled_from(NORMS))
+def test_more_axes(data, name, norm):
+    base, key = data.draw(arrays(name in REAL_INPUT))
+    host = base[key]
+    axes = data.draw(st.permutations(range(host.ndim)))
+    axes = axes[: data.draw(st.integers(1, host.ndim))]
+    s = None
+    if data.draw(st.booleans()) or (name == "irfftn" and host.shape[axes[-1]] == 1):
+        s = [data.draw(st.integers(2, 6)) for _ in axes]
+    check(name, base, s, axes, norm, key=key)
+
+
+def test_two_axes_and_axes_that_come_twice():
+    host = np.random.default_rng(1).standard_normal((3, 4, 5))
+    for name in ("fft2", "ifft2", "rfft2", "irfft2"):
+        check(name, host, (6, 8))
+    for name in MORE:
+        check(name, host, None, (1, 1))
+        check(name, host, (3, 5, 4), (0, 2, 0))
+    check("fftn", np.ones((2, 2, 2, 3, 2)))
+    check("rfftn", np.ones((2, 2, 2, 3, 2), "f"))
+
+
+def test_shifts():
+    host = np.arange(24.0).reshape(2, 3, 4)
+    for axes in (None, 1, (0, -1)):
+        check("fftshift", host, axes)
+        check("ifftshift", host, axes)
+
+
+def test_no_elements():
+    check("fft", np.zeros((0, 3), "F"))
+    check("rfftn", np.zeros((0, 4)), None, (1,))
+    check("irfft", np.zeros((2, 0, 3), "D"))
+
+
+def test_out():
+    host = np.random.default_rng(2).standard_normal((4, 6)).astype("F")
+    d, out = cuda.to_device(host), cuda.device_array((6, 4), "D").T
+    assert np.fft.fft(d, out=out) is out
+    np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(host), atol=1e-4)
+    assert np.fft.ifft(out, axis=0, norm="forward", out=out) is out
+    assert np.fft.irfft(d, 10, out=cuda.device_array((4, 10), np.fft.irfft(host).dtype)).shape == (
+        4,
+        10,
+    )
+    with pytest.raises(ValueError, match=r"fft.fft: .*wrong shape.*\(4, 5\).*\(4, 6\)"):
+        np.fft.fft(d, out=cuda.device_array((4, 5), "D"))
+    with pytest.raises(TypeError, match=r"fft.fft: .*float32"):
+        np.fft.fft(d, out=cuda.device_array((4, 6), "f"))
+    with pytest.raises(TypeError, match=r"fft.fft: .*ndarray"):
+        np.fft.fft(d, out=np.empty((4, 6), "D"))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    (
+        (
+            lambda d: np.fft.fft(d, 0),
+            ValueError,
+            r"fft.fft: Invalid number of FFT data points \(0\)",
+        ),
+        (lambda d: np.fft.fft(d[:, :0]), ValueError, "fft.fft: Invalid number"),
+        (lambda d: np.fft.ifft(d, norm="no"), ValueError, "fft.ifft: Invalid norm value no"),
+        (lambda d: np.fft.fft(d, axis=2), IndexError, r"fft.fft: axis 2 .*\(3, 4\)"),
+        (lambda d: np.fft.fftn(d, (1, 2), (1,)), ValueError, "fft.fftn: .*different lengths"),
+        (lambda d: np.fft.rfft(d), TypeError, "fft.rfft: a is complex64"),
+        (lambda d: np.fft.fft(d, 2.5), TypeError, "integer"),
+        (lambda d: np.fft.fft(d.view("V8")), TypeError, "void64|V8"),
+    ),
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call(cuda.to_device(np.ones((3, 4), "F")))
+
+
+def test_a_call_finds_its_plan_again():
+    host = np.random.default_rng(3).standard_normal((5, 16)).astype("F")
+    first, second = cuda.to_device(host), cuda.to_device(host[::-1].copy())
+    np.fft.fft(first)
+    kept = len(plans.kept("plans").items)
+    for d, expected in ((first, host), (second, host[::-1])):
+        np.testing.assert_allclose(np.fft.fft(d).copy_to_host(), np.fft.fft(expected), atol=1e-4)
+    assert len(plans.kept("plans").items) == kept
+
+
+def test_plans_are_bounded():
+    for n in range(2, plans.KEPT + 12):
+        np.fft.fft(cuda.to_device(np.ones(n, "F")))
+    assert len(plans.kept("plans").items) == plans.KEPT
+    check("fft", np.ones(2, "F"))
+
+
+def test_streams_and_threads():
+    hosts = [np.random.default_rng(i).standard_normal((64, 32)).astype("F") for i in range(8)]
+
+    def work(host):
+        stream = cuda.stream()
+        d = cuda.to_device(host, stream=stream).bind(stream)
+        for _ in range(5):
+            d = np.fft.ifft(np.fft.fft(d))
+        return d.copy_to_host(stream=stream)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for host, found in zip(hosts, pool.map(work, hosts), strict=True):
+            np.testing.assert_allclose(found, host, atol=1e-4)
+
+
+def test_a_graph_transforms_again():
+    host = np.random.default_rng(4).standard_normal(64).astype("F")
+    stream = cuda.stream()
+    d = cuda.to_device(host).bind(stream)
+    cufft.fft_inplace(d)  # the plan is made
+    cufft.ifft_inplace(d)
+    stream.synchronize()
+    with contextlib.ExitStack() as stack:
+        if cuda.is_simulated():
+            stack.enter_context(pytest.raises(RuntimeError, match="capture it on a GPU"))
+        graph = stack.enter_context(stream.capture())
+        cufft.fft_inplace(d)
+        cufft.ifft_inplace(d)
+    if cuda.is_simulated():
+        return
+    for _ in range(2):
+        graph.launch()
+    np.testing.assert_allclose(d.copy_to_host(stream=stream) / 64**3, host, atol=1e-4)
+
+
+def test_after_a_reset(run_python):
+    run_python("""
+import numpy as np
+from numbalite import cuda
+x = np.arange(8.0).astype("D")
+for end in (cuda.gpus[0].reset, cuda.close, lambda: None):
+    assert np.allclose(np.fft.ifft(np.fft.fft(cuda.to_device(x))).copy_to_host(), x)
+    end()
+""")
+
+
+# ---------------------------------------------------------------------------------- in place
+
+
+@pytest.mark.parametrize("dtype", "FD")
+@pytest.mark.parametrize("key", (np.s_[:], np.s_[:, ::2], np.s_[::-1]), ids=str)
+def test_in_place(dtype, key):
+    host = np.random.default_rng(5).standard_normal((4, 6, 3)).astype(dtype)
+    whole = cuda.to_device(host)
+    part = whole[key]
+    assert cufft.fft_inplace(part) is None
+    expected = host.copy()
+    expected[key] = np.fft.fftn(host[key])
+    np.testing.assert_allclose(whole.copy_to_host(), expected, atol=1e-3)
+    cufft.ifft_inplace(part)
+    expected[key] = host[key] * host[key].size
+    np.testing.assert_allclose(whole.copy_to_host(), expected, atol=1e-3)
+
+
+def test_in_place_of_host_arrays_and_errors():
+    host = np.arange(8).astype("F")
+    expected = np.fft.fft(host)
+    cufft.fft_inplace(host, stream=cuda.stream())
+    np.testing.assert_allclose(host, expected, atol=1e-4)
+    with pytest.raises(TypeError, match="fft_inplace: ary is float32"):
+        cufft.fft_inplace(cuda.to_device(np.ones(3, "f")))
+    with pytest.raises(TypeError, match="ifft_inplace: ary must be an array, not list"):
+        cufft.ifft_inplace([1, 2])
+    host.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        cufft.fft_inplace(host)
+    with pytest.raises(ValueError, match="read-only|overlap"):
+        cufft.fft_inplace(np.broadcast_to(cuda.to_device(np.ones(3, "F")), (2, 3)))
+
+
+# ------------------------------------------------------------------------------- convolution
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_convolution(data):
+    """Against the sum that defines it."""
+    ndim = data.draw(st.integers(1, 3))
+    shapes = [tuple(data.draw(st.integers(1, 5)) for _ in range(ndim)) for _ in range(2)]
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    a, b = (random.standard_normal(shape) for shape in shapes)
+    if data.draw(st.booleans()):
+        a = a + 1j * random.standard_normal(a.shape)
+    full = np.zeros([n + m - 1 for n, m in zip(*shapes, strict=True)], np.result_type(a, b))
+    for place in np.ndindex(b.shape):
+        full[tuple(slice(p, p + n) for p, n in zip(place, a.shape, strict=True))] += a * b[place]
+    d_a, d_b = cuda.to_device(a), cuda.to_device(b)
+    np.testing.assert_allclose(cufft.fftconvolve(d_a, d_b).copy_to_host(), full, atol=1e-10)
+    middle = tuple(
+        slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(full.shape, a.shape, strict=True)
+    )
+    found = cufft.fftconvolve(d_a, d_b, mode="same").copy_to_host()
+    np.testing.assert_allclose(found, full[middle], atol=1e-10)
+    large, small = (a, b) if all(np.array(a.shape) >= b.shape) else (b, a)
+    if all(np.array(large.shape) >= small.shape):
+        inside = tuple(slice(m - 1, n) for n, m in zip(large.shape, small.shape, strict=True))
+        found = cufft.fftconvolve(d_a, d_b, "valid").copy_to_host()
+        np.testing.assert_allclose(found, full[inside], atol=1e-10)
+    else:
+        with pytest.raises(ValueError, match="valid"):
+            cufft.fftconvolve(d_a, d_b, "valid")
+
+
+def test_convolution_over_some_axes():
+    a, b = np.random.default_rng(6).standard_normal((3, 8)), np.ones((1, 3))
+    found = cufft.fftconvolve(cuda.to_device(a), cuda.to_device(b), "same", axes=1).copy_to_host()
+    np.testing.assert_allclose(found, [np.convolve(row, b[0], "same") for row in a], atol=1e-10)
+    with pytest.raises(ValueError, match="mode"):
+        cufft.fftconvolve(cuda.to_device(a), cuda.to_device(b), "some")
+    with pytest.raises(ValueError, match="dimensionality"):
+        cufft.fftconvolve(cuda.to_device(a), cuda.to_device(b[0]))
