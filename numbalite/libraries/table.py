@@ -181,8 +181,8 @@ class Handle:
         self(name, *args, ctypes.addressof(one))
         return one.value
 
-    def __del__(self) -> None:
-        if self.number and not sys.is_finalizing() and _core.is_open():
+    def __del__(self, is_finalizing: Any = sys.is_finalizing) -> None:
+        if getattr(self, "number", 0) and not is_finalizing() and _core.is_open():
             if self.generation == _core.device_generation(self.device):
                 self.owner.find(f"Destroy{self.owner.suffix}")(0, self.number)
 

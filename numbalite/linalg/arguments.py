@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core
 from numbalite.cuda.arrayfunctions import arguments
 
 if TYPE_CHECKING:
@@ -84,5 +83,7 @@ def on_device(array: Any) -> Any:
     return arguments.on_device_of(array)
 
 
-def is_array(value: Any) -> bool:
-    return isinstance(value, _core.DeviceArray)
+def same_device(name: str, a: Any, b: Any) -> None:
+    """ValueError for arrays of two devices."""
+    if a.device != b.device:
+        raise ValueError(f"linalg.{name}: a is on device {a.device}, b on device {b.device}")

@@ -18,6 +18,7 @@ from numbalite.linalg.arguments import (
     matrices,
     on_device,
     real_of,
+    same_device,
     square,
     stack,
     turned,
@@ -216,6 +217,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
             raise LinAlgError(
                 f"linalg.lstsq: a has shape {a.shape}, b has shape {b.shape}: incompatible dimensions"
             )
+        same_device("lstsq", a, b)
         dtype = computed_in("lstsq", a, b)
         b = b.reshape(-1, 1) if is_vector else b
         b = b.astype(dtype, copy=False)

@@ -18,6 +18,7 @@ from numbalite.linalg.arguments import (
     empty,
     on_device,
     real_of,
+    same_device,
     square,
     stack,
     turned,
@@ -50,6 +51,7 @@ def solve(a: Any, b: Any) -> Any:
     """x of a x = b: LU with partial pivoting. LinAlgError for a singular matrix; for that it waits."""
     with given.on_device_of(a, b):
         a, b = square("solve", a), given.array(b, "b")
+        same_device("solve", a, b)
         dtype = computed_in("solve", a, b)
         b, is_vector = _right_side(a, b)
         try:

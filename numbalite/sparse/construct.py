@@ -10,6 +10,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.sparse import kernels
+from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,6 +40,14 @@ def value_dtype(name: str, dtype: Any) -> np.dtype:
             "complex128 are; convert with dtype= or astype()"
         )
     return dtype
+
+
+def on_device_of(given: Any) -> Any:
+    """The context in which the device of what a sparse array is made from is the calling thread's."""
+    if issparse(given):
+        return arguments.on_device_of(given.data)
+    parts = given if isinstance(given, tuple) else (given,)
+    return arguments.on_device_of(*parts)
 
 
 def is_shape(value: Any) -> bool:
@@ -118,7 +127,7 @@ def check_compressed(
 def ends_of(counts: Any) -> Any:
     """Counts, from the second element on, as an indptr: summed up."""
     counts[:1] = 0
-    return np.cumsum(counts, dtype=counts.dtype)
+    return counterpart(np.add).accumulate(counts, dtype=counts.dtype)
 
 
 def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:

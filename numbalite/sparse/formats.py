@@ -120,7 +120,8 @@ class SparseArray(construct.Sparse):
         dense.fill(0)
         if self.nnz and self.shape[0]:
             args = rows.data, rows.indices, rows.indptr, dense
-            kernels.put_dense.forall(self.shape[0])(*args)
+            with arguments.on_device_of(dense):
+                kernels.put_dense.forall(self.shape[0])(*args)
         return dense
 
     todense = toarray
@@ -142,7 +143,8 @@ class SparseArray(construct.Sparse):
         return products.matmul(self, other, out)
 
     def __matmul__(self, other: Any) -> Any:
-        return products.matmul(self, other, None)
+        made = products.warm(self, other) if isinstance(other, _core.DeviceArray) else None
+        return products.matmul(self, other, None) if made is None else made
 
     def __rmatmul__(self, other: Any) -> Any:
         return products.rmatmul(other, self, None)
@@ -190,7 +192,8 @@ class SparseArray(construct.Sparse):
         values.fill(0)
         if count:
             args = rows.data, rows.indices, rows.indptr, k, first, values
-            kernels.diagonal.forall(count)(*args)
+            with arguments.on_device_of(values):
+                kernels.diagonal.forall(count)(*args)
         return values
 
     # ---- ufuncs
@@ -260,7 +263,8 @@ class Compressed(SparseArray):
         name = type(self).__name__
         if dtype is not None:
             dtype = construct.value_dtype(name, dtype)
-        parts, found, is_sorted = self._read(name, arg1, shape, dtype)
+        with construct.on_device_of(arg1):
+            parts, found, is_sorted = self._read(name, arg1, shape, dtype)
         if shape is not None and construct.shape_of(name, shape) != found:
             raise ValueError(f"{name}: shape is {shape!r}, the array has shape {found}")
         if copy:
@@ -350,7 +354,8 @@ class Compressed(SparseArray):
         lines, _ = self._lines()
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
         if self.nnz:
-            kernels.rows_of.forall(lines)(self.indptr, numbers)
+            with arguments.on_device_of(numbers):
+                kernels.rows_of.forall(lines)(self.indptr, numbers)
         places = (numbers, self.indices) if self._by_rows else (self.indices, numbers)
         return coo_array._made(self.data, places, self.shape)
 

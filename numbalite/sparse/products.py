@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,13 @@ class Descriptor:
 
     def __init__(self, handle: Any, kind: str, name: str, *args: Any) -> None:
         self.kept = args
-        self.kind = kind
-        self.generation = handle.generation
-        self.device = handle.device
+        self.number = 0
+        self.destroy = CUSPARSE.find(kind)
         self.number = handle.make(name, *args)
 
-    def __del__(self) -> None:
-        number = getattr(self, "number", 0)
-        if number and _core is not None and _core.is_open():
-            CUSPARSE.find(self.kind)(0, number)
+    def __del__(self, is_finalizing: Any = sys.is_finalizing) -> None:
+        if getattr(self, "number", 0) and not is_finalizing():
+            self.destroy(0, self.number)
 
 
 def _matrix(handle, rows):
@@ -88,6 +87,13 @@ def _handle(a, other=None):
 
 
 # --------------------------------------------------------------------------------- with dense arrays
+
+
+def _same_device(a, b):
+    if a.device != b.device:
+        raise ValueError(
+            f"sparse arrays: one operand is on device {a.device}, the other on {b.device}"
+        )
 
 
 def _fail(what, a, b):
@@ -138,6 +144,7 @@ def _times(rows, operation, b, out, shape):
         raise ValueError(
             f"sparse matmul: shapes {shape} and {b.shape} do not fit: the inner lengths differ"
         )
+    _same_device(rows, b)
     dtype = np.result_type(rows.dtype, b.dtype)
     construct.value_dtype("sparse matmul", dtype)
     if rows.dtype != dtype:
@@ -199,6 +206,12 @@ class VectorPlan:
         if CUSPARSE.has("SpMV_preprocess"):
             handle("SpMV_preprocess", *self.args, self.buffer)
 
+    def run(self, handle: Any, x: Any, y: Any) -> None:
+        """y = op(A) x; the lock of A is held."""
+        handle.plain("DnVecSetValues", self.x.number, x)
+        handle.plain("DnVecSetValues", self.y.number, y)
+        handle("SpMV", *self.args, self.buffer)
+
 
 def _vector_product(rows, operation, x, y):
     handle = _handle(rows, x)
@@ -209,9 +222,28 @@ def _vector_product(rows, operation, x, y):
             if len(rows._plans) >= _MOST_PLANS:
                 rows._plans.clear()
             plan = rows._plans[key] = VectorPlan(handle, rows, operation, x, y)
-        handle.plain("DnVecSetValues", plan.x.number, x)
-        handle.plain("DnVecSetValues", plan.y.number, y)
-        handle("SpMV", *plan.args, plan.buffer)
+        plan.run(handle, x, y)
+
+
+def warm(a: Any, x: Any) -> Any:
+    """a @ x of a vector of a's dtype, where that has been computed before; else None."""
+    rows = a._as_rows()
+    data, dtype = rows.data, x.dtype
+    operation = int(a.format == "csc")
+    plan = rows._plans.get((operation, data.stream or x.stream))
+    if (
+        plan is None
+        or plan.data is not data
+        or dtype is not data.dtype
+        or x.shape != (a.shape[1],)
+        or not x.is_c_contiguous()
+        or not _core.current_device() == data.device == x.device
+    ):
+        return None
+    made = _core.device_empty((a.shape[0],), dtype)
+    with rows._lock:
+        plan.run(CUSPARSE.handle(data.device, data.stream or x.stream), x, made)
+    return made
 
 
 def _matrix_product(rows, operation, b, made):
@@ -236,6 +268,7 @@ def _sparse_product(a, b):
     """The product of two sparse arrays, by rows; by columns if both are. Waits for its size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
+    _same_device(a, b)
     if a.format == b.format == "csc":
         return _sparse_product(b.T, a.T).T
     dtype = np.result_type(a.dtype, b.dtype)
@@ -316,6 +349,7 @@ def merged(a: Any, b: Any, operation: int) -> Any:
         )
     if a.shape != b.shape:
         raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
+    _same_device(a, b)
     if a.format == b.format == "csc":
         return merged(a.T, b.T, operation).T
     dtype = np.result_type(a.dtype, b.dtype)

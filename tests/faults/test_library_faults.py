@@ -1,0 +1,81 @@
+"""The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear algebra and in
+sparse arrays: an exception each time, nothing left behind, and the next call works."""
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+from numbalite.cuda import sparse
+from numbalite.errors import CudaAPIError
+from numbalite.libraries.table import CUBLAS, CUSOLVER, CUSPARSE
+
+L = np.linalg
+A = np.array([[2.0, 1], [1, 3]])
+
+
+# What folds by NumPy's ufunc.reduce is left out: NumPy 2.4 itself loses a reference where that raises.
+
+
+def solvers(one, many):
+    for d in (one, many):
+        L.solve(d, d), L.inv(d), L.cholesky(d), L.eigh(d), L.svd(d), L.qr(d)
+
+
+def products(s, v):
+    (
+        s @ v,
+        s @ A,
+        s @ s,
+        s.tocsc(),
+        s.tocoo().tocsr(),
+        s + s,
+        sparse.spsolve_triangular(s, v, unit_diagonal=True),
+    )
+
+
+OPERATIONS = {
+    "solvers": lambda: solvers(cuda.to_device(A), cuda.to_device(np.stack([A, A]))),
+    "products": lambda: products(sparse.csr_array(np.tril(A)), np.ones(2)),
+}
+
+
+@pytest.fixture(params=OPERATIONS, scope="module")
+def operation(request):
+    return OPERATIONS[request.param]
+
+
+@pytest.mark.sim
+def test_driver_calls(operation, walk):
+    assert walk(operation, _core.fail_call_at) > 20
+
+
+@pytest.mark.sim
+def test_allocations(operation, walk):
+    assert walk(operation, _core.fail_alloc_at) > 5
+
+
+def test_library_calls(operation, monkeypatch):
+    operation()
+    seen, at = 0, 0
+
+    def counted(name, function):
+        def call(*args):
+            nonlocal seen
+            seen += 1
+            return 7 if seen == at else function(*args)
+
+        return function if "estroy" in name else call
+
+    for table in (CUSOLVER, CUBLAS, CUSPARSE):
+        for name, function in list(table.functions.items()):
+            monkeypatch.setitem(table.functions, name, counted(name, function))
+    operation()
+    calls, before = seen, _core.live()
+    for step in range(1, calls + 1):
+        seen, at = 0, step
+        with pytest.raises(CudaAPIError, match="failed"):
+            operation()
+    seen, at = 0, 0
+    operation()
+    assert seen == calls > 20
+    assert _core.live() == before
