@@ -123,6 +123,19 @@ def capture_and_drop(d):
         raise KeyError
 
 
+def random_numbers(d):
+    rng = cuda.random.default_rng(1)
+    rng.random(out=d)
+    rng.exponential(np.full(64, 2.0), dtype=np.float32)
+
+
+def random_order(d):
+    rng = cuda.random.default_rng(1)
+    rng.shuffle(d[::2])
+    rng.choice(64, 3, replace=False)
+    rng.permuted(np.zeros((2, 1100), "i1"), axis=1)
+
+
 def load_module():
     return cuda.module(KERNEL_TEXT).get_global("table")
 
@@ -212,7 +225,8 @@ def scan_on_a_stream(d):
 OPERATIONS = [
     to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
     copy_between, slices, assign, fill, contiguous_copy, launch, launch_on_host_arrays,
-    launch_on_strided_host_arrays, launch_on_stream, capture, capture_and_drop, load_module,
+    launch_on_strided_host_arrays, launch_on_stream, capture, capture_and_drop, random_numbers,
+    random_order, load_module,
     load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
     ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
