@@ -1,6 +1,7 @@
 """Kernels with Python bodies: from a function's syntax tree to CUDA C++ that a person would have written.
 
     read.py        the function: its tree, its file, its parameters, where its names are looked up
+    tree.py        walking the tree
     flow.py        which assignments reach which uses: the variables
     variables.py   their types, found round by round; what C++ calls them (place.py: where it declares them)
     conditions.py  what conditions say of variables

@@ -7,6 +7,8 @@ import ast
 import copy
 from typing import Any
 
+from numbalite.python import tree
+
 Decided = dict[ast.AST, bool]
 """``if`` statements -> what their conditions are."""
 
@@ -28,7 +30,7 @@ def _taken(node: Any, test: bool) -> list:
 
 def _inside(statement, decided):
     """A statement whose blocks are pruned; the same one where nothing in it is decided."""
-    if not any(node in decided for node in ast.walk(statement)):
+    if not any(node in decided for node in tree.walk(statement)):
         return statement
     new = copy.copy(statement)
     for field in ("body", "orelse"):

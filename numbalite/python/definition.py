@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from numbalite import types
+from numbalite.python import tree
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, read, reread
 from numbalite.python.session import Session
@@ -64,7 +65,7 @@ class PythonDefinition(Definition):
 
     @property
     def waits_for_grid(self) -> bool:
-        nodes = ast.walk(self.function.node)
+        nodes = tree.walk(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
@@ -99,7 +100,7 @@ class PythonDefinition(Definition):
 def _names(function):
     """The names that a Function takes from the Python scope -> how they are used."""
     found = {}
-    for node in ast.walk(function.node):
+    for node in tree.walk(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id not in function.parameters:
                 found[node.id] = {"call"}

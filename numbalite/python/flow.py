@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from numbalite.python import tree
+
 State = dict[str, frozenset["Definition | Head"]]
 
 
@@ -173,7 +175,7 @@ class Flow:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is not None:
             return method(node, state)
-        for child in ast.iter_child_nodes(node):
+        for child in tree.children(node):
             state = self._uses(child, state)
         return state
 
@@ -263,7 +265,7 @@ def _in_order(node) -> Iterator[ast.AST]:
     """The parts of an expression, about as Python evaluates them; not what is in functions."""
     if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)):
         return
-    for child in ast.iter_child_nodes(node):
+    for child in tree.children(node):
         yield from _in_order(child)
     yield node
 
@@ -280,4 +282,4 @@ def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             yield node.id
-        todo += ast.iter_child_nodes(node)
+        todo += tree.children(node)

@@ -11,7 +11,7 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
-from numbalite.python import arithmetic, parallel, rules, subscripts
+from numbalite.python import arithmetic, parallel, rules, subscripts, tree
 from numbalite.python.calls import spelled
 from numbalite.python.values import (
     Fixed,
@@ -158,7 +158,7 @@ def _counted(start, stop, t, up, down):
 
 def _steady(of, node, value, name, bound):
     """A bound that does not change while the loop runs."""
-    used = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
+    used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
     if value.is_known:

@@ -19,6 +19,7 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
+from numbalite.python import tree
 from numbalite.python.arithmetic import spelled
 from numbalite.python.values import Value, is_number
 
@@ -89,7 +90,7 @@ def translate_prange(of: Any, node: Any, over: Any) -> None:
 
 def _refuse_jumps(of, body):
     for statement in body:
-        for part in ast.walk(statement):
+        for part in tree.walk(statement):
             if isinstance(part, ast.Return):
                 of.fail(part, "a loop over a prange cannot be left by return", "Write range.")
     _refuse_breaks(of, body)
@@ -107,8 +108,8 @@ def _reductions(of, node):
     """The variables of outside that the body assigns to."""
     found = {}
     body = ast.Module(node.body, [])
-    inside = {of.blocks.paths[s][-1][0] for s in ast.walk(body) if isinstance(s, ast.stmt)}
-    for statement in ast.walk(body):
+    inside = {of.blocks.paths[s][-1][0] for s in tree.walk(body) if isinstance(s, ast.stmt)}
+    for statement in tree.walk(body):
         for target in _targets(statement):
             variable = of.variables.variable(of.flow.definition(target))
             if variable is None or variable.place.block[-1][0] in inside:
@@ -128,7 +129,7 @@ def _targets(statement):
         return [
             n
             for t in targets
-            for n in ast.walk(t)
+            for n in tree.walk(t)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         ]
     return []

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
+from numbalite.python import tree
+
 Path = tuple[tuple[int, int], ...]
 """Blocks from the outermost to the innermost, with the number of the statement in each."""
 PARAMETER: Path = ((0, -1),)
@@ -46,7 +48,7 @@ class Blocks:
                     self._enter(inner, path)
                     if field == "body" and isinstance(statement, ast.For):
                         self._note(statement.target, (*path, (first, -1)))
-            for child in ast.iter_child_nodes(statement):
+            for child in tree.children(statement):
                 if not isinstance(child, ast.stmt) and child is not getattr(
                     statement, "target", None
                 ):
@@ -55,7 +57,7 @@ class Blocks:
                 self._note(statement.target, path)
 
     def _note(self, node, path):
-        for part in ast.walk(node):
+        for part in tree.walk(node):
             if isinstance(part, ast.Name):
                 self.paths[part] = path
             elif isinstance(part, ast.NamedExpr):

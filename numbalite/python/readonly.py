@@ -7,6 +7,7 @@ import ast
 from collections.abc import Mapping
 
 from numbalite import types
+from numbalite.python import tree
 
 _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
 
@@ -21,7 +22,7 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
     }
     harmless, seen = set(), []
     for statement in body:
-        for node in ast.walk(statement):
+        for node in tree.walk(statement):
             if isinstance(node, ast.Name) and node.id in arrays:
                 seen.append(node)
             elif isinstance(node, ast.arg) and node.arg in arrays:  # of a function inside

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.kernels import fault
-from numbalite.python import arithmetic, bfloat, loops, rules, subscripts, times
+from numbalite.python import arithmetic, bfloat, loops, rules, subscripts, times, tree
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
@@ -227,7 +227,7 @@ class Translator(Expressions):
                         variable.cxx = types.int32
 
     def _counters(self):
-        for node in ast.walk(ast.Module(self.body, [])):
+        for node in tree.walk(ast.Module(self.body, [])):
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 call = node.iter
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range":
@@ -445,7 +445,7 @@ class Translator(Expressions):
 
     def _cxx_names(self, targets):
         """What C++ calls the variables that are bound by targets."""
-        names = (n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name))
+        names = (n for target in targets for n in tree.walk(target) if isinstance(n, ast.Name))
         return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
 
     def _cxx_target(self, target):
@@ -769,7 +769,7 @@ class Translator(Expressions):
         """A function in a function: it takes what it needs as arguments, or from the Python scope."""
         function = self.session.inner(node, self.function)
         own = set(function.parameters)
-        for part in ast.walk(node):
+        for part in tree.walk(node):
             if isinstance(part, ast.Name) and self.is_local(part.id) and part.id not in own:
                 if isinstance(part.ctx, ast.Store):
                     own.add(part.id)

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from numbalite.python import tree
 from numbalite.python.problem import Problem
 
 Count = Callable[[ast.expr], "int | None"]
@@ -22,7 +23,7 @@ def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) ->
     """A body with the loops over literal_unroll written out. ``is_marker`` says whether an expression is the
     function itself, ``count`` how many items a tuple has."""
     marked = [
-        n for s in body for n in ast.walk(s) if isinstance(n, ast.For) and _marked(n, is_marker)
+        n for s in body for n in tree.walk(s) if isinstance(n, ast.For) and _marked(n, is_marker)
     ]
     return _Unroll(is_marker, count).block(copy.deepcopy(body)) if marked else body
 
@@ -50,7 +51,7 @@ class _Unroll(ast.NodeTransformer):
         n = self.count(of)
         if n is None:
             raise Problem(of, "literal_unroll takes a tuple", "Loops over arrays need no word.")
-        for part in ast.walk(ast.Module(node.body, [])):
+        for part in tree.walk(ast.Module(node.body, [])):
             if isinstance(part, (ast.Break, ast.Continue)):
                 word = type(part).__name__.lower()
                 raise Problem(part, f"{word} in a loop over literal_unroll, which is none in C++")

@@ -66,6 +66,7 @@ class Variables:
         self.changed = False
         self.round = 0
         self._of: dict[Web, Variable] = {}
+        self._reaching: dict[ast.AST, list[Definition]] = {}
         self.names: set[str] = set()
 
     # --- types
@@ -148,7 +149,9 @@ class Variables:
 
     def use(self, node: ast.Name) -> Value:
         """The Value of a variable where it is read."""
-        reaching = sorted(self.flow.reaching(node), key=_order)
+        reaching = self._reaching.get(node)
+        if reaching is None:
+            reaching = self._reaching[node] = sorted(self.flow.reaching(node), key=_order)
         known = [d for d in reaching if d in self.types]
         if not reaching:
             raise Problem(node, f"{node.id} is used before it is assigned")

@@ -1,0 +1,35 @@
+"""Walking syntax trees: as ast.walk does, but without the nodes that only say how (Load, Add), which are half of
+them."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+_SAYS_HOW = frozenset({"ctx", "op", "ops"})
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in kind._fields if name not in _SAYS_HOW)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below, in the order of the program."""
+    found: list[ast.AST] = []
+    for name in _fields(type(node)):  # type: ignore[arg-type]
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """The node and all below it."""
+    found = [node]
+    for part in found:  # which grows meanwhile
+        found += children(part)
+    return found
