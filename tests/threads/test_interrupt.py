@@ -1,5 +1,6 @@
 """Ctrl-C while kernels run that never end: the wait ends, says where the threads are, and all goes on."""
 
+import os
 import re
 import textwrap
 
@@ -8,6 +9,10 @@ import pytest
 from numbalite.compilers import host, hostbuild
 
 pytestmark = pytest.mark.sim
+
+# ThreadSanitizer keeps signals until the thread calls something that it follows, which kernels do not.
+# Only those that spin on volatile memory look by themselves whether they are to stop.
+TSAN = os.environ.get("NUMBALITE_SANITIZED") == "thread"
 
 SETUP = r'''
 import os, signal, sys, threading, time
@@ -23,7 +28,7 @@ __global__ void spins(volatile int *x) {
     while (x[0] == 0) { }
     x[1] = 1;
 }
-__global__ void computes(float *x) {
+__global__ void computes(int *x) {
     float s = x[0];
     for (unsigned i = 0; s < 1e30f; i += 2) s = sinf(s + i);
     x[0] = s;
@@ -39,8 +44,7 @@ __global__ void prints(int *x) {
 __global__ void ends(int *x) { x[threadIdx.x] = 7; }
 """
 m = cuda.module(SOURCE, name="lesson.cu")
-x, f, host = (cuda.to_device(np.zeros(64, t)) for t in ("i4", "f4", "i4"))
-host = np.zeros(64, np.int32)
+x, host = cuda.to_device(np.zeros(64, "i4")), np.zeros(64, "i4")
 m.ends[1, 64](x)
 x[:] = 0
 
@@ -97,7 +101,7 @@ def test_each_kind_of_wait(program):
     works = {
         "synchronize": lambda: (m.spins[2, 32](x), cuda.synchronize()),
         "launch": lambda: m.spins[2, 32](host),
-        "copy_to_host": lambda: (m.computes[2, 32](f), f.copy_to_host()),
+        "copy_to_host": lambda: (m.computes[2, 32](x), x.copy_to_host()),
         "event": wait_for_event,
         "stream": lambda: (m.prints[2, 32](x), cuda.default_stream().synchronize()),
         "to_device": copy_to_device,
@@ -119,6 +123,8 @@ def test_each_kind_of_wait(program):
         assert (x.copy_to_host() == 7).all()
         x[:] = 0
     """
+    if TSAN:
+        code = re.sub(r"m\.(computes|meets|prints)\b", "m.spins", code)
     told = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
     assert len(told) == 8
     for name, text in told.items():
@@ -128,7 +134,7 @@ def test_each_kind_of_wait(program):
     if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
         # Any one of the threads may be running.
         assert re.search(r"threads [\d, -]+ spinning on volatile memory", told["synchronize"])
-    assert re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
+    assert TSAN or re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
     assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
 
 
