@@ -108,7 +108,7 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     if checks:
         head, functions = _without_idle_hooks(head, functions)
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
-    if spins and _VOLATILE.search(ir):
+    if spins and "volatile " in ir and _VOLATILE.search(ir):
         functions = _tell_volatile(functions)
     if "unwritten" in checks:
         variables = Locals(ir)
@@ -156,10 +156,12 @@ def _without_unasked(head, functions):
     does, asks for them by name (cuda_src/sim/library.h)."""
     idle = {}
     for name in (_ACCESS, _PURE_VIRTUAL, *NAMES):
-        own = [text for text in functions if f"@{name}(" in text.partition("\n")[0]]
-        asked = any(f"@{name}" in text for text in functions if text not in own)
-        asked |= any(f"@{name}" in x for x in head.split("\n") if not _LISTS.match(x))
-        if own and not asked:
+        mark = f"@{name}"
+        naming = [text for text in functions if mark in text]
+        own = [text for text in naming if f"{mark}(" in text.partition("\n")[0]]
+        if not own or len(naming) > len(own):
+            continue
+        if not any(mark in x for x in head.split("\n") if not _LISTS.match(x)):
             idle[name] = own[0]
     return _without(head, functions, idle)
 
