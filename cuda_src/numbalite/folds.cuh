@@ -42,8 +42,8 @@ template <class T> struct best {
 };
 template <class T> struct plain { typedef T type; };
 template <class T> struct plain<const T> { typedef T type; };
-template <class T, int N, layout L> typename plain<T>::type element_of(const array<T, N, L> &);
-template <class A> auto element_of(const A &constant) -> decltype(element_of(constant.view()));
+template <class T, int N, layout L> __device__ typename plain<T>::type element_of(const array<T, N, L> &);
+template <class A> __device__ auto element_of(const A &constant) -> decltype(element_of(constant.view()));
 
 /* The best element and its place: before(x, y) says whether x is better. */
 template <class A, class F> NUMBALITE_FUNCTION auto find_best(const A &a, const F &before) {

@@ -62,8 +62,10 @@ class Nvrtc:
         self.lib = lib
         self.architectures = [a for a in (75, 80, 90, 100) if a in architectures(lib)]
 
-    def __call__(self, source, arch=90, options=(), expressions=(), std="c++17", name="test.cu"):
-        """Compile for sm_<arch> with cuda_src on the include path."""
+    def __call__(
+        self, source, arch=90, options=(), expressions=(), std="c++17", name="test.cu", to="sm"
+    ):
+        """Compile for sm_<arch> with cuda_src on the include path; to="compute": to PTX alone."""
         lib, program = self.lib, ctypes.c_void_p()
         status = lib.nvrtcCreateProgram(
             ctypes.byref(program), source.encode(), name.encode(), 0, None, None
@@ -72,7 +74,7 @@ class Nvrtc:
         try:
             for expression in expressions:
                 lib.nvrtcAddNameExpression(program, expression.encode())
-            options = [f"-arch=sm_{arch}", f"-std={std}", f"-I{CUDA_SRC}", *options]
+            options = [f"-arch={to}_{arch}", f"-std={std}", f"-I{CUDA_SRC}", *options]
             raw = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
             status = lib.nvrtcCompileProgram(program, len(options), raw)
             log = _bytes_of(lib, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
