@@ -56,6 +56,8 @@ SpGEMM_createDescr = SpSV_createDescr = SpSM_createDescr = _new
 
 
 def CreateCsr(stream, out, rows, columns, count, indptr, indices, data, ptype, itype, base, kind):
+    if count > rows * columns:
+        return INVALID
     arrays = {"indptr": indptr, "indices": indices, "data": data}
     types = {"ptype": _INDICES[ptype], "itype": _INDICES[itype], "kind": CHARACTERS[kind]}
     return _made(out, rows=rows, columns=columns, count=count, upper=0, unit=0, **arrays, **types)

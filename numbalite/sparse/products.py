@@ -89,6 +89,13 @@ def _handle(a, other=None):
 # --------------------------------------------------------------------------------- with dense arrays
 
 
+def _bounded(a):
+    """The array with at most as many elements as there are places: cuSPARSE takes no others."""
+    if a.nnz > a.shape[0] * a.shape[1]:
+        a.sum_duplicates()
+    return a
+
+
 def _same_device(a, b):
     if a.device != b.device:
         raise ValueError(
@@ -108,7 +115,7 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
             raise TypeError("sparse matmul: the product of two sparse arrays takes no out")
         return _sparse_product(a, b)
     with arguments.on_device_of(a.data):
-        rows = a._as_rows()
+        rows = _bounded(a)._as_rows()
         return _times(rows, int(a.format == "csc"), b, out, a.shape)
 
 
@@ -287,7 +294,7 @@ def _sparse_product(a, b):
 
 
 def _plain_rows(a, dtype):
-    rows = a.tocsr()
+    rows = _bounded(a.tocsr())
     return rows if rows.dtype == dtype else rows.astype(dtype)
 
 
@@ -423,7 +430,7 @@ def _check_short(lines, length, count):
 def turned(a: Any) -> tuple:
     """(data, indices, indptr) of a compressed array, compressed the other way."""
     with arguments.on_device_of(a.data):
-        lines, length = a._lines()
+        lines, length = _bounded(a)._lines()
         count, kind = a.nnz, a.indices.dtype
         _check_short(lines, length, count)
         indices, indptr = _short(a.indices, a.indptr)
