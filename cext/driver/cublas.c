@@ -2,6 +2,7 @@
 #include "driver/cublas.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
 #include "driver/driver.h"
@@ -80,6 +81,8 @@ static const char *name_of(int status) {
 int nl_cublas_check(int status, const char *call, nl_error *err) {
     if (status == CUBLAS_STATUS_SUCCESS)
         return 0;
-    return nl_error_set(err, status == CUBLAS_STATUS_ALLOC_FAILED ? NL_ERR_MEMORY : NL_ERR_RUNTIME,
-                        "%s failed with %s (%d)", call, name_of(status), status);
+    nl_error_set(err, NL_ERR_CUDA, "%s failed (%s)", call, name_of(status));
+    err->code = status;
+    snprintf(err->call, sizeof err->call, "%s", call);
+    return -1;
 }

@@ -13,7 +13,7 @@ int nl_cublas_is_open(void);
  * without the interpreter's lock. 0, also if the table is filled already, or -1. */
 int nl_cublas_open(const char *path, nl_error *err);
 
-/* A status of the call "cublasGemmEx" as NL_ERR_RUNTIME and -1, or 0. */
+/* A status of the call "cublasGemmEx" as NL_ERR_CUDA and -1, or 0. */
 int nl_cublas_check(int status, const char *call, nl_error *err);
 #define NL_BLAS(err, name, ...) nl_cublas_check(nl_blas.name(__VA_ARGS__), "cublas" #name, (err))
 

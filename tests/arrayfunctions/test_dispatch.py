@@ -1,10 +1,15 @@
 """NumPy's functions on device arrays: which of ours is called, and what is said where there is none."""
 
+import pathlib
+import re
+
 import numpy as np
 import pytest
 
 from numbalite import _core, cuda
 from numbalite.cuda.arrayfunctions import dispatch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_calls_reach_the_table():
@@ -21,6 +26,24 @@ def test_every_namespace_loads():
     for namespace in dispatch.MODULES:
         dispatch.load(namespace)
     assert all(callable(function) for function in _core.array_functions.values())
+
+
+def test_the_page_has_every_function():
+    """The table of docs/guide/numpy.md, both ways; names of newer NumPys may be missing here."""
+    for namespace in dispatch.MODULES:
+        dispatch.load(namespace)
+    table = (ROOT / "docs/guide/numpy.md").read_text().partition("<!-- the functions -->")[2]
+    table = table.partition("<!-- to here -->")[0]
+    shown = {name for words in re.findall(r"`([^`]*)`", table) for name in words.split()}
+    known = {function for name in shown if (function := dispatch.numpy_function(name))}
+    lacking = {
+        dispatch.name_of(function)
+        for function in set(_core.array_functions) - known
+        if not dispatch.name_of(function).startswith("numpy.fft.")
+    }
+    assert not lacking, "name them in docs/guide/numpy.md"
+    extra = [one for one in known if one not in _core.array_functions]
+    assert not [one for one in extra if not isinstance(one, np.ufunc)]
 
 
 def test_what_has_no_counterpart():

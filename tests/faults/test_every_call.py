@@ -222,6 +222,28 @@ def scan_on_a_stream(d):
     return result
 
 
+def product(d):
+    square = d.reshape(8, 8)
+    return square @ square.T, np.einsum("ij,jk->k", square, square[:, ::2])
+
+
+def product_of_integers():
+    square = cuda.to_device(np.arange(16).reshape(4, 4))
+    return square @ square[:, ::-1]
+
+
+def mean_and_place(d):
+    return d.mean(), np.argmax(d), d.var()
+
+
+def join_and_choose(d):
+    return np.where(np.concatenate([d, d[::-1]]) > 3, 1.5, 0)
+
+
+def numbers():
+    return cuda.arange(5, dtype="f4"), cuda.eye(3)
+
+
 OPERATIONS = [
     to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
     copy_between, slices, assign, fill, contiguous_copy, launch, launch_on_host_arrays,
@@ -230,6 +252,7 @@ OPERATIONS = [
     load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
     ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
+    product, product_of_integers, mean_and_place, join_and_choose, numbers,
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.decorators import cuda_vectorize
+from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,7 +23,8 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _fold(ufunc, a, axis, dtype, out, keepdims, initial=_NO_VALUE, where=True):
-    """ufunc.reduce, with the words that functions say for "not given"."""
+    """ufunc.reduce, with the words that functions say for "not given". Not by way of NumPy, which keeps
+    the array for ever where this raises an exception."""
     if keepdims is _NO_VALUE:
         keepdims = False
     if where is _NO_VALUE:
@@ -30,7 +32,7 @@ def _fold(ufunc, a, axis, dtype, out, keepdims, initial=_NO_VALUE, where=True):
     keywords = {} if initial is _NO_VALUE else {"initial": initial}
     if where is not True:
         keywords["where"] = where
-    return ufunc.reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+    return counterpart(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
 
 
 @implements("sum")
@@ -136,7 +138,7 @@ def _count(a, axis, where):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
-    return np.add.reduce(where, axis, np.intp, None, True)
+    return _fold(np.add, where, axis, np.intp, None, True)
 
 
 def _mean(a, axis, dtype, where):
@@ -291,7 +293,7 @@ def _place(extreme, name, a, axis, out, keepdims):
         raise ValueError(f"attempt to get {name} of an empty sequence")
     count = flat.shape[along]
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
-    found = np.minimum.reduce(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
+    found = min(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)
@@ -318,7 +320,7 @@ def _scan(ufunc, a, axis, dtype, out):
     a = arguments.array(a)
     if axis is None:
         a, axis = a.ravel(), 0
-    return ufunc.accumulate(a, operator.index(axis), dtype, out)
+    return counterpart(ufunc).accumulate(a, operator.index(axis), dtype, out)
 
 
 @implements("cumsum")
