@@ -122,17 +122,16 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 def complex_to_complex(
     operand: Operand, axes: Sequence[int], direction: int
 ) -> tuple[Operand, plans.Plan | None]:
-    """The result, and the plan if that did all of it."""
-    plan = None
+    """The result, in place where the array is owned, and the plan if that did all of it."""
+    plan, given = None, operand
     parts = groups(axes)
     for part in parts:
         prepared = _prepared(operand, part)
         source = prepared.array
         target = source if prepared.owned else _target(source, source.shape, source.dtype, part)
         plan = _run(source, target, part, [source.shape[axis] for axis in part], direction)
-        alone = len(parts) == 1 and prepared is operand and not operand.owned
         operand = Operand(target, True)
-    return operand, plan if alone else None
+    return operand, plan if len(parts) == 1 and prepared is given else None
 
 
 def real_to_complex(operand: Operand, axes: Sequence[int]) -> tuple[Operand, plans.Plan | None]:
@@ -145,8 +144,7 @@ def real_to_complex(operand: Operand, axes: Sequence[int]) -> tuple[Operand, pla
     target = _target(source, shape, np.dtype(source.dtype.char.upper()), first)
     plan = _run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
     if not others:
-        direct = prepared is operand and not operand.owned
-        return Operand(target, True), plan if direct else None
+        return Operand(target, True), plan if prepared is operand else None
     rest = [axis for axis in axes if axis not in first]
     return complex_to_complex(Operand(target, True), rest, FORWARD)[0], None
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import arrays, assign
+from numbalite.fft import plans
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
 
@@ -54,7 +55,15 @@ def _in_place(name, ary, stream, direction):
 
 
 def _transform(array, direction):
+    key = (array.shape, array.strides, array.dtype, array.address & 15, array.device, array.stream)
+    calls = plans.kept("calls")
+    plan = calls.get(key)
+    if plan is not None and plan.device == _core.current_device():
+        plan.run(array, array, direction)
+        return
     axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
-    result = complex_to_complex(Operand(array, owned=True), axes, direction)[0].array
-    if result is not array:
-        assign.assign(array, result)
+    operand, plan = complex_to_complex(Operand(array, owned=True), axes, direction)
+    if operand.array is not array:
+        assign.assign(array, operand.array)
+    elif plan is not None:
+        calls.put(key, plan)

@@ -127,9 +127,10 @@ def _forward(name, a, s, axes, norm, out, direction):
             operand = _transformed(operand.fitted({x: n}), [x], direction)[0]
         return _finish(name, operand.array, factor, out), None
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
+    copied = operand.owned
     operand, plan = _transformed(operand, axes, direction)
     result = operand.array if operand.owned else operand.array.copy()
-    direct = _direct(plan, direction, result, factor, a)
+    direct = None if copied else _direct(plan, direction, result, factor)
     return _finish(name, result, factor, out), direct
 
 
@@ -141,7 +142,7 @@ def _transformed(operand, axes, direction):
     )
 
 
-def _direct(plan, direction, result, factor, a):
+def _direct(plan, direction, result, factor):
     return Direct(plan, direction, result, factor) if plan and result.is_c_contiguous() else None
 
 
@@ -163,10 +164,11 @@ def _rfft(name, a, s, axes, norm, out):
         shape = list(operand.array.shape)
         shape[last] = shape[last] // 2 + 1
         return _finish(name, empty(shape, complex_dtype, a), 1, out), None
+    copied = operand.owned
     operand, plan = real_to_complex(operand, together)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
         operand = _transformed(operand.fitted({x: n}), [x], FORWARD)[0]
-    direct = _direct(plan, FORWARD, operand.array, factor, a)
+    direct = None if copied else _direct(plan, FORWARD, operand.array, factor)
     return _finish(name, operand.array, factor, out), direct
 
 

@@ -73,4 +73,4 @@ def test_demo(run_python, driver_kind):
     if driver_kind == "cuda":
         pytest.skip("takes a minute on a GPU: run `make demo`")
     out = run_python("-m numbalite demo", timeout=280).stdout
-    assert "12 of 12 agree with NumPy" in out
+    assert "13 of 13 agree with NumPy" in out
