@@ -176,12 +176,14 @@ def _multiply(a, b, out, stream):
         out._fill(np.zeros((), out.dtype), stream)
         return
     a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
+    a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
     if out.dtype.kind in "fc":
         _by_cublas(a, b, out, stacked, stream)
     else:
         count = math.prod(stacked)
         flat = [_flat(assign.spread(one, stacked + one.shape[-2:]), count) for one in (a, b)]
         made = out._reshaped((count, rows, columns), "C", False)
+        made = made if made is not None and operands.is_aligned(made) else None
         target = arguments.empty((count, rows, columns), out.dtype) if made is None else made
         tiles = count * -(-rows // _BLOCK[0]) * -(-columns // _BLOCK[1])
         _kernel(out.dtype)[min(tiles, 2**31 - 1), _BLOCK, stream](*flat, target)
