@@ -86,9 +86,10 @@ static slot *make_lock_held(nl_device *dev, CUstream stream, nl_error *err) {
 }
 
 static int call_lock_held(slot *s, const nl_gemm *g, nl_error *err) {
+    /* Aligned as cuBLAS's complex numbers, which it loads whole. */
     static const struct {
-        float single[2];
-        double twice[2];
+        _Alignas(16) double twice[2];
+        _Alignas(8) float single[2];
     } one = {{1, 0}, {1, 0}}, zero = {{0, 0}, {0, 0}};
     int type = types[g->dtype].type, compute = types[g->dtype].compute;
     int wide = compute == CUBLAS_COMPUTE_64F;

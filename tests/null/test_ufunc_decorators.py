@@ -46,7 +46,7 @@ def test_what_guvectorize_refuses():
         return lambda: guvectorize(*given, **more)(two)
 
     refused(TypeError, "needs the layout", of(["void(f4[:], f4[:])"]))
-    refused(errors.SignatureError, "returns nothing", of(["f4(f4[:], f4[:])"], "(n)->()"))
+    refused(errors.SignatureError, "cannot return values", of(["f4(f4[:], f4[:])"], "(n)->()"))
     refused(errors.SignatureError, "2 parameters", of(["void(f4[:])"], "(n)->()"))
     refused(ValueError, 'block=True is for target="cuda"', of("(n)->()", block=True))
     refused(NotImplementedError, "output", of("(n)->()", writable_args=("x",)))
