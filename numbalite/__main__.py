@@ -75,6 +75,7 @@ def info() -> int:
         ("driver", _driver),
         ("devices", _devices),
         ("NVRTC", _nvrtc),
+        ("libraries", _libraries),
         ("headers", _headers),
         ("host compiler", _host),
         ("cache", _cache),
@@ -139,6 +140,20 @@ def _devices():
             f"{device.total_memory / 2**30:.1f} GiB"
         )
     return "\n".join(lines) or "none"
+
+
+def _libraries():
+    from numbalite import _core
+    from numbalite.errors import CudaSupportError
+    from numbalite.libraries import table
+
+    lines = ["on the simulator NumPy computes for them"] if _core.driver_has("host_code") else []
+    for library in (table.CUBLAS, table.CUFFT, table.CUSOLVER, table.CUSPARSE):
+        try:
+            lines.append(library.path())
+        except CudaSupportError as error:
+            lines.append(str(error))
+    return "\n".join(lines)
 
 
 def _nvrtc():

@@ -2,7 +2,7 @@
 
 from numbalite.compilers import cache
 
-LABELS = """numbalite Python NumPy environment driver devices NVRTC headers host cache""".split()
+LABELS = """numbalite Python NumPy environment driver devices NVRTC libraries headers host cache""".split()
 
 
 def test_info(run_python):
