@@ -57,6 +57,7 @@ _NOT_IN_STEP = (
     "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
 )
 _END = "numbalite/image"  # the pretended file of what follows the user's source
+_ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
 _NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
 
 
@@ -416,6 +417,8 @@ class _Build:
             raise self._failure(log)
 
     def _failure(self, log):
+        if self.compiler.is_zig:
+            log = _ZIG_STDIN.sub("<stdin>", log)
         text = _reader(self.source, self.marked).errors(log)
         if not text:
             identify(self.compiler)  # which says so if it is too old

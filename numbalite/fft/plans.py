@@ -104,7 +104,7 @@ class Plan:
             "XtMakePlanMany", stream, self.number, rank, ctypes.addressof(kept[0]), *sides, batch,
             ctypes.addressof(size), computed,
         )  # fmt: skip
-        self.work = workspace(size.value)
+        self.work = workspace(size.value) if size.value else None
         _call("SetWorkArea", stream, self.number, self.work)
         handle = (stream or _core.Stream.wrap(0)).handle
         _call("SetStream", stream, self.number, handle)

@@ -1,7 +1,5 @@
 """CUDA's device-side libraries in sources, as users include them: the headers are found, and compile."""
 
-import importlib.util
-
 import pytest
 
 from numbalite.compilers import compile_source, toolkit
@@ -96,8 +94,9 @@ def test_curand_and_cub(gpu, toolkit_options, capability):
 
 @pytest.mark.parametrize("source", [FFT, MATRICES], ids=["cuFFTDx", "cuBLASDx"])
 def test_mathdx(gpu, toolkit_options, source):
-    if importlib.util.find_spec("nvidia.mathdx") is None:
-        pytest.skip("MathDx is not installed: pip install nvidia-mathdx")
+    pytest.importorskip(
+        "nvidia.mathdx", reason="MathDx is not installed: pip install nvidia-mathdx"
+    )
     assert compile_source(Source(source, kernels=("k",)), gpu).data
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from numbalite import cuda, errors
-from numbalite.kernels import decorators, options
+from numbalite.kernels import ahead, options
 from numbalite.text import hints, linemap
 
 A, M = "float32[:]", "float32[:, :]"
@@ -94,7 +94,7 @@ CASES = [
 def compiles(target_of_each):
     """compiles(kernel, signature), with one of the compilers."""
     given = options.parse({}, "cuda.jit")
-    return lambda kernel, sig: decorators._kernel_images(kernel, sig, given).image(target_of_each)
+    return lambda kernel, sig: ahead._kernel_images(kernel, sig, given).image(target_of_each)
 
 
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)
