@@ -2,10 +2,13 @@
  *
  * A whole number is passed as it is, a device array as the address of its first element, None as a
  * null pointer. The memory of the arrays is used in the stream's order, like that of a kernel's
- * arguments. What comes back is the function's status; what it means is for Python to say. */
+ * arguments. A graph keeps what a captured call was given: an int of a class of its own may own the
+ * plan that it is the number of. What comes back is the function's status; what it means is for
+ * Python to say. */
 #include "driver/cudalib.h"
 
 #include "core/device.h"
+#include "py/capture.h"
 #include "py/devarray.h"
 #include "py/stream.h"
 
@@ -42,6 +45,24 @@ static int word_from(const librarycall *self, PyObject *argument, CUstream strea
     return 0;
 }
 
+/* 0 or -1 with an exception. Calls without arrays only prepare work: those need no stream. */
+static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t count,
+                    CUstream stream) {
+    const char *name = PyUnicode_AsUTF8(self->name);
+    if (name == NULL)
+        return -1;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (PyLong_CheckExact(args[i]) || args[i] == Py_None)
+            continue;
+        if (nl_py_array_check(self->state, args[i]) &&
+            nl_py_capture_check_default(stream, name) < 0)
+            return -1;
+        if (nl_py_capture_keep(stream, args[i], 0) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args, size_t flags,
                                         PyObject *names) {
     librarycall *self = (librarycall *)object;
@@ -57,6 +78,8 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
         return NULL;
     if (nl_device_current(&err) == NULL)
         return nl_py_raise(&err);
+    if (nl_capture_under_way() && keep_all(self, args + 1, count, stream) < 0)
+        return NULL;
     for (Py_ssize_t i = 0; i < count; ++i)
         if (word_from(self, args[1 + i], stream, blocking, &words[i]) < 0)
             return NULL;

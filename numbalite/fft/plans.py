@@ -81,6 +81,21 @@ def _distance(shape, strides):
     return distance or 1
 
 
+class Number(int):
+    """A plan's number at cuFFT. Who holds it holds the plan and its work area: a graph that captured a
+    transform does, however many plans come after."""
+
+    device: int
+    generation: int
+    stream: Any
+    work: Any = None
+
+    def __del__(self, is_finalizing: Any = sys.is_finalizing) -> None:
+        if not is_finalizing() and _core.is_open():
+            if self.generation == _core.device_generation(self.device):
+                CUFFT.find("Destroy")(self.stream, int(self))
+
+
 class Plan:
     """A plan of cuFFT on the current device: lengths, two layouts, a number of transforms."""
 
@@ -89,10 +104,11 @@ class Plan:
     ) -> None:  # fmt: skip
         device = _core.current_device()
         self.generation, self.device, self.stream = _core.device_generation(device), device, stream
-        self.number = 0
         number, size, rank = ctypes.c_int(), ctypes.c_size_t(), len(lengths)
         _call("Create", stream, ctypes.addressof(number))
-        self.number = number.value
+        self.number = Number(number.value)
+        self.number.generation, self.number.device = self.generation, device
+        self.number.stream = stream
         _call("SetAutoAllocation", stream, self.number, 0)
         whole = ctypes.c_longlong * rank
         sides, kept = [], [whole(*lengths)]
@@ -104,19 +120,14 @@ class Plan:
             "XtMakePlanMany", stream, self.number, rank, ctypes.addressof(kept[0]), *sides, batch,
             ctypes.addressof(size), computed,
         )  # fmt: skip
-        self.work = workspace(size.value) if size.value else None
-        _call("SetWorkArea", stream, self.number, self.work)
+        self.number.work = workspace(size.value) if size.value else None
+        _call("SetWorkArea", stream, self.number, self.number.work)
         handle = (stream or _core.Stream.wrap(0)).handle
         _call("SetStream", stream, self.number, handle)
 
     def run(self, source: DeviceNDArray, target: DeviceNDArray, direction: int) -> None:
         """Transforms, on the plan's stream."""
         _call("XtExec", self.stream, self.number, source, target, direction)
-
-    def __del__(self) -> None:
-        if self.number and not sys.is_finalizing() and _core.is_open():
-            if self.generation == _core.device_generation(self.device):
-                CUFFT.find("Destroy")(self.stream, self.number)
 
 
 def _call(name, stream, *args):

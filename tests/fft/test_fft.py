@@ -2,15 +2,17 @@
 
 import concurrent.futures
 import contextlib
+import gc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numbalite import cuda
+from numbalite import _core, cuda
 from numbalite.cuda.libs import cufft
 from numbalite.fft import plans
+from numbalite.libraries.table import CUFFT
 
 NORMS = (None, "backward", "ortho", "forward")
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
@@ -187,6 +189,47 @@ def test_a_graph_transforms_again():
     for _ in range(2):
         graph.launch()
     np.testing.assert_allclose(d.copy_to_host(stream=stream) / 64**3, host, atol=1e-4)
+
+
+def test_a_graph_keeps_its_plan(monkeypatch):
+    """The simulator captures no transform: there a C function that does nothing stands for cuFFT's."""
+    destroyed, destroy = [], CUFFT.find("Destroy")
+    monkeypatch.setitem(
+        CUFFT.functions, "Destroy", lambda *a: destroyed.append(a[1]) or destroy(*a)
+    )
+    host = np.random.default_rng(4).standard_normal(67).astype("F")
+    stream = cuda.stream()
+    d = cuda.to_device(host).bind(stream)
+    np.fft.fft(cuda.to_device(host))
+    cufft.fft_inplace(d)
+    number = int(next(reversed(plans.kept("plans").items.values())).number)
+    stream.synchronize()
+    if cuda.is_simulated():
+        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+        monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
+    with stream.capture() as graph:
+        cufft.fft_inplace(d)
+    for what in ("plans", "calls"):
+        plans.kept(what).items.clear()
+    assert destroyed and number not in destroyed
+    graph.launch(stream)
+    if not cuda.is_simulated():
+        expected = np.fft.fft(np.fft.fft(host))
+        np.testing.assert_allclose(d.copy_to_host(stream=stream), expected, atol=1e-3)
+    stream.synchronize()
+    del graph
+    gc.collect()
+    assert number in destroyed
+
+
+@pytest.mark.sim
+def test_the_default_stream_while_another_is_captured(monkeypatch):
+    d = cuda.to_device(np.ones(8, "F"))
+    cufft.fft_inplace(d)
+    monkeypatch.setitem(CUFFT.functions, "XtExec", _core.LibraryCall("libc.so.6", "sched_yield"))
+    with pytest.raises(RuntimeError, match="sched_yield on the default stream inside a capture"):
+        with cuda.stream().capture():
+            cufft.fft_inplace(d)
 
 
 def test_after_a_reset(run_python):
