@@ -70,6 +70,9 @@ class Flow:
         self.ends_without_return = self._block(body, state) is not None
         self.webs = self._make_webs()
 
+    def is_bound_once(self, name: str) -> bool:
+        return sum(d.name == name for d in self._definitions.values()) == 1
+
     def definition(self, node: ast.AST) -> Definition:
         """The definition that a target is."""
         return self._definitions[node]
@@ -252,6 +255,7 @@ class Flow:
         return state
 
     def _functiondef(self, node, state):
+        state = self._uses(node, state)
         return {**state, node.name: frozenset([self._define(node.name, node)])}
 
 
@@ -261,9 +265,23 @@ def _joined(a, b):
     return {name: a.get(name, frozenset()) | b.get(name, frozenset()) for name in {**a, **b}}
 
 
+def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
+    """The names that a function reads and does not bind itself."""
+    arguments = function.args
+    own = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    own.add(getattr(function, "name", ""))
+    body = function.body if isinstance(function.body, list) else [function.body]
+    names = [n for part in body for n in tree.walk(part) if isinstance(n, ast.Name)]
+    own.update(n.id for n in names if isinstance(n.ctx, ast.Store))
+    return [n for n in names if n.id not in own]
+
+
 def _in_order(node) -> Iterator[ast.AST]:
-    """The parts of an expression, about as Python evaluates them; not what is in functions."""
-    if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)):
+    """The parts of an expression, about as Python evaluates them; of a function what it takes from outside."""
+    if isinstance(node, (ast.Lambda, ast.FunctionDef)):
+        yield from free_names(node)
+        return
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
         return
     for child in tree.children(node):
         yield from _in_order(child)

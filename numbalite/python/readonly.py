@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from numbalite import types
 from numbalite.python import tree
+from numbalite.python.flow import free_names
 
 _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
 
@@ -23,6 +24,8 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
     harmless, seen = set(), []
     for statement in body:
         for node in tree.walk(statement):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):  # these become its arguments
+                arrays |= {n.id: None for n in free_names(node) if n.id in arrays}
             if isinstance(node, ast.Name) and node.id in arrays:
                 seen.append(node)
             elif isinstance(node, ast.arg) and node.arg in arrays:  # of a function inside

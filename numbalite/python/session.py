@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+import copy
+from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
@@ -52,6 +53,14 @@ class Instance(DeviceFunction):
         self.is_finished = True
 
 
+class Closure(NamedTuple):
+    """A function in a function, with the variables of the outer one that it reads."""
+
+    function: DeviceFunction
+    outer: Function
+    free: tuple[ast.Name, ...]
+
+
 class Session:
     def __init__(
         self, definition_of: Any, definition: Any, debug: Any = False, is_kernel: bool = False
@@ -65,7 +74,7 @@ class Session:
         self.is_kernel = is_kernel
         self.exceptions: dict[str, fault.Raised] = {}
         """What the text may raise, by the texts that stand for it."""
-        self._inner: dict[ast.AST, Function] = {}
+        self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
         self._devices: dict[Function, DeviceFunction] = {}
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
@@ -155,12 +164,19 @@ class Session:
 
     # --- functions in functions
 
-    def inner(self, node: ast.AST, outer: Function) -> Function:
-        """A function that is defined in another one."""
+    def inner(self, node: Any, outer: Function, free: tuple[ast.Name, ...]) -> Any:
+        """A function that is defined in another one: a DeviceFunction, or a Closure if it reads variables of
+        that, the ``free`` ones."""
         if node not in self._inner:
-            self._inner[node] = Function(
-                node, outer.label, outer.file, lambda: outer.scope, defaults={}
+            function = Function(
+                _with_parameters(node, free),
+                outer.label,
+                outer.file,
+                lambda: outer.scope,
+                defaults={},
             )
+            device = self.device_function(function)
+            self._inner[node] = Closure(device, outer, free) if free else device
         return self._inner[node]
 
     def device_function(self, function: Function) -> DeviceFunction:
@@ -172,6 +188,14 @@ class Session:
 
     def call(self, of: Any, node: ast.AST, value: Any, args: list[Value], keywords: Any) -> Value:
         """A call of a function of the Python scope, in the Expressions ``of``."""
+        if isinstance(value, Closure):
+            if value.outer is not of.function:
+                of.fail(
+                    node, f"{value.function.name} reads variables of {value.outer.name}, and is called elsewhere",
+                    "Pass it what it needs as arguments.",
+                )  # fmt: skip
+            keywords = {**keywords, **{name.id: of.value(name) for name in value.free}}
+            value = value.function
         function = self._device_function(of, node, value)
         args = self._ordered(of, node, function, args, keywords)
         if function.definition.is_python:
@@ -306,6 +330,16 @@ class Session:
             f"{place.shown()}",
             PerformanceWarning,
         )
+
+
+def _with_parameters(node, names):
+    """A function that has these names as parameters, too."""
+    if not names:
+        return node
+    found, found.args = copy.copy(node), copy.copy(node.args)
+    more = [ast.copy_location(ast.arg(name.id), name) for name in names]
+    found.args.kwonlyargs = [*found.args.kwonlyargs, *more]
+    return found
 
 
 def _untold(unknown):

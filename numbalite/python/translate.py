@@ -16,7 +16,7 @@ from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
 from numbalite.python.expressions import Expressions
-from numbalite.python.flow import Flow
+from numbalite.python.flow import Flow, free_names
 from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
@@ -766,20 +766,17 @@ class Translator(Expressions):
         return self._inner(node)
 
     def _inner(self, node):
-        """A function in a function: it takes what it needs as arguments, or from the Python scope."""
-        function = self.session.inner(node, self.function)
-        own = set(function.parameters)
-        for part in tree.walk(node):
-            if isinstance(part, ast.Name) and self.is_local(part.id) and part.id not in own:
-                if isinstance(part.ctx, ast.Store):
-                    own.add(part.id)
-                elif part.id != getattr(node, "name", ""):
-                    self.fail(
-                        part, f"a function in a kernel cannot use the kernel's variable {part.id}",
-                        "Pass it as an argument.",
-                    )  # fmt: skip
-        device = self.session.device_function(function)
-        return Value(Known(device), constant=device)
+        """A function in a function. The variables of this one that it reads are arguments of each call: they
+        have one assignment, so that it does not matter when they are read."""
+        free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
+        for name, part in free.items():
+            if not self.flow.is_bound_once(name):
+                self.fail(
+                    part, f"a function in a kernel cannot use {name}, which is assigned more than once",
+                    "Pass it as an argument.",
+                )  # fmt: skip
+        function = self.session.inner(node, self.function, tuple(free.values()))
+        return Value(Known(function), constant=function)
 
     def _namedexpr(self, node):
         value = self.value(node.value)

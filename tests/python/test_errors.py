@@ -50,7 +50,15 @@ def with_raise(x):
 def with_closure(x):
     y = x[0]
     f = lambda v: v + y
+    y += 1
     x[0] = f(1)
+
+
+def with_closure_elsewhere(x):
+    y = x[0]
+    f = lambda v: v + y
+    g = lambda v: f(v)
+    x[0] = g(1)
 
 
 def with_fstring(x):
@@ -259,7 +267,8 @@ REFUSED = {
     with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
     with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
     with_raise: (r"x\[0\]", "arguments of an exception must be known", "Write a text"),
-    with_closure: (r"lambda v", "cannot use the kernel's variable y", "Pass it"),
+    with_closure: (r"lambda v", "cannot use y, which is assigned more than once", "Pass it"),
+    with_closure_elsewhere: (r"f\(v\)", "reads variables of with_closure_elsewhere", "Pass it"),
     with_class: (r"class A", "a class is not possible", "record"),
     with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
     with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),

@@ -86,8 +86,16 @@ def odds_and_ends(mask, x, out):
     def helper(v, w):
         return v * 10 + w
 
-    twice = lambda v: v + v
+    def put(k, v):
+        out[k] = v + n * x[k]
+
+    twice = lambda v: v + v + n
     out[2] = helper(n, 2) + twice(4)
+    put(4, 5)
+    for k in range(2):
+        offset = k * 10
+        item = lambda j: x[j] + offset  # noqa: B023 (called in the same iteration)
+        out[5 + k] = item(1) + item(2)
     acc = x.dtype.type(0)
     for v in x:
         acc += v
@@ -96,7 +104,7 @@ def odds_and_ends(mask, x, out):
 
 def test_odds_and_ends(same):
     for mask in (None, np.ones(1), np.zeros(1)):
-        same(odds_and_ends, mask, np.ones(3, np.float32), np.zeros(4))
+        same(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
 
 
 def test_control_flow(same):
