@@ -1,4 +1,4 @@
-"""python -m numbalite info | demo | run | gdb | cache clear
+"""numbalite info | demo | run | gdb | editor | cache clear; also as python -m numbalite
 
 `info` tells what is there and what is not, and works when nothing is.
 """
@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
-USAGE = """usage: python -m numbalite COMMAND
+USAGE = """usage: numbalite COMMAND
 
   info          what was found: driver, devices, compilers, headers, cache
   demo          runs a few kernels and shows what they do
@@ -16,14 +17,34 @@ USAGE = """usage: python -m numbalite COMMAND
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   cache         where the disk cache is and how much it holds
   cache clear   empties the disk cache
+  --version     the version
 """
 
 
 def main(argv=None) -> int:
+    """Runs a command; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] in (["run"], ["gdb"]):
+        return run(arguments)  # a program of the user's deals with its own output
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `numbalite info | head -1`: who read is gone, and wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def run(arguments) -> int:
+    """The command that the arguments begin with."""
     command = arguments.pop(0) if arguments else ""
     if command == "info":
         return info()
+    if command in ("version", "--version", "-V") and not arguments:
+        import numbalite
+
+        print(f"numbalite {numbalite.__version__}")
+        return 0
     if command == "demo":
         import warnings
 

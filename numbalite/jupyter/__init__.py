@@ -1,10 +1,11 @@
 """numbalite in notebooks.
 
 `attach` connects numbalite with the IPython that it finds itself in: kernels' printf comes out in the
-cell, in order (output.py), and long compilations say so (progress.py). It happens when a driver is first
-opened or a compiler first run, and costs nothing where there is no IPython. `%load_ext numbalite` adds the
-magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py). How objects look in a notebook is in rich.py, how
-compile errors do in tracebacks.py; highlighting cells of CUDA C++ is done by labextension/, in the browser.
+cell, in order (output.py), long compilations say so (progress.py), and warnings are notes (notes.py). It
+happens when a driver is first opened or a compiler first run, and costs nothing where there is no IPython.
+`%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py).
+How objects look in a notebook is in rich.py, how compile errors do in tracebacks.py; highlighting cells of
+CUDA C++ is done by labextension/, in the browser.
 May use all other packages but course; what is below asks it through numbalite.frontend, and never imports
 it. Begin with this file.
 """
@@ -12,7 +13,7 @@ it. Begin with this file.
 from __future__ import annotations
 
 from numbalite import compilers
-from numbalite.jupyter import output, progress, rich, tracebacks
+from numbalite.jupyter import notes, output, progress, rich, tracebacks
 from numbalite.jupyter.session import in_notebook, shell
 
 __all__ = ["attach", "in_notebook", "load", "picture", "shell", "traceback", "unload"]
@@ -28,6 +29,7 @@ def attach(to=None) -> None:
         return
     _attached = found
     output.take_over()
+    notes.take_over()
     found.events.register("post_run_cell", output.end_of_cell)
     rich.register(found.display_formatter)
     compilers.watcher = progress.watch

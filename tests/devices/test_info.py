@@ -1,4 +1,11 @@
-"""python -m numbalite: what it reports, and that it reports whatever is missing."""
+"""The command numbalite: what it reports, and that it reports whatever is missing."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
 
 from numbalite.compilers import cache
 
@@ -34,9 +41,31 @@ def test_info_with_bad_variables(run_python):
 
 
 def test_usage(run_python):
-    assert run_python("-m numbalite", check=False).returncode == 2
+    asked_nothing = run_python("-m numbalite", check=False)
+    assert asked_nothing.returncode == 2
+    assert asked_nothing.stderr.startswith("usage: numbalite COMMAND")
     assert "cache clear" in run_python("-m numbalite", "--help").stdout
     assert run_python("-m numbalite", "nonsense", check=False).returncode == 2
+
+
+def test_the_version(run_python):
+    import numbalite
+
+    for option in ("--version", "-V", "version"):
+        assert run_python("-m numbalite", option).stdout == f"numbalite {numbalite.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["info", "demo", "--help"])
+def test_a_reader_that_goes_away(command):
+    """`numbalite info | head -1` ends without a traceback, also when the pipe breaks at the last flush."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        [sys.executable, "-m", "numbalite", command],
+        stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (result.stderr, result.returncode) == ("", 128 + signal.SIGPIPE)
 
 
 def test_cache_commands(run_python, tmp_path):

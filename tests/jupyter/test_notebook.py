@@ -69,6 +69,27 @@ def test_without_the_extension(notebook, captured):
     assert stream_text(told) == "a\nkernel 1\nb\n"
 
 
+def test_warnings_are_notes(notebook):
+    """A first notebook without a GPU has nothing in red; warnings of others stay on stderr."""
+    no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='')"
+    first = "from numbalite import cuda\nfor n in range(3): cuda.device_array(3)"
+    slow = "from numbalite.errors import PerformanceWarning, warn\nwarn('slow', PerformanceWarning)"
+    others = "import warnings\nwarnings.warn('not ours')"
+    silent = (
+        "with warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n"
+        "    warn('nobody hears', PerformanceWarning)"
+    )
+    _, (simulated,), (performance,), (foreign,), quiet = notebook(
+        no_gpu, first, slow, others, silent
+    )
+    assert simulated.output_type == performance.output_type == "display_data"
+    assert simulated.data["text/plain"].startswith("note: kernels run on the CPU simulator")
+    assert performance.data["text/plain"] == "note: line 2: slow"
+    assert "Note: " in performance.data["text/html"]
+    assert foreign.name == "stderr" and "not ours" in foreign.text
+    assert quiet == []
+
+
 def test_progress_tells_and_goes(monkeypatch):
     """What is sent to the front end, in order."""
     from types import SimpleNamespace
