@@ -49,8 +49,8 @@ def mismatch(got, expected, allowed=None):
         allowed = tolerance(got.dtype)
     if got.dtype.kind in "fc" or expected.dtype.kind in "fc":
         wide = np.result_type(got.dtype, expected.dtype, np.float64)
-        a, b = got.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):
+            a, b = got.astype(wide), expected.astype(wide)
             finite = np.abs(b[np.isfinite(b)])
             largest = float(finite.max()) if finite.size else 0.0
             most = allowed.rtol * np.abs(b) + allowed.atol * largest + allowed.absolute

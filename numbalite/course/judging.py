@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from .assessment import poison
+from .assessment import is_unwritten
 from .catalogue import find
 from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
@@ -124,7 +124,11 @@ class _Judge:
         for n in self.exercise.sizes:
             failed = self._failure(n)
             if failed is not None:
-                raise failed if failed.is_endless else self._smallest(right, n, failed)
+                raise (
+                    failed
+                    if failed.is_endless
+                    else self._with_cause(self._smallest(right, n, failed))
+                )
             right = n
         problem = self._guarded(lambda: self.exercise.further(self.solution, self._run))
         if problem:
@@ -209,7 +213,9 @@ class _Judge:
             reason = (
                 f"With {size}, {'1 element is' if found.count == 1 else count} wrong in {name}."
             )
-        raise Failed(reason, _case(name, got, want, found, place))
+        failed = Failed(reason, _case(name, got, want, found, place))
+        failed.wrong_results = True
+        raise failed
 
     def _run(self, n):
         """(arguments as NumPy has them, results) of a call at size n."""
@@ -220,46 +226,59 @@ class _Judge:
     # --- mistakes that happened to go well
 
     def _check_mistakes(self):
-        if not self.exercise.checked:
-            return
-        if not self.simulated:
-            self._check_elsewhere()
-            return
-        from numbalite import cuda
-
-        for n in self.exercise.checked:
-            self.checking = cuda.checks(limit=30)
-            failed = self._failure(n, margin=0)
-            self.checking = watched(self.simulated)
+        for n, failed in self._looks():
             if failed is not None:
-                failed.reason = (
-                    f"{failed.reason} (Found by cuda.checks, with {self.exercise.said(n)}.)"
-                )
-                raise failed
-        self.notes.append("cuda.checks finds no race, and no access out of bounds")
-
-    def _check_elsewhere(self):
-        """Beside a GPU a kernel's launch is looked at by the simulator, in another process."""
-        from numbalite.errors import CudaSupportError
-
-        from .checked import elsewhere
-
-        if self.exercise.wants != "kernel":
-            return
-        for n in self.exercise.checked:
-            launch = _Launch()
-            self.exercise.call(launch, *self.exercise.make(self.rng, n))
-            try:
-                found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
-            except CudaSupportError:
-                return  # no C++ compiler: nobody can look
-            if found is not None:
-                failed = explain(found)
                 failed.reason += f" (Found by cuda.checks, with {self.exercise.said(n)}.)"
                 raise failed
-        self.notes.append(
-            "cuda.checks, on the simulator, finds no race and no access out of bounds"
-        )
+            where = "" if self.simulated else ", on the simulator,"
+            note = f"cuda.checks{where} finds no race, and no access out of bounds"
+            if note not in self.notes:
+                self.notes.append(note)
+
+    def _with_cause(self, failed):
+        """Wrong results, with the mistake that cuda.checks finds, which may be the reason."""
+        if failed.wrong_results:
+            for n, mistake in self._looks():
+                if mistake is not None and mistake.found:
+                    size = self.exercise.said(n)
+                    failed.case += f"\n\ncuda.checks finds a mistake, with {size}:\n{mistake.case}"
+                    break
+        return failed
+
+    def _looks(self):
+        """(size, what cuda.checks finds: a Failed, or None), at each size that is looked at. Nothing where nobody
+        can look: beside a GPU that takes a kernel that another process can launch, and a C++ compiler."""
+        from numbalite.errors import CudaSupportError
+
+        if not self.simulated and self.exercise.wants != "kernel":
+            return
+        for n in self.exercise.checked:
+            try:
+                found = self._looked_at(n)
+            except CudaSupportError:
+                return
+            yield n, found
+
+    def _looked_at(self, n):
+        """What cuda.checks finds at size n: a Failed, or None."""
+        from numbalite import cuda
+
+        if not self.simulated:
+            return self._looked_at_elsewhere(n)
+        self.checking = cuda.checks(limit=30)
+        try:
+            return self._failure(n, margin=0)
+        finally:
+            self.checking = watched(self.simulated)
+
+    def _looked_at_elsewhere(self, n):
+        """Beside a GPU a kernel's launch is looked at by the simulator, in another process."""
+        from .checked import elsewhere
+
+        launch = _Launch()
+        self.exercise.call(launch, *self.exercise.make(self.rng, n))
+        found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
+        return None if found is None else explain(found)
 
     def _check_properties(self):
         lacking = self._guarded(lambda: self.exercise.properties(self.solution))
@@ -430,6 +449,10 @@ class _Place:
         if returned is None or returned is Ellipsis:
             raise Failed(f"It returns {returned}, no result. {UNFILLED}")
         returned = returned if isinstance(returned, tuple) else (returned,)
+        if self.exercise.host_arrays and any(map(_is_on_device, returned)):
+            raise Failed(
+                "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
+            )
         return [_on_host(value) for value in returned]
 
     def check_untouched(self, size):
@@ -459,6 +482,12 @@ class _Place:
 
 def _has_margin(value):
     return value.dtype.kind in "fciu" and value.dtype.itemsize > 1
+
+
+def _is_on_device(value):
+    from numbalite import cuda
+
+    return cuda.is_cuda_array(value)
 
 
 def _on_host(value):
@@ -493,7 +522,7 @@ def _case(name, got, want, found, place):
     index = found.index
     rows = []
     for parameter, value in zip(place.exercise.parameters, place.given):
-        if parameter in place.exercise.outputs and _is_unwritten(value):
+        if parameter in place.exercise.outputs and is_unwritten(value):
             continue
         rows.append(_argument(parameter, value, index, want.shape))
     subscript = f"[{', '.join(map(str, index))}]" if index else ""
@@ -501,7 +530,7 @@ def _case(name, got, want, found, place):
         rows.append((f"{name}, expected", row(want)))
         rows.append((f"{name}, got", row(got)))
     rows.append((f"{name}{subscript}, expected", number(found.expected)))
-    note = "   (nothing was written there)" if _is_unwritten(got[index]) else ""
+    note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
     rows.append((f"{name}{subscript}, got", number(found.got) + note))
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label.ljust(width)} = {text}" for label, text in rows)
@@ -520,10 +549,3 @@ def _argument(name, value, index, shape):
 def _beginning(value):
     flat = value.ravel()[:4]
     return ", ".join(number(x) for x in flat) + ", ..."
-
-
-def _is_unwritten(value):
-    value = np.asarray(value)
-    if value.dtype.kind in "fc":
-        return bool(np.isnan(value).all())
-    return value.dtype.kind in "iu" and bool((value == poison(value.dtype)).all())

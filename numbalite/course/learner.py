@@ -17,7 +17,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from .catalogue import exercises
+from .catalogue import exercises, find
 
 
 class Piece(NamedTuple):
@@ -33,29 +33,45 @@ class Missing(Exception):
 
 
 class Learner:
-    """The answers of one file (.ipynb, else Python). ValueError: it cannot be read as that."""
+    """The answers of one file (.ipynb, else Python). ValueError: it cannot be read as that.
 
-    def __init__(self, path):
+    ``skipped``, {number of a piece: why}, are not run; ``begins`` is told the number of each that is.
+    """
+
+    def __init__(self, path, skipped=None, begins=None):
         self.path = pathlib.Path(path)
         self.pieces = _cells(self.path) if self.path.suffix == ".ipynb" else _parts(self.path)
+        self._skipped = skipped or {}
+        self._begins = begins
         self._answers = None
         self._problems = []
 
     def names(self) -> list:
-        """The exercises that the file answers, in the order of the course. Nothing is run for that."""
-        found = set()
+        """The exercises that the file answers, in the order of the course; then what else it hands to `assess`:
+        names that nobody knows, or that the file itself brings. Nothing is run for that."""
+        defined, assessed = set(), {}
         for piece in self.pieces:
-            found |= _named(piece.text)
-        return [name for name in exercises() if name in found]
+            names, handed_in = _named(piece.text)
+            defined |= names
+            assessed.update(dict.fromkeys(handed_in))
+        known = exercises()
+        return [name for name in known if name in defined or name in assessed] + [
+            name for name in assessed if name not in known
+        ]
 
     def answer(self, name):
         """What the file has for an exercise; runs the file at the first call. Missing: nothing."""
-        if self._answers is None:
-            self._answers = self._run()
+        self.run()
         if name in self._answers:
             return self._answers[name]
+        find(name)
         because = "".join(f"\n{problem}" for problem in self._problems)
         raise Missing(f"{self.path.name} has no {name}.{because}")
+
+    def run(self):
+        """Runs the file, once."""
+        if self._answers is None:
+            self._answers = self._run()
 
     def _run(self):
         from . import judging, patience
@@ -67,7 +83,12 @@ class Learner:
         patience.unattended = True
         sys.path.insert(0, str(self.path.parent.resolve()))
         try:
-            for piece in self.pieces:
+            for number, piece in enumerate(self.pieces):
+                if number in self._skipped:
+                    self._problems.append(f"{_title(piece)}\n    {self._skipped[number]}")
+                    continue
+                if self._begins is not None:
+                    self._begins(number)
                 error = _ended(run, piece)
                 if error is not None:
                     self._problems.append(_told(piece, error))
@@ -108,23 +129,24 @@ def _parts(path):
 
 
 def _named(text):
-    """The names of exercises that a piece gives to assess, or defines at its top level."""
+    """The names that a piece defines at its top level, and those that it gives to assess, in order."""
     try:
         tree = ast.parse(_without_magic(text))
     except SyntaxError:
-        return set(re.findall(r'\bassess\(\s*["\'](\w+)["\']', text))
-    found = set()
+        return set(), re.findall(r'\bassess\(\s*["\'](\w+)["\']', text)
+    assessed = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "id", getattr(node.func, "attr", None))
-            if called == "assess":
-                found.add(node.args[0].value)
+            if called == "assess" and isinstance(node.args[0].value, str):
+                assessed.append(node.args[0].value)
+    defined = set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            defined.add(node.name)
         elif isinstance(node, ast.Assign):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+            defined |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return defined, assessed
 
 
 # --- running ---------------------------------------------------------------------------------------------
@@ -151,7 +173,10 @@ def _ended(run, piece):
 
 
 def _title(piece):
-    return piece.place.strip("<>")
+    """The cell; of a program, the line where the piece begins."""
+    if piece.place.startswith("<"):
+        return piece.place.strip("<>")
+    return f"{os.path.basename(piece.place)}, from line {len(piece.text) - len(piece.text.lstrip()) + 1}"
 
 
 def _python(names):
@@ -162,7 +187,7 @@ def _python(names):
             linecache.cache[piece.place] = (len(text), None, lines, piece.place)
         try:
             exec(compile(text, piece.place, "exec"), names)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return error
         return None
 

@@ -18,6 +18,11 @@ ENDLESS = "It never ends: look at the condition of each loop."
 class Failed(Exception):
     """Ends the judging: what to say, and the case that shows it."""
 
+    wrong_results = False
+    """Has everything run, and something else come out?"""
+    found = False
+    """Is it what cuda.checks tells?"""
+
     def __init__(self, reason, case=""):
         super().__init__(reason)
         self.reason = reason
@@ -66,7 +71,9 @@ def explain(error) -> Failed:
     if isinstance(error, KernelError) and error.kind == "hang":
         return Failed(ENDLESS, _short(str(error)))
     if isinstance(error, KernelError):
-        return Failed("The kernel makes a mistake:", _short(str(error)))
+        mistake = Failed("The kernel makes a mistake:", _short(str(error)))
+        mistake.found = True
+        return mistake
     said = str(error).strip()
     reason = f"It raises {type(error).__name__}{':' if said or place else '.'}"
     if isinstance(error, CudaAPIError) and error.code in (700, 709, 710, 715, 716, 717, 718, 719):

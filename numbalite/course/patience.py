@@ -26,12 +26,15 @@ CELL_LIMIT = 120.0
 GRACE = 5.0
 """Seconds that an alarm has to end what runs."""
 
+EXIT_STATUS = 3
+"""How a process ends that cannot go on."""
+
 unattended = False
 """Are files graded? Then a process that cannot go on ends."""
 
 _UNSTOPPABLE = (
     "{what} was not done after {seconds:g} seconds, and nothing can stop it: it is in compiled code, such as a "
-    "function for the CPU, or catches every exception. {then}"
+    "function for the CPU, or catches every exception. {endless} {then}"
 )
 
 
@@ -80,9 +83,9 @@ def tell(message):
 
 def _cannot_stop(what, seconds):
     then = "The process ends." if unattended else "Restart the notebook's kernel."
-    tell("\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, then=then))
+    tell("\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, endless=ENDLESS, then=then))
     if unattended:
-        os._exit(3)
+        os._exit(EXIT_STATUS)
 
 
 def here(question):

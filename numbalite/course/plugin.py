@@ -1,4 +1,4 @@
-"""The pytest plugin: ``--learner`` for grading, and fixtures for tests of kernels.
+"""The pytest plugin: ``--learner`` for grading, the table of marks, and fixtures for tests of kernels.
 
 pytest loads it by its entry point in every run on a machine where numbalite is installed, so nothing
 but pytest is imported here; numbalite is when a fixture is used. In a checkout that is not installed:
@@ -9,21 +9,38 @@ from __future__ import annotations
 
 import pytest
 
-_PROPERTY = "numbalite kernel time"
+_TIME = "numbalite kernel time"
+_MARK = ("learner", "exercise", "outcome", "verdict")
+"""Properties of a test, which --junitxml writes too."""
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("numbalite", "kernels and exercises (numbalite)")
     group.addoption(
         "--learner",
-        metavar="FILE",
-        help="with --pyargs numbalite.course: grade the answers in FILE, a notebook or a program",
+        metavar="PATH",
+        action="extend",
+        nargs="+",
+        help="with --pyargs numbalite.course: grade the answers in PATH, a notebook or a program, or a folder "
+        "of them; several are graded one after the other",
     )
     group.addoption(
         "--section",
         metavar="N",
         type=int,
-        help="with --learner: grade the exercises of section N, also those that FILE lacks",
+        help="with --learner: grade the exercises of section N, also those that a learner lacks",
+    )
+    group.addoption(
+        "--exercises",
+        metavar="WHAT",
+        action="append",
+        help="with --pyargs numbalite.course: grade the exercises of WHAT, a module of your own or its file, or "
+        "the exercise of that name; may be given several times",
+    )
+    group.addoption(
+        "--marks",
+        metavar="FILE",
+        help="with --learner: write the table of marks to FILE, as .csv, or as .html with a sheet for each learner",
     )
     group.addoption(
         "--no-speed",
@@ -90,19 +107,62 @@ def assert_close():
 
 def record(node, label, seconds, reference=None):
     """Puts a time into a test's report, for the table after the run."""
-    node.user_properties.append((_PROPERTY, [label, seconds, reference]))
+    node.user_properties.append((_TIME, [label, seconds, reference]))
+
+
+def record_mark(node, learner, exercise, outcome, verdict):
+    """Puts a mark into a test's report, for the table after the run."""
+    node.user_properties.extend(zip(_MARK, (learner, exercise, outcome, verdict)))
+
+
+def pytest_configure(config):
+    file = config.getoption("--marks", None)
+    if file is None:
+        return
+    if not config.getoption("--learner", None):
+        raise pytest.UsageError("--marks: there are marks with --learner only")
+    from numbalite.course.marks import FORMATS
+
+    if not file.endswith(FORMATS):
+        raise pytest.UsageError(f"--marks {file}: its name should end with {' or '.join(FORMATS)}")
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The table of kernel times, one row for each that a test has taken."""
-    rows = [
-        (report.nodeid, *value)
+    """The table of marks, and that of kernel times."""
+    found = [
+        (report.nodeid, report.user_properties)
         for reports in terminalreporter.stats.values()
         for report in reports
-        if getattr(report, "when", None) == "call"
-        for name, value in getattr(report, "user_properties", ())
-        if name == _PROPERTY
+        if getattr(report, "when", None) == "call" and hasattr(report, "user_properties")
     ]
+    _show_marks(terminalreporter, [dict(properties) for _, properties in found])
+    _show_times(
+        terminalreporter,
+        [(node, *value) for node, pairs in found for name, value in pairs if name == _TIME],
+    )
+
+
+def _show_marks(terminalreporter, found):
+    rows = [
+        tuple(properties[name] for name in _MARK) for properties in found if _MARK[0] in properties
+    ]
+    if not rows:
+        return
+    from numbalite.course import exercises
+    from numbalite.course.marks import Mark, Marks
+
+    marks = Marks([Mark(*row) for row in rows], exercises())
+    terminalreporter.section("marks")
+    for line in marks.lines(terminalreporter._tw.fullwidth):
+        terminalreporter.write_line(line)
+    file = terminalreporter.config.getoption("--marks", None)
+    if file is not None:
+        marks.write(file)
+        terminalreporter.write_line(f"\nwritten to {file}")
+
+
+def _show_times(terminalreporter, rows):
+    """One row for each time that a test has taken."""
     if not rows:
         return
     from numbalite.course.place import simulated

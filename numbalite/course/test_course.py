@@ -1,77 +1,159 @@
-"""Grading under pytest: ``pytest --pyargs numbalite.course --learner FILE``, one test for each exercise.
+"""Grading under pytest: ``pytest --pyargs numbalite.course --learner PATH``, one test for each answer.
 
-FILE is a notebook or a Python program with answers. ``--section N`` asks for all exercises of a section,
-``--no-speed`` leaves times out. Without ``--learner`` the judge's own solutions are graded, which shows
-whether installation and machine are fit for the course.
+PATH is a notebook or a Python program with answers, or a folder of them. ``--section N`` asks for all exercises
+of a section, ``--exercises WHAT`` for those of a module of one's own, or for one by its name; ``--no-speed``
+leaves times out, ``--marks FILE`` writes the table. Without ``--learner`` the judge's own solutions are graded,
+which shows whether installation and machine are fit for the course.
 """
 
-import functools
-import sys
+import pathlib
 
 import pytest
 
-from numbalite.course import patience
-from numbalite.course.catalogue import exercises, find
+from numbalite.course.catalogue import exercises, find, load
+from numbalite.course.grading import Grader, Result
 from numbalite.course.judging import judge
-from numbalite.course.learner import Learner, Missing
-from numbalite.course.plugin import record
+from numbalite.course.learner import Learner
+from numbalite.course.plugin import record, record_mark
 
 
 def pytest_generate_tests(metafunc):
     option = metafunc.config.getoption
-    file, section = option("--learner", None), option("--section", None)
-    known = exercises()
-    if section is not None and section not in {kind.section for kind in known.values()}:
-        raise pytest.UsageError(f"--section {section}: there is no such section")
-    if section is not None:
-        names = [name for name, kind in known.items() if kind.section == section]
-    elif file is None:
-        names = list(known)
+    wanted = _wanted(option("--exercises", None) or [], option("--section", None))
+    paths = option("--learner", None) or []
+    if paths:
+        files = _labelled([file for path in paths for file in _files(path)])
+        cases = [(label, file, name) for label, file in files for name in _names(file, wanted)]
     else:
-        names = _read(file).names()
-        if not names:
+        cases = [(None, None, name) for name in wanted or exercises()]
+    marks = ()
+    if metafunc.config.pluginmanager.hasplugin("xdist"):
+        marks = [[pytest.mark.xdist_group(str(file))] if file else [] for _, file, _ in cases]
+    metafunc.parametrize(
+        ("label", "file", "name"),
+        [pytest.param(*case, marks=mark) for case, mark in zip(cases, marks or [()] * len(cases))],
+        ids=["-".join(filter(None, (label, name))) for label, _, name in cases],
+    )
+
+
+def _wanted(asked, section):
+    """The exercises that every learner has to have answered; None: whatever each has answered."""
+    names = []
+    modules = [what for what in asked if what not in exercises()]
+    for module in modules:
+        try:
+            names += load(module)
+        except (ImportError, ValueError) as problem:
             raise pytest.UsageError(
-                f"--learner {file}: no exercise is in it: it neither calls assess(...) nor defines "
-                f"one of {', '.join(known)}"
-            )
-    metafunc.parametrize("name", names)
+                f"--exercises {module}: {problem}. It is a module, or its file, or one of {', '.join(exercises())}"
+            ) from None
+    known = exercises()
+    names += [what for what in asked if what not in modules]
+    if section is not None:
+        inside = [name for name, kind in known.items() if kind.section == section]
+        if not inside:
+            raise pytest.UsageError(f"--section {section}: there is no such section")
+        names += inside
+    return [name for name in known if name in names] if asked or section is not None else None
 
 
-def _read(file):
+def _files(path):
+    """(what a learner is called, the file) of a file, or of each in a folder."""
+    top = pathlib.Path(path)
+    if top.is_file():
+        return [(top.stem, top)]
+    if not top.is_dir():
+        raise pytest.UsageError(f"--learner {path}: No such file or folder")
+    found = [
+        file
+        for file in sorted(top.rglob("*"))
+        if file.suffix in {".ipynb", ".py"} and not _is_aside(file.relative_to(top))
+    ]
+    if not found:
+        raise pytest.UsageError(f"--learner {path}: no notebook and no Python program is in it")
+    return [(str(file.relative_to(top).with_suffix("")), file) for file in found]
+
+
+def _is_aside(path):
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def _labelled(files):
+    """Learners of the same name are called by their paths."""
+    labels = [label for label, _ in files]
+    return [(label if labels.count(label) == 1 else str(file), file) for label, file in files]
+
+
+def _names(file, wanted):
+    """The exercises to grade in a file, and the names in it that are none, which fail; [None] where it has nothing."""
     try:
-        return Learner(file)
-    except (OSError, ValueError) as problem:
-        raise pytest.UsageError(f"--learner {file}: {problem}") from None
+        found = Learner(file).names()
+    except (OSError, ValueError):
+        return wanted or [None]
+    if wanted is None:
+        return found or [None]
+    return [*wanted, *(name for name in found if name not in exercises())]
 
 
 @pytest.fixture(scope="session")
-def learner(request):
-    """The file that is graded, run at the first exercise; None: the judge's own solutions are."""
-    file = request.config.getoption("--learner", None)
-    patience.unattended = True
-    patience.tell = functools.partial(
-        _tell, request.config.pluginmanager.getplugin("capturemanager")
+def grader(request):
+    """grader(file) -> Grader. One at a time: each has a process."""
+    option = request.config.getoption
+    modules = [what for what in option("--exercises", None) or [] if what not in _COURSE]
+    current = {}
+
+    def grade(file):
+        if file not in current:
+            while current:
+                current.popitem()[1].close()
+            current[file] = Grader(file, modules, not option("--no-speed", False))
+        return current[file]
+
+    yield grade
+    while current:
+        current.popitem()[1].close()
+
+
+_COURSE = frozenset(exercises())
+"""The exercises that need no module."""
+
+
+def test_exercise(label, file, name, request):
+    result = _judged(name, request) if file is None else _graded(file, name, request)
+    if result.seconds is not None:
+        record(request.node, "", result.seconds, result.reference_seconds)
+    if label is not None:
+        outcome = "passed" if result.passed else "missing" if result.missing else "failed"
+        record_mark(request.node, label, name or "(no exercise)", outcome, result.text)
+    if not result.passed:
+        pytest.fail(f"{label}\n{result.text}" if label else result.text, pytrace=False)
+
+
+def _judged(name, request):
+    """The judge's own solution."""
+    speed = not request.config.getoption("--no-speed", False)
+    verdict = judge(name, find(name).reference(), speed=speed)
+    return Result(
+        verdict.passed,
+        str(verdict),
+        seconds=verdict.seconds,
+        reference_seconds=verdict.reference_seconds,
     )
-    return file and _read(file)
 
 
-def _tell(capturing, message):
-    """The last words of the process, which pytest would keep for a report."""
-    if capturing is not None:
-        capturing.suspend_global_capture(in_=True)
-    print(message, file=sys.stderr, flush=True)
-
-
-def test_exercise(name, learner, request):
-    missing = None
+def _graded(file, name, request):
     try:
-        answer = learner.answer(name) if learner else find(name).reference()
-    except Missing as problem:
-        missing = str(problem)
-    if missing is not None:
-        pytest.fail(missing, pytrace=False)
-    verdict = judge(name, answer, speed=not request.config.getoption("--no-speed", False))
-    if verdict.seconds is not None:
-        record(request.node, "", verdict.seconds, verdict.reference_seconds)
-    if not verdict:
-        pytest.fail(str(verdict), pytrace=False)
+        Learner(file)
+    except (OSError, ValueError) as problem:
+        return Result(False, str(problem), missing=True)
+    if name is None:
+        text = (
+            f"{file}: no exercise is in it: it neither calls assess(...) nor defines one of "
+            f"{', '.join(exercises())}"
+        )
+        return Result(False, text, missing=True)
+    result = request.getfixturevalue("grader")(file).result(name)
+    result.missing &= (
+        name not in Learner(file).names()
+    )  # what did not compile is no answer, but an attempt
+    return result

@@ -184,7 +184,7 @@ def test_grading_a_program(run_python, program, driver_kind):
     assert result.returncode == 1, result.stdout + result.stderr
     assert "1 failed, 1 passed" in result.stdout
     assert "vadd: not passed" in result.stdout and "With 1 element, out is wrong" in result.stdout
-    assert "FAILED" in result.stdout and "test_exercise[vadd]" in result.stdout
+    assert "FAILED" in result.stdout and "test_exercise[answers-vadd]" in result.stdout
 
 
 def test_what_the_file_lacks_fails(run_python, tmp_path, driver_kind):
@@ -196,16 +196,128 @@ def test_what_the_file_lacks_fails(run_python, tmp_path, driver_kind):
     assert f"{sum(e.section == 3 for e in exercises().values())} failed" in result.stdout
 
 
+OWN = """
+from numbalite.course import Assessment, exercise
+
+
+@exercise
+class Twice(Assessment):
+    name = "twice"
+    wants = "function"
+    parameters = ("x",)
+    launches = (0, 0)
+    checked = ()
+    large = None
+
+    def make(self, rng, n):
+        return (n,)
+
+    def expected(self, x):
+        return 2 * x
+
+    def reference(self):
+        return lambda x: x + x
+"""
+
+RIGHT = """
+import math
+from numbalite import cuda, jit
+from numbalite.course import assess, patience
+
+patience.LIMIT = patience.CALL_LIMIT = 1
+
+# %%
+assess("bank_conflicts", lambda stride: math.gcd(stride, 32))
+
+# %%
+def twice(x):
+    return x * 2
+"""
+
+OF_TEN = {
+    "ada": (RIGHT, [1, 1]),
+    "bo": (RIGHT, [1, 1]),
+    "cy": (RIGHT, [1, 1]),
+    "di": (RIGHT.replace("x * 2", "x * 3"), [1, 0]),
+    "ed": (RIGHT.replace("    return x * 2", "    while True: pass"), [1, 0]),
+    "fay": (
+        RIGHT.replace(
+            "math.gcd(stride, 32))",
+            '@jit("int32()")\ndef wait():\n    "volatile int z = 1; while (z) {} return 0;"\n'
+            "patience.CELL_LIMIT = patience.GRACE = 1\n# %%\nwait()",
+        ).replace('assess("bank_conflicts", lambda stride: ', ""),
+        [0, 1],
+    ),
+    "gus": (
+        RIGHT.replace(
+            'assess("b', '@cuda.jit("void(int32[:])")\ndef k(x):\n    "x[0] = y;"\nassess("b'
+        ),
+        [0, 1],
+    ),
+    "hal": (RIGHT + 'assess("thrice", 3)\n', [1, 1, 0]),
+    "ida": ("import os\nos._exit(0)\n", [0, 0]),
+}
+
+
+def test_a_class_of_ten(run_python, tmp_path, driver_kind):
+    """One never ends, one does not compile, one ends the program, one is no notebook: all get their marks."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "class" / "joe").mkdir(parents=True)
+    for learner, (text, _) in OF_TEN.items():
+        (tmp_path / "class" / f"{learner}.py").write_text(text)
+    (tmp_path / "class" / "joe" / "mine.ipynb").write_text("{")
+    result = grade(
+        run_python,
+        *("--pyargs", "numbalite.course", "--learner", "class", "--no-speed"),
+        *("--exercises", "own.py", "--exercises", "bank_conflicts"),
+        *("--marks", "marks.csv", "--junitxml", "marks.xml"),
+        driver_kind=driver_kind,
+    )
+    said = result.stdout
+    table = dict.fromkeys(("learner", *OF_TEN, "joe/mine"), "")
+    for line in (tmp_path / "marks.csv").read_text().splitlines():
+        learner, _, marks = line.partition(",")
+        table[learner] = marks
+    assert table.pop("learner") == "bank_conflicts,twice,thrice,passed", said
+    assert table.pop("joe/mine") == "0,0,,0"
+    for learner, (_, marks) in OF_TEN.items():
+        cells = [*marks[:2], *(marks[2:] or [""]), sum(marks)]
+        assert table[learner] == ",".join(map(str, cells)), (learner, said)
+    for line in (
+        "ed\ntwice: not passed\n  It never ends",
+        "was not done after 1 seconds, and nothing can stop it",
+        "gus.py(11): error: ",
+        "no exercise is called 'thrice'; there are zero_suppress",
+        "ida.py, from line 1\n    It ended the process, with the exit status 0.",
+        "not a notebook",
+        "\ndi                   yes     no",
+    ):
+        assert line in said, said
+    report = (tmp_path / "marks.xml").read_text()
+    assert '<property name="learner" value="hal" />' in report and 'failures="' in report
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--learner", "missing.ipynb"], "No such file"),
         (["--learner", "empty.py"], "no exercise is in it"),
         (["--section", "9"], "--section 9: there is no such section"),
+        (["--learner", "."], "no exercise is in it"),
+        (["--learner", "hollow"], "no notebook and no Python program is in it"),
+        (
+            ["--exercises", "vad"],
+            "--exercises vad: No module named 'vad'. It is a module, or its file, or one of zero_",
+        ),
+        (["--exercises", "empty.py"], "empty.py defines no exercise"),
+        (["--exercises", "none.py"], "no such file: none.py"),
+        (["--marks", "m.csv"], "--marks: there are marks with --learner only"),
+        (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
     ],
 )
 def test_usage_errors(run_python, tmp_path, driver_kind, arguments, said):
     (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "hollow").mkdir()
     arguments = ["--pyargs", "numbalite.course", *arguments]
     result = grade(run_python, *arguments, driver_kind=driver_kind)
     assert result.returncode != 0 and said in result.stdout + result.stderr

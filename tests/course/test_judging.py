@@ -1,6 +1,7 @@
 """The judge of exercises: wrong answers fail with the smallest case, right ones pass, nothing else does."""
 
 import functools
+import json
 import pathlib
 import re
 import runpy
@@ -12,7 +13,10 @@ import pytest
 
 from numbalite import cuda, guvectorize, vectorize
 from numbalite.course import exercises, judge
+from numbalite.course.assessment import is_unwritten, unwritten
 from numbalite.course.catalogue import find
+
+NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 # The judge's own solutions, which learners' are compared with, pass.
 
@@ -97,6 +101,26 @@ def test_an_unguarded_edge():
     verdict = judge("vadd", vadd)
     assert not verdict
     assert "With 1 element, something is written into out behind its end" in verdict.reason
+
+
+@pytest.mark.parametrize("body", ["NAN", "out[i] + a[i]", "(a[i] - a[i]) / (b[i] - b[i])"])
+def test_a_nan_that_was_computed(body):
+    """Nobody says that nothing was written there."""
+    names = {"cuda": cuda}
+    exec(
+        f"@cuda.jit\ndef vadd(a, b, out):\n    'int i = grid<1>(); if (i < out.size()) out[i] = {body};'\n",
+        names,
+    )
+    verdict = judge("vadd", names["vadd"])
+    assert not verdict and "= nan" in verdict.case and "nothing was written" not in verdict.case
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u8", "?"])
+def test_what_nothing_has_written(dtype):
+    array = unwritten((2, 3), dtype)
+    assert is_unwritten(array) == is_unwritten(array[0, 1]) == (dtype != "?")
+    array[0, 0] = np.nan if array.dtype.kind in "fc" else 0
+    assert not is_unwritten(array) and not is_unwritten(array[0, 0])
 
 
 def test_one_too_few():
@@ -184,6 +208,22 @@ def test_a_race_that_goes_well():
     verdict = judge("block_sums", block_sums)
     assert not verdict
     assert "wrong" in verdict.reason or "cuda.checks" in verdict.reason
+
+
+def test_the_race_of_the_exercise_is_told():
+    """Its results are wrong, and the reason stands beside them: who writes, who reads, and what is missing."""
+    (given,) = (
+        cell["source"]
+        for cell in json.loads((NOTEBOOKS / "2_kernels" / "exercises.ipynb").read_text())["cells"]
+        if cell["id"] == "block_sums-exercise"
+    )
+    names = {"cuda": cuda}
+    exec("".join(given), names)
+    verdict = judge("block_sums", names["block_sums"])
+    assert not verdict
+    assert "wrong" in verdict.reason and "sums[0], got" in verdict.case, str(verdict)
+    assert "cuda.checks finds a mistake, with 2 blocks of 128 values:" in verdict.case
+    assert re.search(r"writes part\[.* no barrier between", verdict.case, re.S)
 
 
 @pytest.mark.sim
@@ -422,6 +462,15 @@ def test_copies_in_between():
     assert verdict.work.launches == 2 and verdict.work.bytes_out == 1_600_000
 
 
+@pytest.mark.parametrize("name", ["hidden_layer", "noisy_pulses"])
+def test_a_device_array_where_numpys_is_wanted(name):
+    reference = find(name).reference()
+    verdict = judge(name, lambda *arguments: cuda.to_device(reference(*arguments)))
+    assert verdict.reason == (
+        "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
+    )
+
+
 def test_copies_where_there_is_nothing_to_copy():
     """Results are right and the GPU computes, but the heights come to the host and go back."""
 
@@ -530,7 +579,7 @@ def test_simulated_times_are_said_to_be():
 
 
 # ---- answers with Python bodies ---------------------------------------------------------------------------
-IN_PYTHON = pathlib.Path(__file__).resolve().parents[2] / "notebooks" / "solutions" / "python"
+IN_PYTHON = NOTEBOOKS / "solutions" / "python"
 
 
 @functools.cache

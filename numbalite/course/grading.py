@@ -1,0 +1,198 @@
+"""One learner's file, run and judged in a process of its own.
+
+Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
+What ends the process is left out when the file is run again, in the next one; the other answers are judged all
+the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from multiprocessing.connection import Connection
+
+from . import patience
+from .catalogue import load
+from .mistakes import ENDLESS
+
+JUDGING_LIMIT = 600.0
+"""Seconds for all calls of an answer; each call has a limit of its own."""
+
+_CHILD = "from numbalite.course.grading import serve; serve()"
+
+
+class Result:
+    """What became of an answer: ``passed``, ``text`` (the verdict's, or why there is none), ``missing`` where the
+    file has none, ``seconds`` and ``reference_seconds`` where it was timed."""
+
+    def __init__(self, passed, text, missing=False, seconds=None, reference_seconds=None):
+        self.passed = passed
+        self.text = text
+        self.missing = missing
+        self.seconds = seconds
+        self.reference_seconds = reference_seconds
+
+
+class Grader:
+    """Judges the answers in a file (`Learner` says what they are). ``modules`` have exercises of one's own."""
+
+    def __init__(self, path, modules=(), speed=True):
+        self._task = {"file": str(path), "modules": list(modules), "speed": speed}
+        self._skipped = {}  # number of a piece -> why it is not run again
+        self._child = None
+
+    def result(self, name) -> Result:
+        """The Result of one exercise."""
+        try:
+            self._start()
+            self._child.send(name)
+            return Result(**self._child.receive(JUDGING_LIMIT))
+        except _Ended as ended:
+            self.close()
+            return Result(False, f"{name}: not passed\n  {ended}")
+
+    def close(self):
+        """Ends the process, whatever it does."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _start(self):
+        """A process that has run the file. Each piece that ends it is left out in the next."""
+        if self._child is not None and self._child.is_there():
+            return
+        while True:
+            self.close()
+            self._child = child = _Child({**self._task, "skipped": self._skipped})
+            piece = None
+            try:
+                while (said := child.receive(patience.CELL_LIMIT + 4 * patience.GRACE)) != "done":
+                    piece = said
+                return
+            except _Ended as ended:
+                if piece is None:
+                    raise
+                self._skipped[piece] = str(ended)
+
+
+class _Ended(Exception):
+    """The process has ended, or had to be: the message says why."""
+
+
+class _Child:
+    """A process and the pipe to it, with messages in JSON."""
+
+    def __init__(self, task):
+        self.pipe, theirs = multiprocessing.Pipe()
+        self.last_words = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", _CHILD, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
+            pass_fds=[theirs.fileno()], start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)},
+        )  # fmt: skip
+        theirs.close()
+        self.send(task)
+
+    def is_there(self):
+        return self.process.poll() is None
+
+    def send(self, message):
+        with contextlib.suppress(BrokenPipeError):  # receive() says why
+            _send(self.pipe, message)
+
+    def receive(self, seconds):
+        """Its next message. _Ended: there is none."""
+        if not self.pipe.poll(seconds):
+            raise _Ended(f"It was not done after {seconds:g} seconds, and was ended. {ENDLESS}")
+        try:
+            return json.loads(self.pipe.recv_bytes())
+        except (EOFError, ConnectionError):
+            raise _Ended(self._why()) from None
+
+    def _why(self):
+        status = self.process.wait()
+        if status < 0:
+            return f"It ended the process, by {signal.Signals(-status).name}."
+        self.last_words.seek(0)
+        said = self.last_words.read().decode(errors="replace").strip()
+        last = said.rpartition("\n")[2]
+        if status == patience.EXIT_STATUS:
+            return last
+        return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
+
+    def kill(self):
+        self.pipe.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.last_words.close()
+
+
+def _send(pipe, message):
+    pipe.send_bytes(json.dumps(message).encode())
+
+
+# --- in that process -------------------------------------------------------------------------------------
+
+
+def serve():
+    """Runs the file of the task that comes first, then judges what is asked for."""
+    pipe = Connection(int(sys.argv[1]))
+    task = json.loads(pipe.recv_bytes())
+    patience.unattended = True
+    for module in task["modules"]:
+        load(module)
+
+    from .learner import Learner
+
+    skipped = {int(piece): why for piece, why in task["skipped"].items()}
+    learner = Learner(task["file"], skipped, begins=lambda piece: _send(pipe, piece))
+    learner.run()
+    _send(pipe, "done")
+    while True:
+        try:
+            name = json.loads(pipe.recv_bytes())
+        except EOFError:
+            return
+        answer, is_usable = _result(learner, name, task["speed"])
+        _send(pipe, answer)
+        if not is_usable:
+            os._exit(0)  # a kernel that goes on would be waited for
+
+
+def _result(learner, name, speed):
+    """(what Result is made of, can the process judge another answer?)"""
+    from .judging import judge
+    from .learner import Missing
+
+    try:
+        verdict = judge(name, learner.answer(name), speed)
+    except Missing as problem:
+        return {"passed": False, "text": str(problem), "missing": True}, True
+    except KeyError as problem:
+        return {"passed": False, "text": problem.args[0], "missing": True}, True
+    said = {
+        "passed": verdict.passed, "text": str(verdict),
+        "seconds": verdict.seconds, "reference_seconds": verdict.reference_seconds,
+    }  # fmt: skip
+    return said, verdict.passed or verdict.simulated or _is_whole(verdict)
+
+
+def _is_whole(verdict):
+    """Does the GPU still work for this process?"""
+    from numbalite import cuda, errors
+
+    if ENDLESS in verdict.reason:
+        return False
+    try:
+        cuda.synchronize()
+    except errors.CudaAPIError:
+        return False
+    return True

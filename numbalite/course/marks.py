@@ -1,0 +1,120 @@
+"""The table of marks: a row for each learner, a column for each exercise. For the terminal, as CSV, as a page."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import pathlib
+from typing import NamedTuple
+
+FORMATS = (".csv", ".html")
+
+
+class Mark(NamedTuple):
+    """One answer: ``outcome`` is "passed", "failed" or "missing", ``text`` is what the judge says."""
+
+    learner: str
+    exercise: str
+    outcome: str
+    text: str = ""
+
+
+_SHORT = {"passed": "yes", "failed": "no", "missing": "-"}
+_NUMBER = {"passed": 1, "failed": 0, "missing": 0}
+
+
+class Marks:
+    """All marks of a run. ``order`` are the exercises, as they stand in the course; others come last."""
+
+    def __init__(self, marks, order=()):
+        self.marks = sorted(marks, key=lambda mark: (mark.learner, mark.exercise))
+        found = {mark.exercise for mark in self.marks}
+        order = list(order)
+        self.exercises = [name for name in order if name in found] + sorted(found - set(order))
+        self.learners = sorted({mark.learner for mark in self.marks})
+        self._of = {(mark.learner, mark.exercise): mark for mark in self.marks}
+
+    def of(self, learner):
+        """The marks of a learner, in the order of the exercises."""
+        found = (self._of.get((learner, name)) for name in self.exercises)
+        return [mark for mark in found if mark is not None]
+
+    def passed(self, learner) -> str:
+        """ "3 of 5" """
+        marks = self.of(learner)
+        return f"{sum(mark.outcome == 'passed' for mark in marks)} of {len(marks)}"
+
+    def _rows(self, texts):
+        for learner in self.learners:
+            found = (self._of.get((learner, name)) for name in self.exercises)
+            yield learner, ["" if mark is None else texts[mark.outcome] for mark in found]
+
+    def lines(self, width=100) -> list:
+        """The table as text; where it would be too wide, exercises are numbers, which lines below explain."""
+        titles, legend = self.exercises, []
+        names = max(map(len, [*self.learners, "learner"]))
+        if names + sum(len(title) + 2 for title in titles) + 12 > width:
+            titles = [str(number) for number in range(1, len(self.exercises) + 1)]
+            legend = ["", *(f"{n:>3}  {name}" for n, name in zip(titles, self.exercises))]
+        wide = [max(len(title), 3) for title in titles]
+        cells = "".join(f"  {title:>{w}}" for title, w in zip(titles, wide))
+        lines = [f"{'learner':{names}}{cells}  passed"]
+        for learner, row in self._rows(_SHORT):
+            cells = "".join(f"  {cell:>{w}}" for cell, w in zip(row, wide))
+            lines.append(f"{learner:{names}}{cells}  {self.passed(learner)}")
+        return lines + legend
+
+    def csv(self) -> str:
+        """1 for what passed, 0 for what did not, nothing where nobody asked for it; the sum in the last column."""
+        out = io.StringIO()
+        table = csv.writer(out, lineterminator="\n")
+        table.writerow(["learner", *self.exercises, "passed"])
+        for learner, row in self._rows(_NUMBER):
+            table.writerow([learner, *row, sum(cell or 0 for cell in row)])
+        return out.getvalue()
+
+    def html(self) -> str:
+        """A page with the table, then what the judge says to each learner: a sheet of paper for each."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", *self.exercises, "passed"])
+        rows = "".join(
+            f"<tr><th>{html.escape(learner)}</th>"
+            + "".join(f'<td class="{cell}">{cell}</td>' for cell in row)
+            + f"<td>{self.passed(learner)}</td></tr>\n"
+            for learner, row in self._rows(_SHORT)
+        )
+        sheets = "".join(map(self._sheet, self.learners))
+        return _PAGE.format(head=head, rows=rows, sheets=sheets)
+
+    def _sheet(self, learner):
+        parts = "".join(
+            f'<h3 class="{_SHORT[mark.outcome]}">{html.escape(mark.exercise)}: {mark.outcome}</h3>'
+            f"<pre>{html.escape(mark.text)}</pre>\n"
+            for mark in self.of(learner)
+        )
+        return (
+            f"<section><h2>{html.escape(learner)}: {self.passed(learner)}</h2>\n{parts}</section>\n"
+        )
+
+    def write(self, file):
+        """Writes the table, in the format that the file's name asks for."""
+        file = pathlib.Path(file)
+        text = self.html() if file.suffix == ".html" else self.csv()
+        file.write_text(text, encoding="utf-8")
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Marks</title>
+<style>
+body {{ font: 15px sans-serif; margin: 2em }}
+table {{ border-collapse: collapse }}
+th, td {{ border: 1px solid #999; padding: 0.2em 0.6em; text-align: center }}
+td.yes, h3.yes {{ color: #1b5e20 }} td.no, h3.no {{ color: #b71c1c; font-weight: bold }}
+pre {{ white-space: pre-wrap }}
+@media print {{ section {{ break-before: page }} }}
+</style>
+<h1>Marks</h1>
+<table><tr>{head}</tr>
+{rows}</table>
+{sheets}</html>
+"""
