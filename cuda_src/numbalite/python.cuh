@@ -297,6 +297,11 @@ NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
     }
     return r;
 }
+/* The memory at a pointer as an array. */
+template <class T, class... Extents>
+NUMBALITE_FUNCTION auto array_at(T *pointer, Extents... extents) {
+    return reshaped(array<T, 1, layout::C>{pointer, {}, {}}, extents...);
+}
 /* An element as an array of one. */
 template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> of_one(T &element) {
     return {&element, {1}, {sizeof(T)}};

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from numbalite.python.pointers import carray, farray
 from numbalite.types import Array, Type, from_dtype
 
-__all__ = ["as_dtype", "from_dtype", "is_array", "numpy_version"]
+__all__ = ["as_dtype", "carray", "farray", "from_dtype", "is_array", "numpy_version"]
 
 numpy_version = tuple(map(int, np.__version__.split(".")[:2]))
 """NumPy's, as (major, minor)."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numbalite
 from numbalite.numba import names
 from numbalite.numba.special import literal_unroll  # noqa: F401
+from numbalite.python.pointers import carray, farray  # noqa: F401
 from numbalite.types import *  # noqa: F403
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Values that are not plain numbers, and views of arrays: times, enumerations, complex parts, pointers."""
 
 import cmath
+import ctypes
 import enum
 import math
 
@@ -9,6 +10,7 @@ import pytest
 
 from numbalite import cuda, types
 from numbalite.errors import TranslationError
+from numbalite.numba.top import carray, farray
 
 
 @cuda.jit
@@ -185,6 +187,30 @@ def test_pointers():
     x = cuda.to_device(np.arange(10, dtype=np.uint8))
     add_one[1, 32](x.__cuda_array_interface__["data"][0], len(x))
     assert x.copy_to_host().tolist() == list(range(1, 11))
+
+    @cuda.jit(types.void(types.CPointer(types.uint8), types.int64))
+    def mark(p, n):
+        c = carray(p, (2, n // 2))
+        f = farray(p, (2, n // 2), dtype=types.uint8)
+        c[1, 0] = f[1, 0] = c[0, -1] * 10
+        carray(p, n)[n - 1] = f.shape[1]
+
+    mark[1, 1](x.__cuda_array_interface__["data"][0], len(x))
+    assert x.copy_to_host().tolist() == [1, 50, 3, 4, 5, 50, 7, 8, 9, 5]
+
+
+def test_arrays_at_pointers_of_the_host():
+    numbers = (ctypes.c_float * 6)(*range(6))
+    pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_float))
+    assert carray(pointer, (2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    found = farray(ctypes.addressof(numbers), (2, 3), np.float32)
+    assert found.tolist() == [[0, 2, 4], [1, 3, 5]]
+    found[0, 0] = 7
+    assert numbers[0] == 7
+    with pytest.raises(TypeError, match="one to float32, the dtype is float64"):
+        carray(pointer, 3, np.float64)
+    with pytest.raises(TypeError, match="needs a dtype"):
+        carray(ctypes.addressof(numbers), 3)
     assert isinstance(types.UniTuple(types.int64, 2), types.UniTuple)
     assert not isinstance(types.Tuple((types.int64, types.int32)), types.UniTuple)
 

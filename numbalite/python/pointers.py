@@ -1,0 +1,76 @@
+"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import memory, subscripts
+from numbalite.python.values import PRIMARY, Value, is_number, is_whole
+
+
+def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
+    """The memory at ``ptr`` as an array in C order; nothing is copied, and nobody keeps the memory.
+
+    ``ptr`` is a ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. ``shape`` is an int
+    or a tuple. In a kernel ``ptr`` is an argument of the type CPointer. Raises TypeError for an address
+    without a dtype, and for a dtype that is not the pointer's.
+
+    Example: ``carray(ctypes.pointer(ctypes.c_float(3)), 1)[0]``
+    """
+    return _at(ptr, shape, dtype, "C")
+
+
+def farray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
+    """The memory at ``ptr`` as an array in Fortran order; else like carray."""
+    return _at(ptr, shape, dtype, "F")
+
+
+def _at(ptr, shape, dtype, order):
+    if isinstance(dtype, types.Type):
+        dtype = dtype.dtype
+    wanted = np.dtype(dtype) if dtype is not None else None
+    if isinstance(ptr, int):
+        address = ptr
+    else:
+        address = ctypes.cast(ptr, ctypes.c_void_p).value or 0
+        own = getattr(ptr, "_type_", "P")
+        if not isinstance(own, str):
+            own = np.dtype(own)
+            if wanted is not None and wanted != own:
+                raise TypeError(f"the pointer is one to {own}, the dtype is {wanted}")
+            wanted = own
+    if wanted is None:
+        raise TypeError("an address without a type needs a dtype, such as dtype=np.float32")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    memory_there = (ctypes.c_char * (wanted.itemsize * math.prod(shape))).from_address(address)
+    return np.ndarray(shape, wanted, memory_there, order=order)
+
+
+def rule(order: str) -> Callable:
+    """The translator's rule for carray ("C") or farray ("F")."""
+
+    def made(call):
+        pointer, shape, dtype = call.take("ptr", "shape", "dtype", optional=1)
+        t = pointer.type
+        if not isinstance(t, types.Pointer) or not is_number(t.dtype):
+            call.fail("takes a pointer to numbers: types.CPointer(float32) in the signature")
+        if dtype is not None and memory.element_type(call, dtype) != t.dtype:
+            call.fail(f"the pointer is one to {t.dtype}, not to {dtype.type.value}")
+        is_tuple = isinstance(shape.type, types.Tuple)
+        extents = list(call.of.items(call.node, shape)) if is_tuple else [shape]
+        if not all(is_whole(extent.type) for extent in extents):
+            call.fail("a shape is made of integers")
+        found = types.Array(t.dtype, len(extents), "C", False)
+        if order == "F":
+            extents.reverse()
+        texts = ", ".join(f"int64({extent.text})" for extent in extents)
+        value = Value(found, f"py::array_at({pointer.text}, {texts})", PRIMARY, loads=True)
+        return value if order == "C" else subscripts.transposed(value)
+
+    return made
