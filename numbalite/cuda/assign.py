@@ -14,13 +14,14 @@ An array of another device is copied over first.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core, errors
 from numbalite.cuda import devices as _devices
-from numbalite.cuda import foreign, shapes
+from numbalite.cuda import foreign, shapes, transpose
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,6 +34,8 @@ cast_ufunc: Any = None
 """Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _MAX_DIMS = 32
+_LONG_ROW = 512  # bytes from which the driver copies rows as fast as a kernel
+_SMALL = 4096  # bytes for which no kernel is worth its compilation
 _PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
 
 
@@ -221,6 +224,21 @@ def overlap(a: Any, b: Any) -> bool:
     return a_low < b_high and b_low < a_high
 
 
+def share_elements(a: Any, b: Any) -> bool:
+    """The same, but every other element of an array and those between are seen to be apart."""
+    if not overlap(a, b):
+        return False
+    steps = (
+        step
+        for array in (a, b)
+        for length, step in zip(array.shape, array.strides, strict=True)
+        if length > 1
+    )
+    grid = math.gcd(*steps)
+    ahead = (b._address - a._address) % grid if grid else 0
+    return ahead < a.itemsize or grid - ahead < b.itemsize
+
+
 def _warn_of_complex(given, wanted):
     if given.kind == "c" and wanted.kind not in "cb":
         errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
@@ -252,8 +270,16 @@ def copy(source: Any, target: Any, stream: StreamLike = 0) -> None:
     lies = _words(source, target)
     if lies is None:
         target._copy(source, stream or target.stream)
-    else:
-        convert(*lies, stream or target.stream)  # type: ignore[call-arg]
+        return
+    if overlap(source, target):
+        if share_elements(source, target):
+            copy(source.copy("K", stream or target.stream), target, stream)
+            return
+    elif target.nbytes >= transpose.LEAST_BYTES:
+        with on_device(target.device):
+            if transpose.copied(lies[0], lies[1], stream or target.stream):
+                return
+    convert(lies[0], lies[1], stream or target.stream)
 
 
 def _lie_alike(source, target):
@@ -268,27 +294,41 @@ def _is_one_copy(source, target):
     if _lie_alike(source, target):
         return True
     axes = [
-        (b, a)
+        (b, a, n)
         for n, a, b in zip(source.shape, source.strides, target.strides, strict=True)
         if n != 1
     ]
     size = source.itemsize
-    if len(axes) > 2 or any(a < size or b < size for b, a in axes):
+    if len(axes) > 2 or any(a < size or b < size for b, a, _ in axes):
         return not axes
-    return len(axes) < 2 or (min(axes) == (size, size))
+    if len(axes) == 2 and min(axes)[:2] != (size, size):
+        return False
+    row = size * (min(axes)[2] if min(axes)[:2] == (size, size) else 1)
+    return row >= _LONG_ROW or source.nbytes <= _SMALL
+
+
+_WORDS = tuple((n, np.dtype(f"u{n}")) for n in (8, 4, 2, 1))
+_LARGE_WORD = np.dtype(np.complex128)
 
 
 def _words(source, target):
-    """Both as integers with the bits of their elements, or None where there are too many axes.
+    """Both as numbers with the bits of their elements, or None where there are too many axes.
 
-    Elements of other sizes than those of integers get an axis of their own.
+    Elements of other sizes than those of numbers get an axis of their own.
     """
     size = target.dtype.itemsize
-    word = next((n for n in (8, 4, 2, 1) if size and size % n == 0), 0)
+    if size == 16 and _in_steps_of_16(source) and _in_steps_of_16(target):
+        return _as_words(source, _LARGE_WORD, 1), _as_words(target, _LARGE_WORD, 1)
+    word, dtype = next((one for one in _WORDS if size and size % one[0] == 0), (0, None))
     if word == 0 or target.ndim == _MAX_DIMS:
         return None
-    dtype = np.dtype(f"u{word}")
     return _as_words(source, dtype, size // word), _as_words(target, dtype, size // word)
+
+
+def _in_steps_of_16(array):
+    if not isinstance(array, _core.DeviceArray):
+        return True
+    return not (array._address % 16 or any(step % 16 for step in array.strides))
 
 
 def _as_words(array, dtype, count):

@@ -8,6 +8,7 @@ import pytest
 from kit.arrays import same
 
 from numbalite import _core, cuda
+from numbalite.cuda import assign, transpose
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -390,3 +391,56 @@ def test_dense_copies_are_one_copy():
         assert not any("Launch" in name for name in names)
     names = driver_calls(lambda: device.astype("f4"))
     assert sum("Launch" in name for name in names) == 1 and not any("Memcpy" in n for n in names)
+
+
+# ---- copies between arrays that are runs along different axes, and between their parts ----
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
+def test_transposed_copies(dtype, monkeypatch):
+    """By tiles, whatever is left over at the edges; the same elements side by side or with gaps."""
+    monkeypatch.setattr(transpose, "LEAST_BYTES", 0)
+    found = []
+    real = transpose.stack_of
+    monkeypatch.setattr(transpose, "stack_of", lambda *a: found.append(real(*a)) or found[-1])
+    for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
+        host = values(shape, dtype)
+        d = cuda.to_device(host)
+        same(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
+        part = host[..., 1:]
+        same(d[..., 1:].swapaxes(-1, -2).copy(), part.swapaxes(-1, -2))
+        target = cuda.device_array(host.swapaxes(-1, -2).shape, dtype)
+        stream = cuda.stream()
+        target.swapaxes(-1, -2).copy_to_device(d, stream)
+        stream.synchronize()
+        same(target, host.swapaxes(-1, -2))
+    assert sum(one is not None for one in found) >= 12
+
+
+def test_how_transposed_arrays_lie():
+    lies = transpose.stack_of
+    assert lies((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
+    stacked = lies((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
+    assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))
+    assert lies((64, 32), (128, 4), (128, 4), 4) is None  # they lie alike
+    assert lies((64, 31), (4, 256), (124, 4), 4) is None  # short
+    assert lies((64, 32), (-4, 256), (128, 4), 4) is None
+    assert lies((3, 64, 2, 32), (1 << 20, 4, 1 << 16, 256), (1 << 16, 128, 1 << 20, 4), 4) is None
+
+
+def test_within_one_array():
+    """As if the source had been read first; every other element and those between share none."""
+    for target, source in (
+        (np.s_[::2], np.s_[1::2]),
+        (np.s_[:], np.s_[::-1]),
+        (np.s_[:4000:2], np.s_[1000:3000]),
+    ):
+        host = np.arange(6000.0)
+        d = cuda.to_device(host)
+        d[target] = d[source]
+        host[target] = host[source].copy()
+        same(d, host)
+    host = np.arange(10000.0).reshape(100, 100)
+    d = cuda.to_device(host)
+    assert not assign.share_elements(d[:, ::2], d[:, 1::2])
+    assert assign.share_elements(d[:, ::2], d[1::2])
+    d[...] = d.T
+    same(d, host.T)
