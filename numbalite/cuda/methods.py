@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite.cuda.arrayfunctions import dispatch
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -131,6 +133,46 @@ class Methods:
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Running products, as numpy.cumprod."""
         return np.cumprod(self, axis, dtype, out)  # type: ignore[call-overload]
+
+    def sort(
+        self,
+        axis: Any = -1,
+        kind: Any = None,
+        order: Any = None,
+        *,
+        stable: Any = None,
+        descending: bool = False,
+        stream: Any = 0,
+    ) -> None:
+        """Sorts the array itself, as numpy.ndarray.sort; always stable. ``descending``: the largest first."""
+        in_place = dispatch.find(np.ndarray.sort)
+        in_place(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
+
+    def argsort(
+        self,
+        axis: Any = -1,
+        kind: Any = None,
+        order: Any = None,
+        *,
+        stable: Any = None,
+        descending: bool = False,
+        stream: Any = 0,
+    ) -> Any:
+        """The places of the elements in sorted order, as numpy.argsort; always stable."""
+        places = dispatch.find(np.ndarray.argsort)
+        return places(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
+
+    def partition(
+        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+    ) -> None:
+        """Sorts the array itself, which is a partition, too, as numpy.ndarray.partition."""
+        dispatch.find(np.ndarray.partition)(self, kth, axis, kind, order)
+
+    def argpartition(
+        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+    ) -> Any:
+        """As numpy.argpartition; the places of all elements in sorted order."""
+        return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **words: Any) -> Any:
         """The elements kept between two limits, as numpy.clip."""

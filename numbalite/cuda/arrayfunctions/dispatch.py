@@ -19,7 +19,15 @@ MODULES: dict[str, tuple[str, ...]] = {
     "numpy": (
         *(
             f"{_HERE}.{name}"
-            for name in ("geometry", "creation", "reductions", "elements", "joining", "text")
+            for name in (
+                "geometry",
+                "creation",
+                "reductions",
+                "elements",
+                "joining",
+                "sorting",
+                "text",
+            )
         ),
         *(f"{_LINALG}.{name}" for name in ("products", "einsum")),
     ),
@@ -41,7 +49,7 @@ def implements(*names: str) -> Callable[[Callable], Callable]:
     """A decorator: the function is what NumPy's functions of these names ("sum", "linalg.norm") do when
     they are given a device array.
 
-    It has their parameters. NumPy gives it the arguments as they were written, `like=` left out. A name
+    It has their parameters. "ndarray.sort" is what the method does where NumPy has no function for it. NumPy gives it the arguments as they were written, `like=` left out. A name
     that this version of NumPy does not have is passed over.
     """
 

@@ -1,0 +1,5 @@
+"""Algorithms over device arrays, with kernels of their own: sorting.
+
+Functions take device arrays, axes counted from the front and a stream; NumPy's functions and the methods of arrays are
+made of them. Uses cuda, kernels, random and ufuncs. Begin with sorting.py, then radix.py.
+"""

@@ -1,0 +1,55 @@
+"""In which order elements are sorted: what kernels know of a dtype (cuda_src/numbalite/order.cuh)."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.kernels.decorators import jit
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
+_EVERY_BIT = (1 << 64) - 1
+_SPACE = "numbalite::nl_sort::"
+_KEPT = 64
+
+
+class Order:
+    """The order of the elements of a dtype, ascending as NumPy's or descending.
+
+    ``kind`` is its C++ type, ``places`` the digits of a key, ``flips`` what kernels are told; ``short`` the kernel
+    for rows of up to ``most`` elements.
+    """
+
+    __slots__ = ("flips", "itemsize", "kind", "most", "places", "short")
+
+    def __init__(self, dtype: np.dtype, descending: bool) -> None:
+        size = dtype.itemsize
+        word = size // 2 if dtype.kind == "c" else size
+        if dtype.kind not in "biufcmM" or word not in _WORDS:
+            raise TypeError(f"sort: elements of dtype {dtype} have no order on the device")
+        name = {"f": "real", "c": "pair"}.get(dtype.kind, "whole")
+        self.kind = f"{_SPACE}{name}<{_WORDS[word]}>"
+        self.itemsize = size
+        self.places = size + (dtype.kind == "c")
+        sign = 1 << (8 * size - 1) if dtype.kind in "imM" else 0
+        self.flips = sign, int(dtype.kind in "mM"), _EVERY_BIT if descending else 0
+        key = size if dtype.kind != "c" else size + word
+        self.most = 4096 if key <= 8 else 2048 if key <= 16 else 1024
+        self.short = kernel("short_sort", f"nl_sort_short<{self.kind}>")
+
+
+@functools.lru_cache(_KEPT)
+def of(dtype: np.dtype, descending: bool = False) -> Order:
+    """The Order of a dtype; TypeError if there is none."""
+    return Order(dtype, descending)
+
+
+@functools.lru_cache(4 * _KEPT)
+def kernel(header: str, name: str) -> Any:
+    """The kernel of this name expression from a header of cuda_src/numbalite."""
+    return jit(source=f'#include "numbalite/{header}.cuh"\n', name=name)

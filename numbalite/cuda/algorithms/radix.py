@@ -1,0 +1,104 @@
+"""Rows of elements sorted by the device: in one launch where a row fits into a block, else digit by digit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.algorithms.order import kernel
+from numbalite.cuda.arrays import device_array
+from numbalite.ufuncs.reduceloops import are_serial
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.algorithms.order import Order
+
+_TOGETHER = 1024  # places of short rows in a block
+_MOST_THREADS = 1024
+# Those of radix.cuh.
+_DIGITS, _THREADS, _COUNT_THREADS, _TICKETS = 256, 384, 512, 32
+_ITEMS = {
+    1: 24,
+    2: 24,
+    4: 20,
+    8: 12,
+    16: 6,
+}  # of a thread, by the size of the larger of key and value
+_SERIAL_ITEMS = 4  # where unrolled loops are compiled for nothing
+_COUNTING_BLOCKS = 2048
+_WIDE_COUNTS = 1 << 30  # two bits of a count are flags
+_SPACE = "numbalite::nl_sort::"
+
+
+def sort_rows(
+    order: Order, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any
+) -> None:
+    """Sorts so many rows of n elements each, stable. ``source`` is contiguous, as are ``target``, which may be the
+    source or None, and ``places``, an int64 array for the places that the elements had, or None."""
+    if n <= order.most:
+        _short(order, source, target, places, rows, n, stream)
+    else:
+        _radix(order, source, target, places, rows, n, stream)
+
+
+def _short(order, source, target, places, rows, n, stream):
+    width = 1 << max(1, (n - 1).bit_length())
+    together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
+    threads = min(max(together * width // 2, 32), _MOST_THREADS)
+    grid = -(-rows // together)
+    order.short[grid, -(-threads // 32) * 32, stream](
+        source, target, places, rows, n, width, together, *order.flips
+    )
+
+
+class _Turns:
+    """Two arrays by turns, so that the last of so many is the target; no target: none is written last."""
+
+    def __init__(self, writes, target, make):
+        self.left = writes
+        self.target = target
+        self.make = make
+        self.made = {}
+
+    def next(self):
+        self.left -= 1
+        if self.left == 0 or (self.target is not None and self.left % 2 == 0):
+            return self.target
+        number = self.left % 2
+        if number not in self.made:
+            self.made[number] = self.make()
+        return self.made[number]
+
+
+def _radix(order, source, target, places, rows, n, stream):
+    passes = order.places
+    if target is source and passes % 2:  # the first pass would write what it reads
+        source = source.copy(stream=stream)
+    count = np.dtype(np.uint32 if n < _WIDE_COUNTS else np.uint64)
+    word = "unsigned" if count.itemsize == 4 else "unsigned long long"
+    value, value_size = f"{_SPACE}no_value", 0
+    if places is not None:
+        value_size = 4 if n < 1 << 32 else 8
+        value = "unsigned" if value_size == 4 else "unsigned long long"
+    items = _SERIAL_ITEMS if are_serial() else _ITEMS[max(order.itemsize, value_size)]
+    tiles = -(-n // (_THREADS * items))
+    work = device_array(_TICKETS + rows * passes * (1 + tiles) * _DIGITS, count, stream=stream)
+    work.fill(0, stream=stream)
+    blocks = min(-(-n // (8 * _COUNT_THREADS)), max(1, _COUNTING_BLOCKS // rows))
+    kernel("radix", f"nl_radix_count<{order.kind}, {word}>")[rows * blocks, _COUNT_THREADS, stream](
+        source, n, blocks, *order.flips, work
+    )
+    one = kernel("radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {items}>")
+    keys = _Turns(passes, target, lambda: device_array(rows * n, source.dtype, stream=stream))
+    carried = _Turns(passes, None, lambda: device_array(rows * n, f"u{value_size}", stream=stream))
+    values = None
+    for place in range(passes):
+        to, is_last = keys.next(), place == passes - 1
+        values_to = carried.next() if places is not None else None
+        one[rows * tiles, _THREADS, stream](
+            source, to, values, values_to, places if is_last else None,
+            n, tiles, place, *order.flips, work,
+        )  # fmt: skip
+        source, values = to, values_to

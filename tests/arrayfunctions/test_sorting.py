@@ -1,0 +1,191 @@
+"""Sorting on the device against NumPy: dtypes, layouts, ties, NaNs, stability, places of every width."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples, outcome
+
+from numbalite import cuda
+from numbalite.cuda.algorithms import order, radix
+
+DTYPES = ["?", "u1", "i1", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
+KINDS_APART = ["u1", "i4", "f4", "c8"]  # of which each has its own kernels
+
+
+def values(rng, dtype, shape):
+    """Numbers with many ties, extremes and NaNs of both signs."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        parts = values(rng, "f4" if dtype.itemsize == 8 else "f8", (*shape, 2))
+        return parts.view(dtype)[..., 0].copy()
+    if dtype.kind in "mM":
+        made = rng.integers(-3, 3, shape).astype("i8").view(dtype)
+        made[rng.random(shape) < 0.2] = np.array("NaT", dtype)
+        return made
+    made = rng.integers(0, 4, shape).astype(dtype)
+    if dtype.kind in "iu":
+        chosen = rng.random(shape) < 0.5
+        info = np.iinfo(dtype)
+        made[chosen] = rng.integers(info.min, info.max, chosen.sum(), dtype=dtype, endpoint=True)
+    if dtype.kind == "f":
+        odd = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, -1, 0.5], dtype)
+        chosen = rng.random(shape) < 0.5
+        made[chosen] = rng.choice(odd, chosen.sum())
+    return made
+
+
+def same_bits(result, expected):
+    """Signs of zeros too, which shows that equal elements keep their order; NaNs are alike."""
+    got = result.copy_to_host()
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(got, expected)
+    if got.dtype.kind == "f":
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
+
+
+def places_of(host, axis, descending):
+    """Stable; descending is not the reverse, in which ties would be reversed, too."""
+    if not descending:
+        return np.argsort(host, axis, kind="stable")
+    n = host.shape[axis]
+    return n - 1 - np.flip(np.argsort(np.flip(host, axis), axis, kind="stable"), axis)
+
+
+@examples(60)
+@given(data=st.data())
+def test_sorts_as_numpy(data):
+    dtype = data.draw(st.sampled_from([*KINDS_APART, *DTYPES, "m8[s]", "M8[D]"]))
+    shape = data.draw(drawn.shapes(0, 3, most=70))
+    rng = np.random.default_rng(data.draw(st.integers(0, 50)))
+    placed = drawn.Placed(values(rng, dtype, shape), data.draw(drawn.recipes(len(shape))))
+    host, device = placed.host, placed.device()
+    axis = data.draw(st.one_of(st.none(), st.integers(-len(shape) - 1, len(shape))))
+    for function in (np.sort, np.argsort):
+        expected, refused = outcome(function, host, axis, kind="stable")
+        result, error = outcome(function, device, axis, kind="stable")
+        assert (error is None) == (refused is None), (error, refused)
+        if refused is not None:
+            assert drawn.same_kind_of_error(error, refused), (error, refused)
+            return
+        same_bits(result, expected)
+    if axis is not None and host.ndim:
+        places = places_of(host, axis, True)
+        same_bits(device.argsort(axis, descending=True), places)
+        device.sort(axis, descending=True)
+        same_bits(device, np.take_along_axis(host, places, axis))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
+def test_rows_longer_than_a_block(dtype):
+    """By digits: several tiles, several rows, even and odd numbers of passes, in place too."""
+    rng = np.random.default_rng(3)
+    host = values(rng, dtype, (2, 4500))
+    device = cuda.to_device(host)
+    for descending in (False, True):
+        places = places_of(host, 1, descending)
+        same_bits(device.argsort(descending=descending), places)
+        other = device.copy()
+        other.sort(descending=descending)
+        same_bits(other, np.take_along_axis(host, places, 1))
+    same_bits(np.sort(device), np.sort(host, kind="stable"))
+    same_bits(np.sort(device, axis=None), np.sort(host, axis=None, kind="stable"))
+
+
+def test_counts_of_64_bits(monkeypatch):
+    """As rows of 2**30 elements and more have."""
+    monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
+    host = values(np.random.default_rng(4), "i2", (5000,))
+    device = cuda.to_device(host)
+    same_bits(np.sort(device), np.sort(host))
+    same_bits(np.argsort(device), np.argsort(host, kind="stable"))
+
+
+RECORD = np.dtype([("a", "i4"), ("b", "f4"), ("c", "u1")])
+
+
+def records(count):
+    rng = np.random.default_rng(5)
+    made = np.zeros(count, RECORD)
+    for name, dtype in (("a", "u1"), ("b", "f4"), ("c", "u1")):
+        made[name] = values(rng, dtype, (count,)) if name == "b" else rng.integers(0, 3, count)
+    made["b"][np.isnan(made["b"])] = 2  # NumPy compares records by ==, where it can
+    return made
+
+
+def test_records_and_several_keys():
+    host = records(40)
+    device = cuda.to_device(host)
+    for fields in (None, "c", ["b", "a"]):
+        expected = np.argsort(host, kind="stable", order=fields)
+        same_bits(np.argsort(device, order=fields), expected)
+        np.testing.assert_array_equal(
+            np.sort(device, order=fields).copy_to_host(), np.sort(host, kind="stable", order=fields)
+        )
+    device.sort(order="c")
+    np.testing.assert_array_equal(device.copy_to_host(), np.sort(host, kind="stable", order="c"))
+    keys = host["a"], host["b"], host["c"]
+    same_bits(np.lexsort(tuple(map(cuda.to_device, keys))), np.lexsort(keys))
+    table = np.random.default_rng(6).integers(0, 3, (3, 4, 5))
+    same_bits(np.lexsort(cuda.to_device(table), axis=0), np.lexsort(table, axis=0))
+
+
+def test_partitions():
+    host = values(np.random.default_rng(7), "f4", (3, 50))
+    device = cuda.to_device(host)
+    for kth in (4, -1, [3, 20]):
+        got = np.partition(device, kth).copy_to_host()
+        np.testing.assert_array_equal(got[:, kth], np.partition(host, kth)[:, kth])
+        places = np.argpartition(device, kth).copy_to_host()
+        np.testing.assert_array_equal(np.take_along_axis(host, places, 1), got)
+    device.partition(3)
+    np.testing.assert_array_equal(device.copy_to_host()[:, 3], np.partition(host, 3)[:, 3])
+    for kth, error in ((50, ValueError), (1.5, TypeError), ([[1]], ValueError)):
+        for array in (host, device):
+            with pytest.raises(error):
+                np.partition(array, kth)
+
+
+def test_what_is_refused():
+    device = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    view = cuda.to_device(records(3))
+    for call, error, words in (
+        (lambda: np.sort(device, kind="bubble"), ValueError, "sort kind must be one of"),
+        (lambda: np.sort(device, order="a"), ValueError, "no fields"),
+        (lambda: np.sort(view, order="z"), ValueError, "unknown field name: z"),
+        (lambda: np.sort(device, kind="stable", stable=True), ValueError, "at the same time"),
+        (lambda: np.sort(device, axis=2), np.exceptions.AxisError, "axis 2 is out of bounds"),
+        (lambda: np.lexsort(device[:0]), TypeError, "need sequence of keys"),
+        (lambda: np.lexsort((device, device[0])), ValueError, "same shape"),
+        (lambda: order.of(np.dtype("S3")), TypeError, "elements of dtype"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_captured_into_a_graph():
+    host = values(np.random.default_rng(8), "f4", (4500,))
+    device, small = cuda.to_device(host), cuda.to_device(host[:100])
+    device.copy().sort()
+    small.copy().sort()
+    stream = cuda.stream()
+    with stream.capture() as graph:
+        device.sort(stream=stream)
+        small.sort(stream=stream)
+    np.testing.assert_array_equal(device.copy_to_host(), host)
+    graph.launch(stream)
+    stream.synchronize()
+    same_bits(device, np.sort(host, kind="stable"))
+    same_bits(small, np.sort(host[:100], kind="stable"))
+
+
+def test_checks_find_nothing():
+    host = values(np.random.default_rng(9), "f4", (4500,))
+    device, small = cuda.to_device(host), cuda.to_device(host[:300])
+    if not cuda.is_simulated():
+        pytest.skip("the simulator's checks")
+    with cuda.checks():
+        same_bits(np.sort(device), np.sort(host, kind="stable"))
+        same_bits(np.argsort(small), np.argsort(host[:300], kind="stable"))

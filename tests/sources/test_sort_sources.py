@@ -1,0 +1,26 @@
+"""The kernels of sorting compile for every GPU generation."""
+
+import pytest
+
+ORDER = "numbalite::nl_sort::"
+KINDS = [
+    f"{ORDER}{name}"
+    for name in ("whole<unsigned char>", "real<unsigned short>", "real<unsigned>", "pair<numbalite::uint64>")
+]  # fmt: skip
+TEXT = '#include "numbalite/radix.cuh"\n#include "numbalite/short_sort.cuh"\n'
+
+
+@pytest.mark.parametrize("arch", [75, 90, 100])
+def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
+    if arch not in nvrtc.architectures:
+        pytest.skip(f"this NVRTC does not compile for sm_{arch}")
+    names = [f"nl_radix_count<{kind}, unsigned>" for kind in KINDS]
+    names += [f"nl_sort_short<{kind}>" for kind in KINDS]
+    names += [
+        f"nl_radix_pass<{KINDS[0]}, {ORDER}no_value, unsigned, 24>",
+        f"nl_radix_pass<{KINDS[2]}, unsigned, unsigned, 20>",
+        f"nl_radix_pass<{KINDS[3]}, unsigned long long, unsigned long long, 6>",
+    ]
+    result = nvrtc(TEXT, arch, toolkit_options, names)
+    assert (result.status, result.log) == (0, "")
+    assert set(result.lowered) == set(names)
