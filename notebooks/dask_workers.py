@@ -16,9 +16,10 @@ import sys
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
+from distributed import Client, LocalCluster, as_completed, get_worker
 
 from numbalite import cuda, vectorize
+from numbalite.cuda.workers import DevicePerWorker
 
 SCALE = 0.5
 
@@ -33,13 +34,6 @@ total = cuda.reduce("a + b")
 
 def expected(x, y):
     return np.exp(-SCALE * x) * np.cos(y)
-
-
-class OwnDevice(WorkerPlugin):
-    """The worker with number i uses device i; with more workers than devices they share."""
-
-    def setup(self, worker):
-        cuda.set_default_device(int(worker.name) % len(cuda.gpus))
 
 
 def where(*arrays):
@@ -85,7 +79,7 @@ def between_workers(client, results, pieces):
 def main(workers):
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        client.register_plugin(OwnDevice())
+        client.register_plugin(DevicePerWorker())
         dask_arrays(client)
         results, pieces = device_arrays(client)
         between_workers(client, results, pieces)

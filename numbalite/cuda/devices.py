@@ -288,6 +288,9 @@ class _DeviceList:
 
 gpus = _DeviceList()
 
+default_is_chosen = False
+"""Has `set_default_device` been called?"""
+
 
 def list_devices() -> _DeviceList:
     """The list of devices: ``cuda.gpus``, under numba's other name."""
@@ -312,11 +315,13 @@ def select_device(device_id: int) -> Device:
 def set_default_device(device: DeviceLike) -> None:
     """Makes a device (number or object) that of all threads that select none, now and later.
 
-    For processes that have one device each, as workers of dask.distributed (notebooks/dask_workers.py
-    shows it) or of MPI. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
+    For processes that have one device each, as those of MPI; workers of dask.distributed get theirs by
+    the plug-in numbalite.cuda.workers.DevicePerWorker. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
     where there is no such device.
     """
+    global default_is_chosen
     _core.select_first_device(getattr(device, "id", device))  # type: ignore[arg-type]
+    default_is_chosen = True
 
 
 def get_current_device() -> Device:

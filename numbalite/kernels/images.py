@@ -3,6 +3,7 @@ each device."""
 
 from __future__ import annotations
 
+import sys
 from _thread import RLock
 
 from numbalite.compilers import Source, compile_source, origin
@@ -74,6 +75,7 @@ class Images:
                 module = self._load(target_of(device))
                 self._fill(module, device)
                 self.loaded[device] = module
+                _tell_workers(device)
                 if "printf" in self.source.text:
                     printing.add(device)
             return module
@@ -120,6 +122,14 @@ class Images:
     @property
     def is_loaded(self) -> bool:
         return bool(self.loaded)
+
+
+def _tell_workers(device):
+    """Workers of dask.distributed are told when they share a device without meaning to."""
+    if "distributed" in sys.modules:
+        from numbalite.cuda import workers
+
+        workers.tell_of_sharing(device)
 
 
 def _view_of(array):

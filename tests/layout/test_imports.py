@@ -50,6 +50,7 @@ LATER = {
         "inspection loads subprocess",
     ),
     "numbalite.kernels.builder": ("text.devicelib", "its tables are long; most sources need none"),
+    "numbalite.kernels.images": ("cuda.workers", "where dask.distributed is used"),
     "numbalite.kernels.kernel": ("kernels.inspection", "inspection loads subprocess"),
     "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
     "numbalite.kernels.module": ("kernels.inspection text.hints", FAILED),

@@ -1,0 +1,241 @@
+"""The programs of docs/guide/scaling-out.md: several devices, several processes. On the simulator there are
+two devices, else as many as the machine has."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from numbalite import cuda
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "docs" / "guide" / "programs"
+
+
+@pytest.fixture
+def start(driver_kind, tmp_path):
+    """start(program or code, *arguments, by=[...], **environment): what a user would type; its output."""
+
+    def run(program, *arguments, by=(sys.executable,), **environment):
+        path = PROGRAMS / program if program.endswith((".py", ".sh")) else tmp_path / "code.py"
+        if not path.exists():
+            path.write_text(program)
+        given = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "NUMBALITE_DRIVER": driver_kind,
+            "NUMBALITE_SIM_DEVICES": "2",
+            **environment,
+        }
+        result = subprocess.run(
+            [*by, path, *map(str, arguments)],
+            capture_output=True, text=True, timeout=200, cwd=tmp_path, env=given, check=False,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result
+
+    return run
+
+
+def ranks(output):
+    """rank -> device, from what the programs print."""
+    return {
+        int(rank): int(device)
+        for rank, device in re.findall(r"rank (\d) of \d on device (\d)", output)
+    }
+
+
+def wanted(count):
+    """What each of so many ranks is to have."""
+    return {
+        rank: rank % max(len(cuda.gpus), 1 if not cuda.is_simulated() else 2)
+        for rank in range(count)
+    }
+
+
+# ---- one process, several devices
+@pytest.mark.parametrize("devices", [1, 3])
+def test_diffusion(start, driver_kind, devices):
+    if driver_kind == "cuda":
+        devices = min(devices, len(cuda.gpus))
+    text = start("diffusion.py", 101, 10, devices, NUMBALITE_SIM_DEVICES="3").stdout
+    assert text.startswith(f"{devices} devices, 101 x 101")
+
+
+# ---- Dask
+def test_dask(start):
+    pytest.importorskip("distributed")
+    pytest.importorskip("dask.array")
+    text = start("dask_blocks.py").stdout
+    assert "100000 elements of a Dask array" in text
+    places = dict(re.findall(r"worker (\d) has it on device (\d)", text))
+    assert {int(k): int(v) for k, v in places.items()} == wanted(2)
+
+
+SHARING = """
+import numpy as np
+from distributed import Client, LocalCluster
+from numbalite import cuda, vectorize
+
+@vectorize(["float64(float64)"], target="cuda")
+def twice(x):
+    "return 2 * x;"
+
+def where(x):
+    return twice(cuda.to_device(x)).device
+
+def main():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        for _ in range(2):
+            print([
+                client.submit(where, np.arange(3.0), workers=[w], pure=False).result()
+                for w in client.scheduler_info()["workers"]
+            ])
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.sim
+def test_workers_that_share_are_told(start):
+    """Two workers that nobody has told, on a machine with two devices: each says so, once."""
+    pytest.importorskip("distributed")
+    untold = start(SHARING)
+    assert untold.stdout == "[0, 0]\n" * 2
+    for worker in 0, 1:
+        assert untold.stderr.count(f"worker {worker} uses device 0 of 2, as every worker does") == 1
+    assert "DevicePerWorker()" in untold.stderr
+
+
+@pytest.mark.sim
+def test_who_has_chosen_is_not_told(run_python):
+    pytest.importorskip("distributed")
+    code = """
+import sys, types, warnings
+from numbalite import config, cuda
+from numbalite.cuda import devices, workers
+workers.get_worker = lambda: types.SimpleNamespace(name="w-3")
+def told(device=0):
+    workers._here.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        workers.tell_of_sharing(device)
+        workers.tell_of_sharing(device)
+    return [str(w.message) for w in caught]
+(message,) = told()
+assert message.startswith("worker w-3 uses device 0 of 2")
+assert not told(1)
+with cuda.gpus[0]:
+    assert not told()
+config.DEVICE = 0
+assert not told()
+del config.DEVICE
+sys.modules["dask_cuda"] = None
+assert not told()
+del sys.modules["dask_cuda"]
+assert told()
+cuda.set_default_device(0)
+assert not told()
+devices.default_is_chosen = False
+def nobody():
+    raise ValueError("no task")
+workers.get_worker = nobody
+assert not told()
+"""
+    run_python(code, NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2")
+    run_python(code.replace("(message,) = ", "assert not ").partition("\nassert message")[0],
+               NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2", NUMBALITE_DEVICE="0")  # fmt: skip
+
+
+def test_numbers_of_workers():
+    pytest.importorskip("distributed")
+    from numbalite.cuda.workers import number_of
+
+    names = {0: 0, "3": 3, "gpu-2": 2, "SLURMCluster-4-1": 1, "host_7": 7}
+    assert {name: number_of(name) for name in names} == names
+    for name in ("tcp://127.0.0.1:4321", "gpu", "gpu2x", ""):
+        with pytest.raises(ValueError, match="has no number at its end.*--name gpu --nworkers"):
+            number_of(name)
+
+
+def test_workers_of_one_process_are_refused():
+    """They would all get the device of the last one."""
+    distributed = pytest.importorskip("distributed")
+    from numbalite.cuda import devices, workers
+
+    options = {"n_workers": 2, "processes": False, "dashboard_address": None}
+    before = dict(workers._here), devices.default_is_chosen
+    try:
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+            with pytest.raises(RuntimeError, match=r"are threads of one process.*processes=True"):
+                client.register_plugin(workers.DevicePerWorker(lambda worker: 0))
+    finally:
+        workers._here.clear()
+        workers._here.update(before[0])
+        devices.default_is_chosen = before[1]
+
+
+# ---- ranks
+def mpiexec():
+    pytest.importorskip("mpi4py")
+    beside = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    found = shutil.which("mpiexec", path=beside)
+    if found is None:
+        pytest.skip("needs mpiexec")
+    return [found, "-n", "2", sys.executable]
+
+
+@pytest.mark.sim
+def test_mpi(start):
+    """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    assert ranks(start("mpi_ranks.py", by=mpiexec(), **root).stdout) == wanted(2)
+
+
+def test_torch(start):
+    """By NCCL on GPUs, by gloo without."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs PyTorch")
+    count = 2 if cuda.is_simulated() else len(cuda.gpus)
+    by = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(count)]
+    assert ranks(start("torch_ranks.py", by=by).stdout) == wanted(count)
+
+
+@pytest.mark.gpu
+def test_nccl(start):
+    if importlib.util.find_spec("nccl") is None:
+        pytest.skip("needs nccl4py")
+    assert ranks(start("nccl_ranks.py", by=mpiexec()).stdout) == wanted(2)
+
+
+SRUN = """#!/bin/bash
+# As SLURM: the command once for each task, and each knows its number on the node.
+for SLURM_LOCALID in 0 1; do export SLURM_LOCALID; "$@" & done
+wait
+"""
+
+
+@pytest.mark.sim
+def test_the_job_of_slurm(start, tmp_path):
+    """Each task has the device with its number."""
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    (tmp_path / "task.py").write_text(
+        "import os\nfrom numbalite import cuda, config\n"
+        "print('rank', os.environ['SLURM_LOCALID'], 'of 2 on device', cuda.to_device([1]).device)\n"
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    job = start(
+        "job.sh", sys.executable, "task.py", by=["bash"], PATH=path, TMPDIR=str(tmp_path), USER="me"
+    )
+    assert ranks(job.stdout) == wanted(2)
+    assert (tmp_path / "numbalite-me").exists() or "NUMBALITE_CACHE_DIR" in (
+        PROGRAMS / "job.sh"
+    ).read_text()
