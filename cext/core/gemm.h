@@ -1,4 +1,4 @@
-/* core/gemm: products of matrices by cuBLAS. A handle is kept for each device and stream. */
+/* core/gemm: products of matrices by cuBLAS. */
 #ifndef NL_CORE_GEMM_H
 #define NL_CORE_GEMM_H
 
@@ -22,9 +22,8 @@ typedef struct nl_gemm {
 
 /* Is there such a product of matrices for the dtype? */
 int nl_gemm_has(nl_dtype dtype);
-/* In the stream's order; the device is bound and the library open. May wait for the library's own
- * loading where the stream is new: call without the interpreter's lock, unless nl_gemm_is_ready. */
+/* In the stream's order; the device is bound and the library open. Call without the interpreter's
+ * lock, unless nl_handle_is_ready. */
 int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, nl_error *err);
-int nl_gemm_is_ready(const nl_device *dev, CUstream stream);
 
 #endif

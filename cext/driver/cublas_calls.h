@@ -1,5 +1,5 @@
-/* driver/cublas_calls: every cuBLAS call that numbalite makes, once. X(name, (parameters)), name
- * without "cublas". cuBLAS 12.0 has them all. They return a cublasStatus_t. */
+/* driver/cublas_calls: every cuBLAS call that C makes, once. X(name, (parameters)), name without
+ * "cublas". cuBLAS 12.0 has them all. They return a cublasStatus_t. */
 #ifndef NL_CUBLAS_CALLS_H
 #define NL_CUBLAS_CALLS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "driver/cuda_abi.h"
 
-typedef struct nl_cublas_handle *cublasHandle_t;
+typedef uintptr_t cublasHandle_t; /* a pointer: as handles of all libraries are kept */
 
 /* cudaDataType_t, cublasComputeType_t, cublasOperation_t, cublasGemmAlgo_t */
 enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_C_32F = 4, CUDA_C_64F = 5 };
@@ -24,7 +24,6 @@ enum {
 
 #define NL_CUBLAS_CALLS(X) \
     X(Create_v2, (cublasHandle_t * handle)) \
-    X(Destroy_v2, (cublasHandle_t handle)) \
     X(SetStream_v2, (cublasHandle_t handle, CUstream stream)) \
     X(GemmEx_64, \
       (cublasHandle_t handle, int op_a, int op_b, int64_t m, int64_t n, int64_t k, \

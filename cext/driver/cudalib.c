@@ -3,7 +3,92 @@
 #include "driver/cudalib.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
+#include "base/lock.h"
+#include "driver/driver.h"
+
+/* ---- the libraries ---- */
+
+#define GENERAL \
+    [1] = "NOT_INITIALIZED", [2] = "ALLOC_FAILED", [3] = "INVALID_VALUE", [4] = "ARCH_MISMATCH", \
+    [5] = "MAPPING_ERROR", [6] = "EXECUTION_FAILED", [7] = "INTERNAL_ERROR", \
+    [8] = "MATRIX_TYPE_NOT_SUPPORTED"
+
+enum { MOST_STATUSES = 20 };
+
+static const struct {
+    const char *name, *word; /* the word that its statuses begin with */
+    const char *create, *set_stream;
+    const char *statuses[MOST_STATUSES];
+} libraries[NL_CUDALIB_COUNT] = {
+    [NL_CUBLAS] = {"cublas",
+                   "CUBLAS",
+                   "cublasCreate_v2",
+                   "cublasSetStream_v2",
+                   {[1] = "NOT_INITIALIZED",
+                    [3] = "ALLOC_FAILED",
+                    [7] = "INVALID_VALUE",
+                    [8] = "ARCH_MISMATCH",
+                    [11] = "MAPPING_ERROR",
+                    [13] = "EXECUTION_FAILED",
+                    [14] = "INTERNAL_ERROR",
+                    [15] = "NOT_SUPPORTED"}},
+    [NL_CUFFT] = {"cufft",
+                  "CUFFT",
+                  NULL,
+                  NULL,
+                  {[1] = "INVALID_PLAN",
+                   [2] = "ALLOC_FAILED",
+                   [4] = "INVALID_VALUE",
+                   [5] = "INTERNAL_ERROR",
+                   [6] = "EXEC_FAILED",
+                   [7] = "SETUP_FAILED",
+                   [8] = "INVALID_SIZE",
+                   [9] = "UNALIGNED_DATA",
+                   [11] = "INVALID_DEVICE",
+                   [14] = "NOT_IMPLEMENTED",
+                   [16] = "NOT_SUPPORTED",
+                   [17] = "MISSING_DEPENDENCY",
+                   [18] = "NVRTC_FAILURE",
+                   [19] = "NVJITLINK_FAILURE"}},
+    [NL_CUSOLVER] = {"cusolver",
+                     "CUSOLVER",
+                     "cusolverDnCreate",
+                     "cusolverDnSetStream",
+                     {GENERAL, [9] = "NOT_SUPPORTED"}},
+    [NL_CUSPARSE] =
+        {"cusparse",
+         "CUSPARSE",
+         "cusparseCreate",
+         "cusparseSetStream",
+         {GENERAL, [9] = "ZERO_PIVOT", [10] = "NOT_SUPPORTED", [11] = "INSUFFICIENT_RESOURCES"}},
+};
+
+int nl_cudalib_of(const char *name) {
+    for (int i = 0; i < NL_CUDALIB_COUNT; ++i)
+        if (strcmp(libraries[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const char *nl_cudalib_status(nl_cudalib library, int status) {
+    const char *found =
+        status >= 0 && status < MOST_STATUSES ? libraries[library].statuses[status] : NULL;
+    return found != NULL ? found : "unknown status";
+}
+
+int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err) {
+    if (status == 0)
+        return 0;
+    nl_error_set(err, NL_ERR_CUDA, "%s failed (%s_STATUS_%s)", call, libraries[library].word,
+                 nl_cudalib_status(library, status));
+    err->code = status;
+    snprintf(err->call, sizeof err->call, "%s", call);
+    return -1;
+}
+
+/* ---- loading ---- */
 
 int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out, nl_error *err) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -14,7 +99,8 @@ int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out
     }
     void *symbol = dlsym(library, name);
     if (symbol == NULL)
-        return nl_error_set(err, NL_ERR_SUPPORT, "%s has no %s", path, name);
+        return nl_error_set(err, NL_ERR_SUPPORT, "%s has no %s: a newer version has it", path,
+                            name);
     memcpy(out, &symbol, sizeof symbol);
     return 0;
 }
@@ -22,4 +108,75 @@ int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out
 int nl_cudalib_call(nl_cudalib_function function, const uintptr_t w[NL_CUDALIB_WORDS]) {
     return function(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12],
                     w[13], w[14], w[15], w[16], w[17], w[18], w[19], w[20], w[21], w[22], w[23]);
+}
+
+/* ---- opening ---- */
+
+nl_cublas nl_blas;
+static struct {
+    int (*create)(uintptr_t *handle);
+    int (*set_stream)(uintptr_t handle, CUstream stream);
+    uint64_t is_open; /* set when all of it is found */
+} opened[NL_CUDALIB_COUNT];
+static nl_mutex opening = NL_MUTEX_INIT;
+
+/* Into a place for a function of whatever type. */
+static int load(const char *path, const char *name, void *place, nl_error *err) {
+    nl_cudalib_function found = NULL;
+    if (nl_cudalib_find(path, name, &found, err) < 0)
+        return -1;
+    memcpy(place, &found, sizeof found);
+    return 0;
+}
+
+static int load_cublas(const char *path, nl_error *err) {
+    nl_cublas table = {0};
+    if (nl_cu.FillCublas) {
+        nl_cu.FillCublas(&table, &nl_cu);
+    } else {
+#define NL_LOAD(name, parameters) \
+    if (load(path, "cublas" #name, &table.name, err) < 0) \
+        return -1;
+        NL_CUBLAS_CALLS(NL_LOAD)
+#undef NL_LOAD
+    }
+    nl_blas = table;
+    opened[NL_CUBLAS].create = table.Create_v2;
+    opened[NL_CUBLAS].set_stream = table.SetStream_v2;
+    return 0;
+}
+
+static int load_handles(nl_cudalib library, const char *path, nl_error *err) {
+    const char *create = libraries[library].create;
+    if (create == NULL)
+        return 0;
+    if (load(path, create, &opened[library].create, err) < 0)
+        return -1;
+    return load(path, libraries[library].set_stream, &opened[library].set_stream, err);
+}
+
+int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err) {
+    int result = 0;
+    nl_mutex_lock(&opening);
+    if (!opened[library].is_open) {
+        result = library == NL_CUBLAS ? load_cublas(path, err) : load_handles(library, path, err);
+        if (result == 0)
+            nl_atomic_store(&opened[library].is_open, 1);
+    }
+    nl_mutex_unlock(&opening);
+    return result;
+}
+
+int nl_cudalib_is_open(nl_cudalib library) {
+    return nl_atomic_load(&opened[library].is_open) != 0;
+}
+
+int nl_cudalib_create(nl_cudalib library, uintptr_t *handle, nl_error *err) {
+    int status = opened[library].create(handle);
+    return nl_cudalib_check(library, status, libraries[library].create, err);
+}
+
+int nl_cudalib_set_stream(nl_cudalib library, uintptr_t handle, CUstream stream, nl_error *err) {
+    int status = opened[library].set_stream(handle, stream);
+    return nl_cudalib_check(library, status, libraries[library].set_stream, err);
 }

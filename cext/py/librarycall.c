@@ -1,13 +1,13 @@
 /* py/librarycall: a function of a CUDA library as a callable: `call(stream, 3, array, None)`.
  *
  * A whole number is passed as it is, a device array as the address of its first element, None as a
- * null pointer. The memory of the arrays is used in the stream's order, like that of a kernel's
- * arguments. A graph keeps what a captured call was given: an int of a class of its own may own the
- * plan that it is the number of. What comes back is the function's status; what it means is for
- * Python to say. */
-#include "driver/cudalib.h"
+ * null pointer, a LibraryValue as its number. The memory of the arrays, and of those that belong to
+ * a value, is used in the stream's order, like that of a kernel's arguments; a graph keeps what a
+ * captured call was given. Where the function takes a handle first, it is given that of the stream.
+ * What comes back is the function's status; what it means is for Python to say. */
+#include "py/librarycall.h"
 
-#include "core/device.h"
+#include "core/handle.h"
 #include "py/capture.h"
 #include "py/devarray.h"
 #include "py/stream.h"
@@ -16,33 +16,56 @@ typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     nl_cudalib_function function;
+    int library; /* whose handle comes first, or -1 */
     PyObject *name;
 } librarycall;
 
-/* 0 or -1 with an exception. */
-static int word_from(const librarycall *self, PyObject *argument, CUstream stream, int blocking,
-                     uintptr_t *word) {
+/* Where a call's work goes. */
+typedef struct {
+    CUstream stream;
+    int blocking;
+} place;
+
+static int use_array(PyObject *array, const place *at) {
     nl_error err;
+    if (nl_py_array_use((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
+        return 0;
+    nl_py_raise(&err);
+    return -1;
+}
+
+static int use_value(const nl_py_state *state, const nl_py_libraryvalue *value, const place *at) {
+    if (!PyTuple_CheckExact(value->kept))
+        return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value->kept); ++i) {
+        PyObject *one = PyTuple_GET_ITEM(value->kept, i);
+        if (nl_py_array_check(state, one) && use_array(one, at) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* 0 or -1 with an exception. */
+static int word_from(const librarycall *self, PyObject *argument, const place *at,
+                     uintptr_t *word) {
+    *word = 0;
     if (PyLong_Check(argument)) {
         *word = (uintptr_t)PyLong_AsUnsignedLongLongMask(argument);
         return *word == (uintptr_t)-1 && PyErr_Occurred() ? -1 : 0;
     }
-    if (argument == Py_None) {
-        *word = 0;
+    if (argument == Py_None)
         return 0;
+    if (nl_py_array_check(self->state, argument)) {
+        *word = (uintptr_t)((nl_py_array *)argument)->address;
+        return use_array(argument, at);
     }
-    if (!nl_py_array_check(self->state, argument)) {
-        PyErr_Format(PyExc_TypeError, "%U takes ints, device arrays and None, not %.80s",
-                     self->name, Py_TYPE(argument)->tp_name);
-        return -1;
+    if (Py_TYPE(argument) == self->state->libraryvalue_type) {
+        *word = ((nl_py_libraryvalue *)argument)->number;
+        return use_value(self->state, (nl_py_libraryvalue *)argument, at);
     }
-    const nl_py_array *array = (nl_py_array *)argument;
-    *word = (uintptr_t)array->address;
-    if (nl_py_array_use(array, stream, blocking, &err) < 0) {
-        nl_py_raise(&err);
-        return -1;
-    }
-    return 0;
+    PyErr_Format(PyExc_TypeError, "%U takes ints, device arrays, LibraryValues and None, not %.80s",
+                 self->name, Py_TYPE(argument)->tp_name);
+    return -1;
 }
 
 /* 0 or -1 with an exception. Calls without arrays only prepare work: those need no stream. */
@@ -63,43 +86,80 @@ static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t c
     return 0;
 }
 
+static int call_with_handle(const librarycall *self, nl_device *dev, CUstream stream,
+                            uintptr_t *words, int *status, nl_error *err) {
+    nl_handle *handle = NULL;
+    nl_cudalib library = (nl_cudalib)self->library;
+    if (nl_handle_enter(library, dev, stream, &handle, err) < 0)
+        return -1;
+    words[0] = handle->number;
+    *status = nl_cudalib_call(self->function, words);
+    nl_handle_leave(library, handle);
+    return 0;
+}
+
 static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args, size_t flags,
                                         PyObject *names) {
     librarycall *self = (librarycall *)object;
     Py_ssize_t count = PyVectorcall_NARGS(flags) - 1;
+    int first = self->library >= 0, status = 0, result = 0;
     uintptr_t words[NL_CUDALIB_WORDS] = {0};
-    CUstream stream;
+    place at;
     nl_error err;
-    int blocking, status;
-    if (names != NULL || count < 0 || count > NL_CUDALIB_WORDS)
+    if (names != NULL || count < 0 || first + count > NL_CUDALIB_WORDS)
         return PyErr_Format(PyExc_TypeError, "%U takes a stream and at most %d arguments",
-                            self->name, NL_CUDALIB_WORDS);
-    if (nl_py_stream_from(self->state, args[0], &stream, &blocking) < 0)
+                            self->name, NL_CUDALIB_WORDS - first);
+    if (nl_py_stream_from(self->state, args[0], &at.stream, &at.blocking) < 0)
         return NULL;
-    if (nl_device_current(&err) == NULL)
+    nl_device *dev = nl_device_current(&err);
+    if (dev == NULL)
         return nl_py_raise(&err);
-    if (nl_capture_under_way() && keep_all(self, args + 1, count, stream) < 0)
+    if (nl_capture_under_way() && keep_all(self, args + 1, count, at.stream) < 0)
         return NULL;
     for (Py_ssize_t i = 0; i < count; ++i)
-        if (word_from(self, args[1 + i], stream, blocking, &words[i]) < 0)
+        if (word_from(self, args[1 + i], &at, &words[first + i]) < 0)
             return NULL;
-    NL_UNLOCKED(status = nl_cudalib_call(self->function, words));
-    return PyLong_FromLong(status);
+    if (first)
+        NL_UNLOCKED(result = call_with_handle(self, dev, at.stream, words, &status, &err));
+    else
+        NL_UNLOCKED(status = nl_cudalib_call(self->function, words));
+    return result < 0 ? nl_py_raise(&err) : PyLong_FromLong(status);
+}
+
+nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObject *object) {
+    return Py_TYPE(object) == state->librarycall_type ? ((librarycall *)object)->function : NULL;
+}
+
+/* -1 with an exception for a name that is none. */
+static int library_of(const char *name) {
+    int library = nl_cudalib_of(name);
+    if (library < 0)
+        PyErr_Format(PyExc_ValueError, "there is no CUDA library %.80s here", name);
+    return library;
+}
+
+static int find(const char *path, const char *name, int library, nl_cudalib_function *function,
+                nl_error *err) {
+    if (library >= 0 && nl_cudalib_open((nl_cudalib)library, path, err) < 0)
+        return -1;
+    return nl_cudalib_find(path, name, function, err);
 }
 
 static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"path", "name", NULL};
+    static char *names[] = {"path", "name", "handle", NULL};
     PyObject *path = NULL, *name;
+    const char *handle = NULL;
     nl_cudalib_function function = NULL;
     nl_error err;
     int status = -1;
     nl_py_state *state = nl_py_state_of_type(type);
-    if (state == NULL || !PyArg_ParseTupleAndKeywords(args, keywords, "O&U:LibraryCall", names,
-                                                      PyUnicode_FSConverter, &path, &name))
+    if (state == NULL || !PyArg_ParseTupleAndKeywords(args, keywords, "O&U|z:LibraryCall", names,
+                                                      PyUnicode_FSConverter, &path, &name, &handle))
         return NULL;
     const char *text = PyUnicode_AsUTF8(name);
-    if (text != NULL) {
-        NL_UNLOCKED(status = nl_cudalib_find(PyBytes_AS_STRING(path), text, &function, &err));
+    int library = handle != NULL ? library_of(handle) : -1;
+    if (text != NULL && (handle == NULL || library >= 0)) {
+        NL_UNLOCKED(status = find(PyBytes_AS_STRING(path), text, library, &function, &err));
         if (status < 0)
             nl_py_raise(&err);
     }
@@ -110,6 +170,7 @@ static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *k
     self->vectorcall = librarycall_vectorcall;
     self->state = state;
     self->function = function;
+    self->library = library;
     self->name = Py_NewRef(name);
     return (PyObject *)self;
 }
@@ -126,8 +187,10 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "LibraryCall(path, name): a function of a CUDA library. Called with a stream and the "
-     "function's arguments (ints, device arrays, None), it returns the status."},
+     "LibraryCall(path, name, handle=None): a function of a CUDA library. Called with a stream and "
+     "the function's arguments (ints, device arrays, LibraryValues, None), it returns the status. "
+     "handle: \"cublas\", say: the function takes that library's handle first, which is not among "
+     "the arguments."},
     {Py_tp_new, librarycall_new},
     {Py_tp_dealloc, librarycall_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -141,6 +204,50 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static PyObject *cudalib_open(PyObject *Py_UNUSED(module), PyObject *args) {
+    nl_error err;
+    const char *name, *path;
+    int result;
+    if (!PyArg_ParseTuple(args, "sz:cudalib_open", &name, &path))
+        return NULL;
+    int library = library_of(name);
+    if (library < 0)
+        return NULL;
+    NL_UNLOCKED(result = nl_cudalib_open((nl_cudalib)library, path != NULL ? path : "", &err));
+    return nl_py_none(result, &err);
+}
+
+static PyObject *cudalib_is_open(PyObject *Py_UNUSED(module), PyObject *args) {
+    const char *name;
+    if (!PyArg_ParseTuple(args, "s:cudalib_is_open", &name))
+        return NULL;
+    int library = library_of(name);
+    return library < 0 ? NULL : PyBool_FromLong(nl_cudalib_is_open((nl_cudalib)library));
+}
+
+static PyObject *cudalib_status(PyObject *Py_UNUSED(module), PyObject *args) {
+    const char *name;
+    int status;
+    if (!PyArg_ParseTuple(args, "si:cudalib_status", &name, &status))
+        return NULL;
+    int library = library_of(name);
+    return library < 0 ? NULL
+                       : PyUnicode_FromString(nl_cudalib_status((nl_cudalib)library, status));
+}
+
+static PyMethodDef methods[] = {
+    {"cudalib_open", cudalib_open, METH_VARARGS,
+     "cudalib_open(name, path): loads what C needs of a CUDA library: \"cublas\", \"cusolver\" "
+     "...; "
+     "path is None where the driver computes itself."},
+    {"cudalib_is_open", cudalib_is_open, METH_VARARGS, "cudalib_is_open(name): has that been?"},
+    {"cudalib_status", cudalib_status, METH_VARARGS,
+     "cudalib_status(name, status): \"INVALID_VALUE\", or \"unknown status\"."},
+    {NULL, NULL, 0, NULL},
+};
+
 int nl_py_librarycall_exec(PyObject *module) {
+    if (nl_py_add_functions(module, methods) < 0)
+        return -1;
     return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->librarycall_type);
 }

@@ -8,7 +8,7 @@
 #include "py/matmul.h"
 
 #include "core/gemm.h"
-#include "driver/cublas.h"
+#include "core/handle.h"
 #include "py/devarray.h"
 #include "py/stream.h"
 
@@ -155,7 +155,7 @@ static int run(const product *p, const nl_gemm *g) {
         return -1;
     if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
         goto fail;
-    if (nl_gemm_is_ready(dev, p->stream))
+    if (nl_handle_is_ready(NL_CUBLAS, dev, p->stream))
         result = nl_gemm_run(dev, p->stream, g, &err);
     else
         NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &err));
@@ -173,7 +173,7 @@ static PyObject *multiply(product *p) {
     nl_gemm g;
     nl_py_array *made = NULL;
     const nl_py_array *a = p->a, *b = p->b;
-    if (!nl_cublas_is_open() || !is_plain(a) || !is_plain(b) || a->dtype != b->dtype ||
+    if (!nl_cudalib_is_open(NL_CUBLAS) || !is_plain(a) || !is_plain(b) || a->dtype != b->dtype ||
         a->buffer->device != b->buffer->device ||
         (a->ndim == 3 && b->ndim == 3 && a->shape[0] != b->shape[0]))
         return NULL;
@@ -275,29 +275,12 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
     return PyBool_FromLong(done);
 }
 
-static PyObject *cublas_open(PyObject *Py_UNUSED(module), PyObject *path) {
-    nl_error err;
-    int result;
-    const char *text = path == Py_None ? "" : PyUnicode_AsUTF8(path);
-    if (!text)
-        return NULL;
-    NL_UNLOCKED(result = nl_cublas_open(text, &err));
-    return nl_py_none(result, &err);
-}
-
-static PyObject *cublas_is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    return PyBool_FromLong(nl_cublas_is_open());
-}
-
 static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
      "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
     {"gemm", gemm, METH_VARARGS,
      "gemm(a, b, out, stream): out = a b of device arrays of two or three axes; False where their "
      "layouts do not allow it."},
-    {"cublas_open", cublas_open, METH_O,
-     "cublas_open(path): loads cuBLAS; None where the driver computes itself."},
-    {"cublas_is_open", cublas_is_open, METH_NOARGS, "Has cuBLAS been loaded?"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -34,6 +34,7 @@
     X(PyTypeObject, hostloops_type) \
     X(PyTypeObject, hostfunction_type) \
     X(PyTypeObject, librarycall_type) \
+    X(PyTypeObject, libraryvalue_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
@@ -149,7 +150,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_hostmodule_exec) \
     X(nl_py_hostufunc_exec) \
     X(nl_py_hostfunction_exec) \
-    X(nl_py_librarycall_exec)
+    X(nl_py_librarycall_exec) \
+    X(nl_py_libraryvalue_exec)
 
 #define NL_DECLARE(name) int name(PyObject *module);
 NL_PY_EXECS(NL_DECLARE)

@@ -102,7 +102,7 @@ def _run(source, target, axes, lengths, direction):
     dtypes = source.dtype.char + target.dtype.char
     with arguments.on_device_of(source):
         plan = plans.plan(source.stream, tuple(lengths), batch, dtypes, layouts)
-        plan.run(source, target, direction)
+        plan.run(source.stream, source, target, direction)
     return plan
 
 
@@ -183,16 +183,15 @@ class Direct:
     def __init__(
         self, plan: plans.Plan, direction: int, result: DeviceNDArray, factor: float
     ) -> None:
-        self.device, self.generation = plan.device, plan.generation
         self.plan, self.direction, self.factor = plan, direction, factor
-        self.shape, self.dtype, self.stream = result.shape, result.dtype, result.stream
+        self.shape, self.dtype = result.shape, result.dtype
 
     def __call__(self, array: DeviceNDArray) -> DeviceNDArray:
         """The transform of an array like the one that it was made for, on the current device."""
-        made = _core.device_empty(self.shape, self.dtype, "C")
-        if self.stream:
-            made = made.bind(self.stream)
-        self.plan.run(array, made, self.direction)
+        made, stream = _core.device_empty(self.shape, self.dtype, "C"), array.stream
+        if stream:
+            made = made.bind(stream)
+        self.plan.run(stream, array, made, self.direction)
         if self.factor != 1:
             scale(made, self.factor)
         return made

@@ -11,6 +11,7 @@ from numbalite.cuda import arrays, assign
 from numbalite.fft import plans
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.libraries.table import stream_number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,15 +56,19 @@ def _in_place(name, ary, stream, direction):
 
 
 def _transform(array, direction):
-    key = (array.shape, array.strides, array.dtype, array.address & 15, array.device, array.stream)
-    calls = plans.kept("calls")
-    plan = calls.get(key)
-    if plan is not None and plan.device == _core.current_device():
-        plan.run(array, array, direction)
+    stream = array.stream
+    key = (
+        array.shape, array.strides, array.dtype, array.address & 15, _core.current_device(), array.device,
+        stream_number(stream),
+    )  # fmt: skip
+    kept = plans.of_thread()
+    plan = kept.call(key)
+    if plan is not None:
+        plan.run(stream, array, array, direction)
         return
     axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
     operand, plan = complex_to_complex(Operand(array, owned=True), axes, direction)
     if operand.array is not array:
         assign.assign(array, operand.array)
     elif plan is not None:
-        calls.put(key, plan)
+        kept.put_call(key, plan, plan)

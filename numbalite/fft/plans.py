@@ -1,21 +1,22 @@
-"""Plans of cuFFT: made once for a layout, kept for each thread, device and stream.
+"""Plans of cuFFT: made once for a layout, kept for each thread, device and stream, with the calls that need
+nothing but them.
 
 A plan has a work area, so that two streams never share one; and it is used by one thread at a time. The
-least recently used are destroyed.
+least recently used are destroyed. A stream is known by its number: a plan does not keep it.
 """
 
 from __future__ import annotations
 
 import collections
 import ctypes
-import sys
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
-from numbalite.libraries.table import CUDA_TYPES, CUFFT, workspace
+from numbalite.libraries.table import CUDA_TYPES, CUFFT, stream_number, workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from typing import Any
 
     from numbalite.cuda.arrays import DeviceNDArray
@@ -25,6 +26,7 @@ MOST_DIMENSIONS = 3
 """cuFFT transforms so many at once."""
 KEPT = 64
 """Plans of a thread."""
+KEPT_CALLS = 4 * KEPT
 _thread = threading.local()
 
 
@@ -81,89 +83,93 @@ def _distance(shape, strides):
     return distance or 1
 
 
-class Number(int):
-    """A plan's number at cuFFT. Who holds it holds the plan and its work area: a graph that captured a
-    transform does, however many plans come after."""
-
-    device: int
-    generation: int
-    stream: Any
-    work: Any = None
-
-    def __del__(self, is_finalizing: Any = sys.is_finalizing) -> None:
-        if not is_finalizing() and _core.is_open():
-            if self.generation == _core.device_generation(self.device):
-                CUFFT.find("Destroy")(self.stream, int(self))
-
-
 class Plan:
-    """A plan of cuFFT on the current device: lengths, two layouts, a number of transforms."""
+    """A plan of cuFFT on the current device: lengths, two layouts, a number of transforms. Its number owns it,
+    and the work area: a graph that captured a transform has it, however many plans come after."""
 
     def __init__(
-        self, stream: Any, lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout],
+        self, key: Hashable, stream: Any, lengths: tuple[int, ...], batch: int, dtypes: str,
+        layouts: tuple[Layout, Layout],
     ) -> None:  # fmt: skip
-        device = _core.current_device()
-        self.generation, self.device, self.stream = _core.device_generation(device), device, stream
-        number, size, rank = ctypes.c_int(), ctypes.c_size_t(), len(lengths)
-        _call("Create", stream, ctypes.addressof(number))
-        self.number = Number(number.value)
-        self.number.generation, self.number.device = self.generation, device
-        self.number.stream = stream
-        _call("SetAutoAllocation", stream, self.number, 0)
+        self.key = key
+        self.device = _core.current_device()
+        self.generation = _core.device_generation(self.device)
+        self.calls: list[Hashable] = []
+        cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
+        number = cufft.make("Create", "Destroy", kind=ctypes.c_int)
+        cufft.plain("SetAutoAllocation", number, 0)
         whole = ctypes.c_longlong * rank
         sides, kept = [], [whole(*lengths)]
         for layout, dtype in zip(layouts, dtypes, strict=True):
             kept.append(whole(*layout.embed))
             sides += [ctypes.addressof(kept[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype]]
         computed = CUDA_TYPES[max(dtypes.upper())]
-        _call(
-            "XtMakePlanMany", stream, self.number, rank, ctypes.addressof(kept[0]), *sides, batch,
-            ctypes.addressof(size), computed,
+        cufft.plain(
+            "XtMakePlanMany", number, rank, ctypes.addressof(kept[0]), *sides, batch, ctypes.addressof(size),
+            computed,
         )  # fmt: skip
-        self.number.work = workspace(size.value) if size.value else None
-        _call("SetWorkArea", stream, self.number, self.number.work)
-        handle = (stream or _core.Stream.wrap(0)).handle
-        _call("SetStream", stream, self.number, handle)
+        work = workspace(size.value) if size.value else None
+        number.kept = (work,)
+        cufft.plain("SetWorkArea", number, work)
+        cufft.plain("SetStream", number, stream_number(stream))
+        self.number = number
 
-    def run(self, source: DeviceNDArray, target: DeviceNDArray, direction: int) -> None:
+    def run(
+        self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
+    ) -> None:
         """Transforms, on the plan's stream."""
-        _call("XtExec", self.stream, self.number, source, target, direction)
+        CUFFT.on(stream).plain("XtExec", self.number, source, target, direction)
 
 
-def _call(name, stream, *args):
-    status = CUFFT.find(name)(stream, *args)
-    if status:
-        raise CUFFT.failure(name, status)
-
-
-class Kept:
-    """What a thread keeps by a key, the least recently used goes."""
+class Plans:
+    """What a thread keeps: plans by layout, and by their arguments the calls that go straight to one."""
 
     def __init__(self) -> None:
-        self.items: collections.OrderedDict = collections.OrderedDict()
+        self.plans: collections.OrderedDict[Hashable, Plan] = collections.OrderedDict()
+        self.calls: dict[Hashable, tuple[Hashable, Any]] = {}
 
-    def get(self, key: Any) -> Any:
-        """What is kept, if its device is still the same."""
-        found = self.items.get(key)
+    def get(self, key: Hashable) -> Plan | None:
+        """The plan, if its device is still the same."""
+        found = self.plans.get(key)
         if found is None:
             return None
         if found.generation != _core.device_generation(found.device):
-            del self.items[key]
+            self._drop(key)
             return None
-        self.items.move_to_end(key)
+        self.plans.move_to_end(key)
         return found
 
-    def put(self, key: Any, value: Any) -> None:
-        self.items[key] = value
-        while len(self.items) > KEPT:
-            self.items.popitem(last=False)
+    def put(self, key: Hashable, plan: Plan) -> None:
+        """Keeps a plan; the least recently used one goes, with its calls."""
+        self.plans[key] = plan
+        while len(self.plans) > KEPT:
+            self._drop(next(iter(self.plans)))
+
+    def call(self, key: Hashable) -> Any:
+        """What was kept of a call, if its plan still is; TypeError for arguments that are no keys."""
+        found = self.calls.get(key)
+        return None if found is None or self.get(found[0]) is None else found[1]
+
+    def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
+        """Keeps a call as long as its plan."""
+        if len(self.calls) >= KEPT_CALLS:
+            self.calls.clear()
+            for one in self.plans.values():
+                one.calls.clear()
+        if plan is self.plans.get(plan.key):
+            plan.calls.append(key)
+            self.calls[key] = plan.key, call
+
+    def _drop(self, key):
+        for call in self.plans.pop(key).calls:
+            self.calls.pop(call, None)
 
 
-def kept(what: str) -> Kept:
-    """The calling thread's, by name."""
-    found = _thread.__dict__.get(what)
+def of_thread() -> Plans:
+    """The calling thread's."""
+    found = _thread.__dict__.get("plans")
     if found is None:
-        found = _thread.__dict__[what] = Kept()
+        found = _thread.plans = Plans()
     return found
 
 
@@ -171,10 +177,10 @@ def plan(
     stream: Any, lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout],
 ) -> Plan:  # fmt: skip
     """The plan of the calling thread, on the current device."""
-    plans = kept("plans")
-    key = (_core.current_device(), stream, lengths, batch, dtypes, layouts)
+    plans = of_thread()
+    key = (_core.current_device(), stream_number(stream), lengths, batch, dtypes, layouts)
     found = plans.get(key)
     if found is None:
-        found = Plan(stream, lengths, batch, dtypes, layouts)
+        found = Plan(key, stream, lengths, batch, dtypes, layouts)
         plans.put(key, found)
     return found

@@ -25,6 +25,7 @@ from numbalite.fft.execution import (
     scale,
 )
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.libraries.table import stream_number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -87,8 +88,19 @@ def _axes(name, array, s, axes):
             f"fft.{name}: Shape and axes have different lengths ({len(s)} and {len(axes)})."
         )
     axes = [_axis(name, axis, array) for axis in axes]
-    whole = getattr(np, "__version__", "1").split(".")[0] != "1"  # NumPy 2: -1 is the whole axis
-    return [None if n is None or (n == -1 and whole) else n for n in s], axes
+    return [None if n is None or (n == -1 and _whole(name)) else n for n in s], axes
+
+
+def _whole(name):
+    """Is a length of -1 the whole axis? Since NumPy 2, in the functions of several axes."""
+    return name[-1] in "n2" and not np.__version__.startswith("1.")
+
+
+def _last(name, axes):
+    """The axes before the one of which half is kept, and that one."""
+    if not axes:
+        raise IndexError(f"fft.{name}: a transform of real numbers takes one axis at least")
+    return axes[:-1], axes[-1]
 
 
 def _finish(name, result, factor, out):
@@ -121,6 +133,8 @@ def _forward(name, a, s, axes, norm, out, direction):
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
+    if not axes:  # there is nothing to do, and NumPy keeps the dtype
+        return _finish(name, a.copy(), 1, out), None
     operand = Operand(a).converted(_complex_of(a.dtype))
     if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
@@ -135,11 +149,7 @@ def _forward(name, a, s, axes, norm, out, direction):
 
 
 def _transformed(operand, axes, direction):
-    return (
-        complex_to_complex(operand, axes, direction)
-        if operand.array.size and axes
-        else (operand, None)
-    )
+    return complex_to_complex(operand, axes, direction) if operand.array.size else (operand, None)
 
 
 def _direct(plan, direction, result, factor):
@@ -154,15 +164,17 @@ def _rfft(name, a, s, axes, norm, out):
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), False)
+    others, last = _last(name, axes)
     complex_dtype = _complex_of(a.dtype)
     operand = Operand(a).converted(np.dtype(complex_dtype.char.lower()))
-    *others, last = axes
     distinct = len(set(axes)) == len(axes)
     together = axes if distinct else [last]
     operand = operand.fitted({x: n for n, x in zip(sizes, axes, strict=True) if x in together})
     if not operand.array.size:
         shape = list(operand.array.shape)
         shape[last] = shape[last] // 2 + 1
+        for n, x in [] if distinct else zip(sizes, others, strict=False):
+            shape[x] = n
         return _finish(name, empty(shape, complex_dtype, a), 1, out), None
     copied = operand.owned
     operand, plan = real_to_complex(operand, together)
@@ -175,13 +187,13 @@ def _rfft(name, a, s, axes, norm, out):
 def _irfft(name, a, s, axes, norm, out):
     a = arguments.array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
+    others, last = _last(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
-    if axes and lengths[-1] is None:
-        sizes[-1] = (a.shape[axes[-1]] - 1) * 2
+    if lengths[-1] is None:
+        sizes[-1] = (a.shape[last] - 1) * 2
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), True)
     operand = Operand(a).converted(_complex_of(a.dtype))
-    *others, last = axes
     distinct = len(set(axes)) == len(axes)
     for n, x in zip(sizes, others, strict=False):
         operand = operand.fitted({x: n})
@@ -202,18 +214,19 @@ def _remembered(compute, name, a, s, axes, norm, out, *more):
     if out is not None or type(a) is not DeviceNDArray:
         return compute(name, a, s, axes, norm, out, *more)[0]
     key = (
-        name, a.shape, a.strides, a.dtype, a.address & 15, a.device, a.stream, s, axes, norm,
+        name, a.shape, a.strides, a.dtype, a.address & 15, a.device, _core.current_device(),
+        stream_number(a.stream), s, axes, norm,
     )  # fmt: skip
-    calls = plans.kept("calls")
+    kept = plans.of_thread()
     try:
-        direct = calls.get(key)
+        direct = kept.call(key)
     except TypeError:  # lists
         return compute(name, a, s, axes, norm, out, *more)[0]
-    if direct is not None and direct.device == _core.current_device():
+    if direct is not None:
         return direct(a)
     result, direct = compute(name, a, s, axes, norm, out, *more)
     if direct is not None:
-        calls.put(key, direct)
+        kept.put_call(key, direct.plan, direct)
     return result
 
 

@@ -13,22 +13,6 @@ from numbalite import _core
 CHARACTERS = {0: "f", 1: "d", 2: "e", 4: "F", 5: "D"}  # of cudaDataType
 
 
-def Create(stream, out):
-    ctypes.c_void_p.from_address(out).value = 1
-    return 0
-
-
-def Destroy(stream, number):
-    return 0
-
-
-def SetStream(stream, number, handle):
-    return 0
-
-
-Create_v2, Destroy_v2, SetStream_v2 = Create, Destroy, SetStream
-
-
 # ------------------------------------------------------------------------------------------- memory
 
 
@@ -80,6 +64,10 @@ Xsyevd_bufferSize = Xgesvd_bufferSize = _sizes
 
 def CreateParams(stream, out):
     ctypes.c_void_p.from_address(out).value = 1
+    return 0
+
+
+def DestroyParams(stream, number):
     return 0
 
 
@@ -269,8 +257,8 @@ def _at(address, shape, strides, kind):
     return _core.from_pointer(int(address), shape, strides, np.dtype(kind))
 
 
-def _addresses(array, count, stream):
-    return _flat(array, count, "u8").copy_to_host(stream=stream)
+def _addresses(address, count, stream):
+    return _at(address, (count,), None, "u8").copy_to_host(stream=stream)
 
 
 def _matrix_at(address, rows, columns, ld, kind, stream):
@@ -364,11 +352,6 @@ def _evj_batched(kind):
 SsyevjBatched, DsyevjBatched, CheevjBatched, ZheevjBatched = map(_evj_batched, "fdFD")
 
 
-def CreateGesvdjInfo(stream, out):
-    ctypes.c_void_p.from_address(out).value = 1
-    return 0
-
-
 def _gesvdj_batched(kind):
     def gesvdj(
         stream, handle, vectors, m, n, a, ld, s, u, ldu, v, ldv, work, size, info, params, count
@@ -403,4 +386,5 @@ SgesvdjBatched_bufferSize = DgesvdjBatched_bufferSize = _gesvdj_size
 CgesvdjBatched_bufferSize = ZgesvdjBatched_bufferSize = _gesvdj_size
 SsyevjBatched_bufferSize = DsyevjBatched_bufferSize = _gesvdj_size
 CheevjBatched_bufferSize = ZheevjBatched_bufferSize = _gesvdj_size
-CreateSyevjInfo = CreateGesvdjInfo
+CreateSyevjInfo = CreateGesvdjInfo = CreateParams
+DestroySyevjInfo = DestroyGesvdjInfo = DestroyParams

@@ -8,18 +8,8 @@ import itertools
 
 import numpy as np
 
-from numbalite.libraries.solversim import (
-    CHARACTERS,
-    Create,
-    Destroy,
-    SetStream,
-    _flat,
-    _put,
-    _read,
-    _write,
-)
+from numbalite.libraries.solversim import CHARACTERS, _flat, _put, _read, _write
 
-__all__ = ["Create", "Destroy", "SetStream"]
 _descriptors: dict[int, Descriptor] = {}
 _numbers = itertools.count(1)
 _INDICES = {2: "i4", 3: "i8"}  # cusparseIndexType_t
@@ -44,7 +34,7 @@ def _destroy(stream, number):
     return 0 if _descriptors.pop(number, None) else INVALID
 
 
-DestroySpMat = DestroyDnVec = DestroyDnMat = _destroy
+DestroySpMat = DestroyDnVec = DestroyDnMat = DestroyMatDescr = _destroy
 SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy
 
 
@@ -86,7 +76,7 @@ def CreateDnVec(stream, out, count, values, kind):
 
 
 def DnVecSetValues(stream, number, values):
-    _descriptors[number].values = values
+    _descriptors[number].values = values.bind(0)  # an address, which keeps no stream
     return 0
 
 

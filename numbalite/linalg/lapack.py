@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.libraries.table import CUBLAS, CUDA_TYPES, CUSOLVER, LETTERS, workspace
+from numbalite import _core
+from numbalite.libraries.table import CUBLAS, CUDA_TYPES, CUSOLVER, LETTERS, memory, workspace
 from numbalite.linalg.arguments import empty, real_of
 
 if TYPE_CHECKING:
@@ -28,18 +29,15 @@ _params = threading.local()
 
 
 def _solver(array):
-    return CUSOLVER.handle(array.device, array.stream)
+    return CUSOLVER.on(array.stream)
 
 
-def _made(array, function):
-    """An object of cuSOLVER's that has no state of ours: one for each thread."""
-    made = _params.__dict__.get(function)
+def _made(array, kind):
+    """An object of cuSOLVER's that has no state of ours, "Params" say: one for each thread and device."""
+    key = kind, array.device, _core.device_generation(array.device)
+    made = _params.__dict__.get(key)
     if made is None:
-        number = ctypes.c_void_p()
-        status = CUSOLVER.find(function)(array.stream, ctypes.addressof(number))
-        if status:
-            raise CUSOLVER.failure(function, status)
-        made = _params.__dict__[function] = number.value
+        made = _params.__dict__[key] = _solver(array).make(f"Create{kind}", f"Destroy{kind}")
     return made
 
 
@@ -48,12 +46,12 @@ def _type(array):
 
 
 def _addresses(stack):
-    """Where each matrix begins, in device memory."""
+    """Where each matrix begins, in device memory. The matrices are used with it."""
     step = stack.strides[0]
     places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(stack.address)
     made = empty(stack, places.shape, np.uint64)
     made._write(places, stack.stream)
-    return made
+    return _core.LibraryValue(made.address, None, (made, stack))
 
 
 class _Generic:
@@ -62,10 +60,9 @@ class _Generic:
     def __init__(self, array, name, *args):
         self.handle = _solver(array)
         self.name = name
-        self.params = _made(array, "CreateParams")
+        self.params = _made(array, "Params")
         device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
-        self.device, self.host = workspace(device), np.empty(max(host, 1), np.uint8)
-        self.end = (self.device, device, self.host.ctypes.data, host)
+        self.end = (workspace(device), device, memory(host), host)
 
     def __call__(self, *args):
         *args, info = args
@@ -78,7 +75,7 @@ def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     infos = empty(stack, (count,), np.int32)
     if is_small(stack):
         pivots = empty(stack, (count, n), np.int32)
-        cublas = CUBLAS.handle(stack.device, stack.stream)
+        cublas = CUBLAS.on(stack.stream)
         name = f"{LETTERS[stack.dtype.char]}getrfBatched"
         cublas(name, n, _addresses(stack), n, pivots, infos, count)
         return pivots, infos
@@ -107,12 +104,12 @@ def lu_solve(
     if is_small(lus):
         status = ctypes.c_int()
         name = f"{LETTERS[lus.dtype.char]}getrsBatched"
-        cublas = CUBLAS.handle(lus.device, lus.stream)
+        cublas = CUBLAS.on(lus.stream)
         places = _addresses(lus), _addresses(right)
         where = ctypes.addressof(status)
         cublas(name, operation, n, columns, places[0], n, pivots, places[1], n, where, count)
         return
-    kind, info, params = _type(lus), empty(lus, (1,), np.int32), _made(lus, "CreateParams")
+    kind, info, params = _type(lus), empty(lus, (1,), np.int32), _made(lus, "Params")
     handle = _solver(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
@@ -171,18 +168,17 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     if is_small(stack, TINY):
         is_complex = stack.dtype.kind == "c"
         name = f"{LETTERS[stack.dtype.char]}{'heevj' if is_complex else 'syevj'}Batched"
-        jacobi = _made(stack, "CreateSyevjInfo")
+        jacobi = _made(stack, "SyevjInfo")
         _jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
         return values, infos
     if count > 1 and CUSOLVER.has("XsyevBatched"):
-        handle, params = _solver(stack), _made(stack, "CreateParams")
+        handle, params = _solver(stack), _made(stack, "Params")
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         handle(
             "XsyevBatched_bufferSize", params, *begin, stack, n, real, values, kind, first, first + 8, count,
         )  # fmt: skip
-        work, host = workspace(pair[0]), np.empty(max(pair[1], 1), np.uint8)
-        end = (work, pair[0], host.ctypes.data, pair[1], infos, count)
+        end = (workspace(pair[0]), pair[0], memory(pair[1]), pair[1], infos, count)
         handle("XsyevBatched", params, *begin, stack, n, real, values, kind, *end)
         return values, infos
     syevd = _Generic(stack, "Xsyevd", *begin, stack, n, real, values, kind)
@@ -206,7 +202,7 @@ def _tiny_svd(stack, full, vectors):
     infos = empty(stack, (count,), np.int32)
     u, v = (empty(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
-    jacobi = _made(stack, "CreateGesvdjInfo")
+    jacobi = _made(stack, "GesvdjInfo")
     _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
     if not vectors:
         return None, values, None, infos

@@ -206,8 +206,8 @@ def _kernel(dtype):
 
 def _by_cublas(a, b, out, stacked, stream):
     """One call where the stacked axes are one, or can be seen as one."""
-    if not _core.cublas_is_open():
-        _core.cublas_open(None if _core.driver_has("host_code") else CUBLAS.path())
+    if not _core.cudalib_is_open("cublas"):
+        CUBLAS.open()
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (

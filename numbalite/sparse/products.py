@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
-from numbalite.libraries.table import CUDA_TYPES, CUSPARSE, workspace
+from numbalite.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
 from numbalite.sparse import construct, kernels
 
 if TYPE_CHECKING:
@@ -44,30 +43,24 @@ def _compute(char):
     return CUDA_TYPES["f" if char == "e" else char]
 
 
-class Descriptor:
-    """A descriptor of cuSPARSE's, destroyed with this object; what it points to is kept."""
-
-    def __init__(self, handle: Any, kind: str, name: str, *args: Any) -> None:
-        self.kept = args
-        self.number = 0
-        self.destroy = CUSPARSE.find(kind)
-        self.number = handle.make(name, *args)
-
-    def __del__(self, is_finalizing: Any = sys.is_finalizing) -> None:
-        if getattr(self, "number", 0) and not is_finalizing():
-            self.destroy(0, self.number)
-
-
 def _matrix(handle, rows):
     """The descriptor of a csr array."""
     kind = _INDEX[rows.indices.dtype.char]
     args = (*rows.shape, rows.nnz, rows.indptr, rows.indices, rows.data, kind, kind, 0)
-    return Descriptor(handle, "DestroySpMat", "CreateCsr", *args, CUDA_TYPES[rows.dtype.char])
+    kept = rows.indptr, rows.indices, rows.data
+    return handle.make("CreateCsr", "DestroySpMat", *args, CUDA_TYPES[rows.dtype.char], kept=kept)
 
 
 def _vector(handle, array):
+    """The descriptor of a vector."""
     kind = CUDA_TYPES[array.dtype.char]
-    return Descriptor(handle, "DestroyDnVec", "CreateDnVec", array.size, array, kind)
+    return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,))
+
+
+def _any_vector(handle, array):
+    """The descriptor of a vector like this one, which is given later."""
+    kind = CUDA_TYPES[array.dtype.char]
+    return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind)
 
 
 def _dense(handle, array):
@@ -76,14 +69,14 @@ def _dense(handle, array):
     by_rows = array.is_c_contiguous()
     step, order = (columns, _BY_ROWS) if by_rows else (rows, _BY_COLUMNS)
     args = rows, columns, max(step, 1), array, CUDA_TYPES[array.dtype.char], order
-    return Descriptor(handle, "DestroyDnMat", "CreateDnMat", *args)
+    return handle.make("CreateDnMat", "DestroyDnMat", *args, kept=(array,))
 
 
 def _handle(a, other=None):
     stream = a.data.stream
     if not stream and other is not None:
         stream = other.stream
-    return CUSPARSE.handle(a.data.device, stream)
+    return CUSPARSE.on(stream)
 
 
 # --------------------------------------------------------------------------------- with dense arrays
@@ -204,10 +197,11 @@ class VectorPlan:
     def __init__(self, handle: Any, rows: Any, operation: int, x: Any, y: Any) -> None:
         char = rows.dtype.char
         self.data = rows.data
-        self.matrix, self.x, self.y = _matrix(handle, rows), _vector(handle, x), _vector(handle, y)
+        self.matrix = _matrix(handle, rows)
+        self.x, self.y = _any_vector(handle, x), _any_vector(handle, y)
         self.args = (
-            operation, _ONES[char][1], self.matrix.number, self.x.number, _ZEROS[char][1],
-            self.y.number, _compute(char), 0,
+            operation, _ONES[char][1], self.matrix, self.x, _ZEROS[char][1],
+            self.y, _compute(char), 0,
         )  # fmt: skip
         self.buffer = workspace(handle.size("SpMV_bufferSize", *self.args))
         if CUSPARSE.has("SpMV_preprocess"):
@@ -215,15 +209,15 @@ class VectorPlan:
 
     def run(self, handle: Any, x: Any, y: Any) -> None:
         """y = op(A) x; the lock of A is held."""
-        handle.plain("DnVecSetValues", self.x.number, x)
-        handle.plain("DnVecSetValues", self.y.number, y)
+        handle.plain("DnVecSetValues", self.x, x)
+        handle.plain("DnVecSetValues", self.y, y)
         handle("SpMV", *self.args, self.buffer)
 
 
 def _vector_product(rows, operation, x, y):
     handle = _handle(rows, x)
     with rows._lock:
-        key = operation, handle.stream
+        key = operation, stream_number(handle.stream)
         plan = rows._plans.get(key)
         if plan is None or plan.data is not rows.data:
             if len(rows._plans) >= _MOST_PLANS:
@@ -237,7 +231,7 @@ def warm(a: Any, x: Any) -> Any:
     rows = a._as_rows()
     data, dtype = rows.data, x.dtype
     operation = int(a.format == "csc")
-    plan = rows._plans.get((operation, data.stream or x.stream))
+    plan = rows._plans.get((operation, stream_number(data.stream or x.stream)))
     if (
         plan is None
         or plan.data is not data
@@ -249,20 +243,20 @@ def warm(a: Any, x: Any) -> Any:
         return None
     made = _core.device_empty((a.shape[0],), dtype)
     with rows._lock:
-        plan.run(CUSPARSE.handle(data.device, data.stream or x.stream), x, made)
+        plan.run(CUSPARSE.on(data.stream or x.stream), x, made)
     return made
 
 
 def _matrix_product(rows, operation, b, made):
     handle, char = _handle(rows, b), rows.dtype.char
     with rows._lock:
-        key = "matrix", handle.stream
+        key = "matrix", stream_number(handle.stream)
         plan = rows._plans.get(key)
-        if plan is None or plan.kept[5] is not rows.data:
+        if plan is None or plan.kept[2] is not rows.data:
             plan = rows._plans[key] = _matrix(handle, rows)
     right, result = _dense(handle, b), _dense(handle, made)
     args = (
-        operation, 0, _ONES[char][1], plan.number, right.number, _ZEROS[char][1], result.number,
+        operation, 0, _ONES[char][1], plan, right, _ZEROS[char][1], result,
         _compute(char), 0,
     )  # fmt: skip
     handle("SpMM", *args, workspace(handle.size("SpMM_bufferSize", *args)))
@@ -310,12 +304,13 @@ def _multiplied(left, right, shape, kind):
     a, b = _matrix(handle, left), _matrix(handle, right)
     indptr = arguments.empty((shape[0] + 1,), kind, left.data)
     index = _INDEX[kind.char]
-    c = Descriptor(
-        handle, "DestroySpMat", "CreateCsr", *shape, 0, indptr, None, None, index, index, 0, CUDA_TYPES[char],
+    c = handle.make(
+        "CreateCsr", "DestroySpMat", *shape, 0, indptr, None, None, index, index, 0, CUDA_TYPES[char],
+        kept=(indptr,),
     )  # fmt: skip
-    steps = Descriptor(handle, "SpGEMM_destroyDescr", "SpGEMM_createDescr")
+    steps = handle.make("SpGEMM_createDescr", "SpGEMM_destroyDescr")
     args = (
-        0, 0, _ONES[char][1], a.number, b.number, _ZEROS[char][1], c.number, CUDA_TYPES[char], 0, steps.number,
+        0, 0, _ONES[char][1], a, b, _ZEROS[char][1], c, CUDA_TYPES[char], 0, steps,
     )  # fmt: skip
     buffers = []
     for name in ("SpGEMM_workEstimation", "SpGEMM_compute"):
@@ -325,10 +320,10 @@ def _multiplied(left, right, shape, kind):
         handle(name, *args, ctypes.addressof(size), buffers[-1])
     sizes = (ctypes.c_int64 * 3)()
     first = ctypes.addressof(sizes)
-    handle.plain("SpMatGetSize", c.number, first, first + 8, first + 16)
+    handle.plain("SpMatGetSize", c, first, first + 8, first + 16)
     indices = arguments.empty((sizes[2],), kind, left.data)
     data = arguments.empty((sizes[2],), left.dtype, left.data)
-    handle.plain("CsrSetPointers", c.number, indptr, indices, data)
+    handle.plain("CsrSetPointers", c, indptr, indices, data)
     handle("SpGEMM_copy", *args)
     return data, indices, indptr
 
@@ -476,12 +471,12 @@ def _taken(values, order):
     return made
 
 
-def _description(handle):
-    made = _descriptions.__dict__.get(handle.device)
-    if made is None or made[0] != handle.generation:
-        made = handle.generation, handle.make("CreateMatDescr")
-        _descriptions.__dict__[handle.device] = made
-    return made[1]
+def _description(handle, device):
+    key = device, _core.device_generation(device)
+    made = _descriptions.__dict__.get(key)
+    if made is None:
+        made = _descriptions.__dict__[key] = handle.make("CreateMatDescr", "DestroyMatDescr")
+    return made
 
 
 def canonical(parts: tuple, lines: int, length: int) -> tuple:
@@ -494,9 +489,9 @@ def canonical(parts: tuple, lines: int, length: int) -> tuple:
         _check_short(lines, length, count)
         indices, indptr = given_indices.astype(np.int32), _short(given_indptr)[0]
         order = numbers(0, 1, count, np.int32, data)
-        handle = CUSPARSE.handle(data.device, data.stream)
+        handle = CUSPARSE.on(data.stream)
         size = handle.size("Xcsrsort_bufferSizeExt", lines, length, count, indptr, indices)
-        description = _description(handle)
+        description = _description(handle, data.device)
         handle(
             "Xcsrsort", lines, length, count, description, indptr, indices, order, workspace(size)
         )
@@ -519,7 +514,7 @@ def canonical(parts: tuple, lines: int, length: int) -> tuple:
 
 def _set(handle, matrix, attribute, value):
     word = ctypes.c_int(value)
-    handle.plain("SpMatSetAttribute", matrix.number, attribute, ctypes.addressof(word), 4)
+    handle.plain("SpMatSetAttribute", matrix, attribute, ctypes.addressof(word), 4)
 
 
 def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
@@ -557,10 +552,10 @@ def _solved(a, right, made, lower, unit):
     _set(handle, matrix, 1, int(unit))
     name, describe = ("SpSV", _vector) if right.ndim == 1 else ("SpSM", _dense)
     b, x = describe(handle, right), describe(handle, made)
-    steps = Descriptor(handle, f"{name}_destroyDescr", f"{name}_createDescr")
+    steps = handle.make(f"{name}_createDescr", f"{name}_destroyDescr")
     operations = (int(is_turned),) if right.ndim == 1 else (int(is_turned), 0)
     args = (
-        *operations, _ONES[char][1], matrix.number, b.number, x.number, CUDA_TYPES[char], 0, steps.number,
+        *operations, _ONES[char][1], matrix, b, x, CUDA_TYPES[char], 0, steps,
     )  # fmt: skip
     buffer = workspace(handle.size(f"{name}_bufferSize", *args))
     handle(f"{name}_analysis", *args, buffer)

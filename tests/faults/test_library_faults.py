@@ -1,13 +1,15 @@
-"""The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear algebra and in
-sparse arrays: an exception each time, nothing left behind, and the next call works."""
+"""The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear algebra, in
+sparse arrays and in Fourier transforms: an exception each time, nothing left behind, and the next call works."""
 
 import numpy as np
 import pytest
 
 from numbalite import _core, cuda
 from numbalite.cuda import sparse
+from numbalite.cuda.libs import cufft
 from numbalite.errors import CudaAPIError
-from numbalite.libraries.table import CUBLAS, CUSOLVER, CUSPARSE
+from numbalite.fft import plans
+from numbalite.libraries.table import CUBLAS, CUFFT, CUSOLVER, CUSPARSE
 
 L = np.linalg
 A = np.array([[2.0, 1], [1, 3]])
@@ -33,9 +35,18 @@ def products(s, v):
     )
 
 
+def transforms(d):
+    """Each plan is made anew."""
+    kept = plans.of_thread()
+    kept.plans.clear(), kept.calls.clear()
+    np.fft.fft(d), np.fft.irfft(d), np.fft.fftn(d[:, ::2]), cufft.fft_inplace(d)
+    np.fft.fft(d)  # by the plan that is kept
+
+
 OPERATIONS = {
     "solvers": lambda: solvers(cuda.to_device(A), cuda.to_device(np.stack([A, A]))),
     "products": lambda: products(sparse.csr_array(np.tril(A)), np.ones(2)),
+    "transforms": lambda: transforms(cuda.to_device(A.astype("F"))),
 }
 
 
@@ -66,7 +77,7 @@ def test_library_calls(operation, monkeypatch):
 
         return function if "estroy" in name else call
 
-    for table in (CUSOLVER, CUBLAS, CUSPARSE):
+    for table in (CUSOLVER, CUBLAS, CUSPARSE, CUFFT):
         for name, function in list(table.functions.items()):
             monkeypatch.setitem(table.functions, name, counted(name, function))
     operation()

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ REAL_INPUT = ("rfft", "rfftn", "rfft2", "ihfft")
 
 def check(name, host, *args, key=(), **keywords):
     """The same as NumPy, of a view: values, shape and dtype; and what was given is as before."""
-    view, host = cuda.to_device(host)[key], host[key]
+    view = cuda.to_device(host)
+    if key:
+        view, host = view[key], host[key]
     expected = getattr(np.fft, name)(host, *args, **keywords)
     found = getattr(np.fft, name)(view, *args, **keywords)
     assert isinstance(found, cuda.DeviceNDArray)
@@ -93,10 +96,34 @@ def test_shifts():
         check("ifftshift", host, axes)
 
 
-def test_no_elements():
-    check("fft", np.zeros((0, 3), "F"))
-    check("rfftn", np.zeros((0, 4)), None, (1,))
-    check("irfft", np.zeros((2, 0, 3), "D"))
+def same_or_refused(name, host, **keywords):
+    """An array where NumPy gives one, else an exception that names the function."""
+    try:
+        getattr(np.fft, name)(host, **keywords)
+    except (IndexError, ValueError):
+        with pytest.raises((IndexError, ValueError), match=f"fft.{name}: "):
+            getattr(np.fft, name)(cuda.to_device(host), **keywords)
+    else:
+        check(name, host, **keywords)
+
+
+@pytest.mark.parametrize("name", (*MORE, "fft2", "rfft2", "irfft2"))
+def test_no_elements_no_axes_and_no_dimensions(name):
+    host = np.random.default_rng(1).standard_normal((3, 4))
+    for array in (host, np.float64(2) * np.ones(()), np.zeros((0, 3)), np.zeros((3, 0))):
+        same_or_refused(name, array)
+        for axes in ((), (0,), (1,), (0, 0), (0, 0, 1), (5,)):
+            same_or_refused(name, array, axes=axes)
+        same_or_refused(name, array, s=(), axes=())
+        same_or_refused(name, array, s=(2, 3), axes=(0, 0))
+    same_or_refused(name, np.arange(6).reshape(2, 3), axes=())  # whole numbers stay what they are
+
+
+@pytest.mark.parametrize("name", ONE_AXIS)
+def test_no_elements_along_one_axis(name):
+    for array in (np.ones((3, 4)), np.ones(()), np.zeros((0, 3)), np.zeros((3, 0))):
+        for keywords in ({}, {"axis": 0}, {"n": 0}, {"n": -1}, {"n": 5}):
+            same_or_refused(name, array, **keywords)
 
 
 def test_out():
@@ -143,17 +170,44 @@ def test_a_call_finds_its_plan_again():
     host = np.random.default_rng(3).standard_normal((5, 16)).astype("F")
     first, second = cuda.to_device(host), cuda.to_device(host[::-1].copy())
     np.fft.fft(first)
-    kept = len(plans.kept("plans").items)
+    kept = len(plans.of_thread().plans)
     for d, expected in ((first, host), (second, host[::-1])):
         np.testing.assert_allclose(np.fft.fft(d).copy_to_host(), np.fft.fft(expected), atol=1e-4)
-    assert len(plans.kept("plans").items) == kept
+    assert len(plans.of_thread().plans) == kept
 
 
-def test_plans_are_bounded():
+def plans_destroyed(monkeypatch):
+    """The numbers of the plans that are destroyed from now on, of those made from now on."""
+    found, destroy = [], CUFFT.find("Destroy", False)
+    plain = getattr(destroy, "outside_captures", destroy)
+    monkeypatch.setitem(CUFFT.functions, "Destroy", lambda *a: found.append(a[1]) or plain(*a))
+    return found
+
+
+def test_plans_are_bounded(monkeypatch):
+    destroyed, hot = plans_destroyed(monkeypatch), np.ones(1, "F")
     for n in range(2, plans.KEPT + 12):
         np.fft.fft(cuda.to_device(np.ones(n, "F")))
-    assert len(plans.kept("plans").items) == plans.KEPT
+        check("fft", hot)
+    kept = plans.of_thread()
+    assert len(kept.plans) == plans.KEPT >= len(kept.calls) > plans.KEPT - 10
+    for n in range(2, plans.KEPT + 12):
+        cufft.fft_inplace(cuda.to_device(np.ones(n, "D")))
+    assert len(kept.plans) == plans.KEPT >= len(kept.calls)
+    gc.collect()
+    assert len(destroyed) >= plans.KEPT
     check("fft", np.ones(2, "F"))
+
+
+def test_a_plan_keeps_no_stream():
+    d = cuda.to_device(np.ones(9, "F"))
+    stream = cuda.stream()
+    bound = d.bind(stream)
+    np.fft.fft(bound), np.fft.irfft(bound), cufft.fft_inplace(bound)
+    seen = weakref.ref(stream)
+    del stream, bound
+    gc.collect()
+    assert seen() is None
 
 
 def test_streams_and_threads():
@@ -193,24 +247,22 @@ def test_a_graph_transforms_again():
 
 def test_a_graph_keeps_its_plan(monkeypatch):
     """The simulator captures no transform: there a C function that does nothing stands for cuFFT's."""
-    destroyed, destroy = [], CUFFT.find("Destroy")
-    monkeypatch.setitem(
-        CUFFT.functions, "Destroy", lambda *a: destroyed.append(a[1]) or destroy(*a)
-    )
+    destroyed = plans_destroyed(monkeypatch)
     host = np.random.default_rng(4).standard_normal(67).astype("F")
     stream = cuda.stream()
     d = cuda.to_device(host).bind(stream)
     np.fft.fft(cuda.to_device(host))
     cufft.fft_inplace(d)
-    number = int(next(reversed(plans.kept("plans").items.values())).number)
+    kept = plans.of_thread()
+    number = int(next(reversed(kept.plans.values())).number)
     stream.synchronize()
     if cuda.is_simulated():
         nothing = _core.LibraryCall("libc.so.6", "sched_yield")
         monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
     with stream.capture() as graph:
         cufft.fft_inplace(d)
-    for what in ("plans", "calls"):
-        plans.kept(what).items.clear()
+    kept.plans.clear(), kept.calls.clear()
+    gc.collect()
     assert destroyed and number not in destroyed
     graph.launch(stream)
     if not cuda.is_simulated():

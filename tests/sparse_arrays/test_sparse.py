@@ -2,6 +2,7 @@
 where they are installed."""
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -214,6 +215,45 @@ def test_descriptors_are_destroyed():
     del s
     gc.collect()
     assert len(sparsesim._descriptors) == before
+
+
+@pytest.mark.sim
+@pytest.mark.skipif(
+    not _core.driver_has("host_code"), reason="descriptors can be counted on the simulator"
+)
+def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
+    """The simulator captures no product: there a C function that does nothing stands for cuSPARSE's."""
+    from numbalite.libraries import sparsesim
+
+    stream = cuda.stream()
+    s, x = sparse.csr_array(np.eye(3)), cuda.to_device(np.ones(3)).bind(stream)
+    s @ x
+    stream.synchronize()
+    for name in ("DnVecSetValues", "SpMV"):
+        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+        monkeypatch.setitem(CUSPARSE.functions, name, nothing)
+    gc.collect()
+    with stream.capture() as graph:
+        s @ x
+    before, seen = len(sparsesim._descriptors), weakref.ref(s.data)
+    del s, x
+    gc.collect()
+    assert len(sparsesim._descriptors) == before and seen() is not None
+    del graph
+    gc.collect()
+    assert len(sparsesim._descriptors) < before and seen() is None
+
+
+@pytest.mark.sim
+def test_an_array_keeps_no_stream_and_no_operand():
+    s, stream = sparse.csr_array(np.eye(3)), cuda.stream()
+    x = cuda.to_device(np.ones(3)).bind(stream)
+    y = s @ x
+    close(s @ x, y.copy_to_host(stream=stream))
+    seen = [weakref.ref(one) for one in (stream, x, y)]
+    del stream, x, y
+    gc.collect()
+    assert [one() for one in seen] == [None] * 3
 
 
 def test_errors():

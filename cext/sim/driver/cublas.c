@@ -10,10 +10,6 @@
 
 static const nl_driver *driver; /* the open table: products are put into streams by it */
 
-struct nl_cublas_handle {
-    CUstream stream;
-};
-
 typedef struct product {
     int op_a, op_b, type;
     int64_t m, n, k, lda, ldb, ldc, count;
@@ -83,17 +79,12 @@ static void multiply(void *data) {
 
 static int Create_v2(cublasHandle_t *handle) {
     nl_error err;
-    *handle = nl_mem_zalloc(sizeof **handle, &err);
+    *handle = (uintptr_t)nl_mem_zalloc(sizeof(CUstream), &err);
     return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
-static int Destroy_v2(cublasHandle_t handle) {
-    nl_mem_free(handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 static int SetStream_v2(cublasHandle_t handle, CUstream stream) {
-    handle->stream = stream;
+    *(CUstream *)handle = stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -105,17 +96,18 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
                                    int compute, int algo) {
     nl_error err;
     int capturing = 0;
+    CUstream stream = *(CUstream *)handle;
     (void)alpha, (void)beta, (void)b_type, (void)c_type, (void)compute, (void)algo;
     if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (driver->StreamIsCapturing(handle->stream, &capturing) != CUDA_SUCCESS || capturing)
+    if (driver->StreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing)
         return CUBLAS_STATUS_NOT_SUPPORTED; /* a graph would need the product kept */
     product *p = nl_mem_alloc(sizeof *p, &err);
     if (!p)
         return CUBLAS_STATUS_ALLOC_FAILED;
     *p = (product){op_a, op_b,  a_type,   m,        n,        k, lda, ldb,
                    ldc,  count, stride_a, stride_b, stride_c, a, b,   c};
-    if (driver->LaunchHostFunc(handle->stream, multiply, p) == CUDA_SUCCESS)
+    if (driver->LaunchHostFunc(stream, multiply, p) == CUDA_SUCCESS)
         return CUBLAS_STATUS_SUCCESS;
     nl_mem_free(p);
     return CUBLAS_STATUS_EXECUTION_FAILED;

@@ -1,0 +1,120 @@
+/* core/handle: a library wants one thread at a time for a handle, so each has a lock, which covers
+ * a call; the library's own covers the list. */
+#include "core/handle.h"
+
+#include "base/mem.h"
+
+enum { MOST_HANDLES = 32 }; /* of a library, but for those in use */
+
+static struct {
+    nl_mutex lock;
+    nl_handle *first;
+    int count;
+    uint64_t clock;
+} kept[NL_CUDALIB_COUNT] = {
+    {NL_MUTEX_INIT, NULL, 0, 0},
+    {NL_MUTEX_INIT, NULL, 0, 0},
+    {NL_MUTEX_INIT, NULL, 0, 0},
+    {NL_MUTEX_INIT, NULL, 0, 0},
+};
+
+static nl_handle *find_lock_held(nl_cudalib library, const nl_device *dev, CUstream stream) {
+    uint64_t generation = nl_atomic_load(&dev->generation);
+    for (nl_handle *h = kept[library].first; h; h = h->next)
+        if (h->device == dev && h->stream == stream && h->generation == generation)
+            return h;
+    return NULL;
+}
+
+int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream) {
+    nl_mutex_lock(&kept[library].lock);
+    const nl_handle *found = find_lock_held(library, dev, stream);
+    int ready = found && found->users == 0;
+    nl_mutex_unlock(&kept[library].lock);
+    return ready;
+}
+
+static void remove_lock_held(nl_cudalib library, nl_handle *h) {
+    nl_handle **place = &kept[library].first;
+    while (*place != h)
+        place = &(*place)->next;
+    *place = h->next;
+    kept[library].count--;
+    nl_mutex_destroy(&h->lock);
+    nl_mem_free(h);
+}
+
+/* A reset has taken what a handle held on the device. */
+static void forget_lost_lock_held(nl_cudalib library) {
+    for (nl_handle *h = kept[library].first, *next; h; h = next) {
+        next = h->next;
+        if (h->users == 0 && h->generation != nl_atomic_load(&h->device->generation))
+            remove_lock_held(library, h);
+    }
+}
+
+static nl_handle *oldest_lock_held(nl_cudalib library, const nl_device *dev) {
+    nl_handle *oldest = NULL;
+    for (nl_handle *h = kept[library].first; h; h = h->next)
+        if (h->device == dev && h->users == 0 && (!oldest || h->used < oldest->used))
+            oldest = h;
+    return oldest;
+}
+
+static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *err) {
+    nl_handle *made = nl_mem_zalloc(sizeof *made, err);
+    if (!made || nl_cudalib_create(library, &made->number, err) < 0) {
+        nl_mem_free(made);
+        return NULL;
+    }
+    nl_mutex_init(&made->lock);
+    made->device = dev;
+    made->generation = nl_atomic_load(&dev->generation);
+    made->next = kept[library].first;
+    kept[library].first = made;
+    kept[library].count++;
+    return made;
+}
+
+/* A new one; if there are many, that of the device which was not used for longest, taken from its
+ * stream. */
+static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
+                                nl_error *err) {
+    nl_handle *h = find_lock_held(library, dev, stream);
+    if (h)
+        return h;
+    forget_lost_lock_held(library);
+    if (kept[library].count >= MOST_HANDLES)
+        h = oldest_lock_held(library, dev);
+    if (!h)
+        h = make_lock_held(library, dev, err);
+    if (!h)
+        return NULL;
+    if (nl_cudalib_set_stream(library, h->number, stream, err) < 0)
+        return NULL;
+    h->stream = stream;
+    return h;
+}
+
+int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
+                    nl_error *err) {
+    nl_mutex_lock(&kept[library].lock);
+    nl_handle *h = get_lock_held(library, dev, stream, err);
+    if (h) {
+        h->users++;
+        h->used = ++kept[library].clock;
+    }
+    nl_mutex_unlock(&kept[library].lock);
+    if (!h)
+        return -1;
+    nl_mutex_lock(&h->lock);
+    *out = h;
+    return 0;
+}
+
+void nl_handle_leave(nl_cudalib library, nl_handle *h) {
+    nl_mutex_unlock(&h->lock);
+    nl_mutex_lock(&kept[library].lock);
+    h->users--;
+    nl_mutex_unlock(&kept[library].lock);
+}

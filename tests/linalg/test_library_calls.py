@@ -1,0 +1,105 @@
+"""Calls of CUDA's libraries below what uses them, with functions of the C library standing for theirs."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+from numbalite.errors import CudaSupportError
+
+C = "libc.so.6"
+
+
+def is_open(number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def value():
+    """value(kept=None): one whose thing is a file: destroyed, it is closed."""
+    made = []
+
+    def make(kept=None):
+        made.append(os.open(os.devnull, os.O_RDONLY))
+        return _core.LibraryValue(made[-1], _core.LibraryCall(C, "close"), kept), made[-1]
+
+    yield make
+    assert not any(map(is_open, made))
+
+
+def test_a_value_is_destroyed_with_its_object(value):
+    one, number = value()
+    assert int(one) == number and is_open(number)
+    del one
+    assert not is_open(number)
+
+
+def test_nothing_is_destroyed_inside_a_capture(value):
+    one, number = value()
+    out = cuda.device_array(4)
+    stream = cuda.stream()
+    with stream.capture() as graph:
+        del one
+        gc.collect()
+        out.bind(stream).fill(1)
+        assert is_open(number)
+    assert not is_open(number)
+    del graph
+
+
+def test_a_graph_keeps_what_a_captured_call_was_given(value):
+    """And the memory that belongs to it, which launches use in their order."""
+    nothing = _core.LibraryCall(C, "sched_yield")
+    array = cuda.to_device(np.ones(5))
+    one, number = value((array,))
+    stream = cuda.stream()
+    with stream.capture() as graph:
+        assert nothing(stream, one) == 0
+    live = _core.live()["buffers"] if "buffers" in _core.live() else None
+    del one, array
+    gc.collect()
+    assert is_open(number)
+    if live is not None:
+        assert _core.live()["buffers"] == live
+    graph.launch(stream)
+    stream.synchronize()
+    del graph
+    gc.collect()
+    assert not is_open(number)
+
+
+def test_values_of_a_device_that_was_reset(run_python):
+    """Their things went with it: nothing is destroyed."""
+    run_python(
+        """
+import os
+from numbalite import _core, cuda
+number = os.open(os.devnull, os.O_RDONLY)
+value = _core.LibraryValue(number, _core.LibraryCall("libc.so.6", "close"))
+cuda.gpus[0].reset()
+del value
+os.fstat(number)
+"""
+    )
+
+
+def test_errors():
+    with pytest.raises(CudaSupportError, match="cannot be loaded .*libnothing.so.7"):
+        _core.LibraryCall("libnothing.so.7", "nothing")
+    with pytest.raises(CudaSupportError, match="libc.so.6 has no nothing_like_that"):
+        _core.LibraryCall(C, "nothing_like_that")
+    with pytest.raises(ValueError, match="no CUDA library cudnn"):
+        _core.LibraryCall(C, "close", "cudnn")
+    nothing = _core.LibraryCall(C, "sched_yield")
+    with pytest.raises(TypeError, match="sched_yield takes ints, .*not str"):
+        nothing(0, "text")
+    with pytest.raises(TypeError, match="at most 24"):
+        nothing(0, *range(25))
+    assert _core.cudalib_status("cusparse", 10) == "NOT_SUPPORTED"
+    assert _core.cudalib_status("cufft", 99) == "unknown status"
