@@ -1,8 +1,13 @@
-"""Notebooks as pages. They carry no output, so a page is their text and their programs, in order."""
+"""Notebooks as pages: their text, their programs, and what is stored as the programs' results."""
 
+import html
 import json
+import re
 
 from myst_parser.parsers.sphinx_ import MystParser
+
+ATTACHED = re.compile(r"!\[([^\]]*)\]\(attachment:([^)]+)\)")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def fenced(text, language):
@@ -22,15 +27,39 @@ def language(source):
     return "none" if any(line.lstrip().startswith(("%", "!")) for line in lines) else "python"
 
 
+def picture(data, said):
+    """An image of a notebook, in the page itself."""
+    source = "".join(data).replace("\n", "")
+    return f'<img class="result" alt="{html.escape(said)}" src="data:image/png;base64,{source}">'
+
+
+def with_pictures(text, attachments):
+    """A text cell, with the pictures that it brings."""
+    return ATTACHED.sub(lambda found: picture(attachments[found[2]]["image/png"], found[1]), text)
+
+
+def result(output):
+    """What a cell has given: a picture, a table or box in HTML, or text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return picture(data["image/png"], "the figure that this program draws")
+    if "text/html" in data:
+        lines = "".join(data["text/html"]).splitlines()
+        return '<div class="result">\n' + "\n".join(filter(str.strip, lines)) + "\n</div>"
+    text = COLOUR.sub("", "".join(output.get("text", data.get("text/plain", ""))))
+    return fenced(text.rstrip(), "none")
+
+
 def markdown(book):
     """The text of a notebook, given as its JSON."""
     pieces = []
     for cell in book["cells"]:
         source = "".join(cell["source"]).strip("\n")
         if cell["cell_type"] == "markdown":
-            pieces.append(source)
+            pieces.append(with_pictures(source, cell.get("attachments", {})))
         elif cell["cell_type"] == "code" and source:
             pieces.append(fenced(source, language(source)))
+            pieces += map(result, cell["outputs"])
     return "\n\n".join(pieces) + "\n"
 
 

@@ -1,6 +1,7 @@
 """What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` says
+on a plot where that was,
 ``examine`` looks for mistakes in a launch on either.
 Importing this touches no driver and no compiler. Uses the library's public names, as a learner's program
 does, and nothing of the library uses it. Begin with judging.py.
@@ -20,6 +21,7 @@ _WHERE = {
     "exercises": "catalogue",
     "unwritten": "assessment",
     "size": "place",
+    "stamp": "place",
     "where": "place",
     "timed": "timing",
     "tolerance": "compare",
@@ -34,6 +36,7 @@ __all__ = [
     "exercises",
     "judge",
     "size",
+    "stamp",
     "timed",
     "tolerance",
     "unwritten",

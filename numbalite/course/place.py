@@ -1,7 +1,7 @@
 """Where the lesson runs: on a GPU, or on the simulator, and which of two sizes fits there.
 
 The driver is opened at the first question. That the kernels are simulated is said in the lesson's own
-text (``where``), so the warning that goes with opening the simulator is not shown as well.
+text (``where``), and on its plots (``stamp``), so the warning that goes with opening the simulator is not shown as well.
 """
 
 from __future__ import annotations
@@ -26,16 +26,42 @@ def where() -> str:
     >>> sentence = where()
     On ...
     """
+    sentence = f"On {_place()}."
     if simulated():
-        sentence = "On the simulator: times are those of a CPU, not of a GPU."
-    else:
-        from numbalite import cuda
-
-        name = cuda.get_current_device().name
-        name = name.decode() if isinstance(name, bytes) else name
-        sentence = f"On {'an' if name[0] in 'AEIOUN' else 'a'} {name}."  # "an NVIDIA H200"
+        sentence = f"On {_place()}: times are those of a CPU, not of a GPU."
     print(sentence)
     return sentence
+
+
+def _place() -> str:
+    """What kernels run on, with an article."""
+    if simulated():
+        return "the simulator"
+    from numbalite import cuda
+
+    name = cuda.get_current_device().name
+    name = name.decode() if isinstance(name, bytes) else name
+    return f"{'an' if name[0] in 'AEIOUN' else 'a'} {name}"  # "an NVIDIA H200"
+
+
+def stamp(ax, what=""):
+    """Says in the title of a plot of times or speeds where they were taken; ``what`` stands before it.
+
+    Simulated ones are pale, with "simulated" across them: they are a CPU's, and do not tell which is faster on a
+    GPU. Call it when all is drawn.
+    """
+    where = f"On {_place()}"
+    if not simulated():
+        ax.set_title(f"{what}\n{where}" if what else where, fontsize="small")
+        return
+    where += ": times of a CPU, not of a GPU"
+    ax.set_title(f"{what}\n{where}" if what else where, fontsize="small")
+    for drawn in (*ax.patches, *ax.lines):
+        drawn.set_alpha(0.3)
+    ax.text(
+        0.5, 0.5, "simulated", transform=ax.transAxes, ha="center", va="center", rotation=12,
+        fontsize=26, color="tab:red", alpha=0.5, zorder=10,
+    )  # fmt: skip
 
 
 def size(gpu=10_000_000, sim=10_000):

@@ -144,11 +144,14 @@ def run_here(book, path):
         for number, cell in enumerate(book["cells"]):
             if cell["cell_type"] != "code":
                 continue
-            text = source(cell)
-            place = f"<{path.stem}, cell {number}>"
-            linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
-            exec(compile(text, place, "exec"), names)
+            run_cell(source(cell), f"<{path.stem}, cell {number}>", names)
     return [[v.name, v.passed, str(v)] for v in judging.verdicts[judged:]]
+
+
+def run_cell(text, place, names):
+    """One cell, in this process."""
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    exec(compile(text, place, "exec"), names)
 
 
 def uses_magic(book):

@@ -1,12 +1,18 @@
-"""Every notebook is well-formed, carries no output, and runs from top to bottom.
+"""Every notebook is well-formed, has the results of its own programs stored, and runs from top to bottom.
 
 Exercises and assessments run twice: with the solutions in their cells everything passes, without
 them nothing does.
 """
 
+import json
+import pathlib
+import pickle
 import re
+import sys
 
 import books
+import figures
+import outputs
 import pytest
 
 from numbalite.course import exercises
@@ -24,7 +30,7 @@ def test_there_are_notebooks():
 
 
 def test_form(notebook):
-    """What nbformat 4.5 asks for, and no stored results."""
+    """What nbformat 4.5 asks for."""
     _, book = notebook
     assert book["nbformat"] == 4 and book["nbformat_minor"] >= 5
     assert book["metadata"]["kernelspec"]["name"] == "python3"
@@ -36,8 +42,75 @@ def test_form(notebook):
         assert isinstance(cell["metadata"], dict)
         assert isinstance(cell["source"], (str, list))
         if cell["cell_type"] == "code":
-            assert cell["outputs"] == [] and cell["execution_count"] is None
+            assert isinstance(cell["outputs"], list)
+            raises = any(output["output_type"] == "error" for output in cell["outputs"])
+            assert raises == ("raises-exception" in cell["metadata"].get("tags", ()))
     assert "".join(book["cells"][0]["source"]).startswith("# ")
+
+
+def test_stored_results(notebook):
+    """They are those of the programs that stand there; a GPU's stand below the cells that they are of."""
+    path, book = notebook
+    assert not outputs.problems(book), (
+        f"{outputs.problems(book)}: python tests/notebooks/outputs.py {path}"
+    )
+    text = json.dumps(book)
+    assert str(books.ROOT) not in text and str(pathlib.Path.home()) not in text
+    assert len(text) < 1_000_000
+
+
+def test_stale_results_are_noticed(tmp_path):
+    """A change of a program shows, and takes away what a GPU has recorded of it."""
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
+    book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
+    assert outputs.problems(book) == ["the stored results are those of other programs"]
+    book["metadata"]["numbalite"] = {"programs": outputs.programs(book)}
+    recorded = outputs._below(book["cells"][0], "H200", "2", [b"picture"])
+    book["cells"].append(recorded)
+    assert outputs.problems(book) == []
+    book["cells"][0]["source"] = ["1 + 2"]
+    assert outputs.problems(book)[1:] == ["a-recorded is of another program"]
+    path = tmp_path / "book.ipynb"
+    outputs.write(book, path)
+    outputs.store(path, Nothing)
+    book = books.read(path)
+    assert outputs.problems(book) == [] and len(book["cells"]) == 1
+
+
+class Nothing:
+    """Runs nothing."""
+
+    def execute(book):
+        return book
+
+
+def test_figures_drawn_elsewhere(monkeypatch):
+    """What a program draws without matplotlib is drawn later, with it."""
+    pytest.importorskip("matplotlib")
+    recorder = figures.Recorder()
+    with monkeypatch.context() as patch:
+        for module in figures.MODULES:
+            patch.setitem(sys.modules, module, None)
+        recorder.install()
+        exec(DRAWING, {})
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    pictures = figures.draw(pickle.loads(pickle.dumps(recorder.take())), {})
+    assert len(pictures) == 2 and all(picture.startswith(b"\x89PNG") for picture in pictures)
+
+
+DRAWING = """
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Rectangle
+fig, (left, right) = plt.subplots(1, 2, figsize=(4, 2))
+bars = left.bar(list("ab"), np.arange(2))
+left.bar_label(bars, ["x", "y"])
+for axes in left, right:
+    axes.add_patch(Rectangle((0, 0), 1, 1))
+fig.legend(handles=[plt.Rectangle((0, 0), 1, 1, label="z")])
+fig, ax = plt.subplots()
+ax.plot([1, 2])[0].set_color("red")
+"""
 
 
 def test_it_runs(notebook, kernels):

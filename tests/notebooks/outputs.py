@@ -1,0 +1,209 @@
+"""Stores in the notebooks what their cells give: on the simulator, and beside it what a GPU has given.
+
+    python tests/notebooks/outputs.py [NOTEBOOK ...]       run on the simulator, results stored
+    python tests/notebooks/outputs.py --record FILE        on a GPU: what the measuring cells give, into FILE
+    python tests/notebooks/outputs.py --recorded FILE      FILE, as cells below the measuring ones
+
+A cell with the tag "measured" shows what depends on the machine. What a GPU gave there stands in a cell of its
+own below, so that it is still there when a reader runs the notebook; it goes when the cell above changes. Each
+notebook knows the programs whose results are stored in it: `problems` says where they are not those in it.
+"""
+
+import argparse
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import pathlib
+import pickle
+import sys
+import time
+import traceback
+
+import books
+
+TAG = "measured"
+RECORDED = "-recorded"
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def programs(book):
+    """What all code cells of a notebook are, in short."""
+    return digest("\0".join(map(books.source, books.code_cells(book))))
+
+
+def is_measured(cell):
+    return TAG in cell["metadata"].get("tags", ())
+
+
+def is_recorded(cell):
+    return cell["id"].endswith(RECORDED)
+
+
+def problems(book):
+    """Why the stored results of a notebook are not those of its cells, one sentence each."""
+    found = []
+    if book["metadata"].get("numbalite", {}).get("programs") != programs(book):
+        found.append("the stored results are those of other programs")
+    before = None
+    for cell in book["cells"]:
+        if is_recorded(cell):
+            fits = before is not None and cell["id"] == before["id"] + RECORDED
+            if not fits or cell["metadata"].get("program") != digest(books.source(before)):
+                found.append(f"{cell['id']} is of another program")
+        before = cell
+    return found
+
+
+def write(book, path):
+    path.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# --- on the simulator ------------------------------------------------------------------------------------
+
+
+def store(path, kernels):
+    """Runs a notebook as readers get it, and keeps what its cells give."""
+    book = books.read(path)
+    done = kernels.execute(book)
+    ran = {cell["id"]: cell for cell in done["cells"]}
+    kept, before = [], None
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"] = list(map(_tidy, ran[cell["id"]]["outputs"]))
+            cell["execution_count"] = ran[cell["id"]]["execution_count"]
+        stale = is_recorded(cell) and (
+            before is None or cell["metadata"].get("program") != digest(books.source(before))
+        )
+        if not stale:
+            kept.append(cell)
+            before = cell
+    book["cells"] = kept
+    book["metadata"]["numbalite"] = {"programs": programs(book)}
+    write(book, path)
+
+
+def _tidy(output):
+    """Without what is another at each run for no reason, in lines as Jupyter writes them."""
+    output.get("metadata", {}).pop("execution", None)
+    if "text" in output:
+        output["text"] = "".join(output["text"]).splitlines(keepends=True)
+    for kind, data in output.get("data", {}).items():
+        if kind.startswith("image/png"):
+            output["data"][kind] = "".join(data).strip()
+        elif isinstance(data, (str, list)):
+            output["data"][kind] = "".join(data).splitlines(keepends=True)
+    return output
+
+
+# --- on a GPU --------------------------------------------------------------------------------------------
+
+
+def record(paths, file, seconds):
+    """Runs the notebooks that measure, in this process; {notebook: {cell: (program, text, what it draws)}}."""
+    import figures
+
+    from numbalite import cuda
+
+    taken, end = {"device": str(cuda.get_current_device().name), "books": {}}, time.time() + seconds
+    for path in paths:
+        book = books.read(path)
+        if not any(map(is_measured, books.code_cells(book))) or time.time() > end:
+            continue
+        began = time.time()
+        recorder = figures.Recorder()
+        recorder.install()
+        names, cells = {"__name__": "__main__"}, {}
+        for cell in books.code_cells(book):
+            said, text = io.StringIO(), books.source(cell)
+            try:
+                with contextlib.redirect_stdout(said):
+                    books.run_cell(text, f"<{path.stem}, cell {cell['id']}>", names)
+            except BaseException:
+                print(books.name(path), cell["id"], traceback.format_exc(limit=-3), sep="\n")
+                break
+            cells[cell["id"]] = digest(text), said.getvalue(), recorder.take()
+        taken["books"][books.name(path)] = cells
+        print(f"{books.name(path)}: {len(cells)} cells, {time.time() - began:.1f} s", flush=True)
+        file.write_bytes(pickle.dumps(taken, protocol=4))
+
+
+def place(paths, file):
+    """Puts what was recorded below the cells that it is of, if they are still the same."""
+    taken = pickle.loads(file.read_bytes())
+    for path in paths:
+        cells = taken["books"].get(books.name(path), {})
+        if not cells:
+            continue
+        book = books.read(path)
+        pictures = _pictures(cells)
+        made = []
+        for cell in book["cells"]:
+            if is_recorded(cell) and cell["id"].removesuffix(RECORDED) in cells:
+                continue
+            made.append(cell)
+            program, text, _ = cells.get(cell["id"], (None, "", ()))
+            if is_measured(cell) and program == digest(books.source(cell)):
+                made.append(_below(cell, taken["device"], text, pictures[cell["id"]]))
+        book["cells"] = made
+        write(book, path)
+
+
+def _pictures(cells):
+    """{cell: its figures}"""
+    import figures
+    import matplotlib
+
+    matplotlib.use("Agg")
+    results = {}
+    return {name: figures.draw(calls, results) for name, (_, _, calls) in cells.items()}
+
+
+def _below(cell, device, text, pictures):
+    """The cell with what a GPU has given."""
+    parts = [f"**Recorded on an {device}**, not on your machine: what the cell above gives there."]
+    if text.strip():
+        parts.append(f"```\n{text.rstrip()}\n```")
+    attachments = {}
+    for number, picture in enumerate(pictures):
+        name = f"recorded-{number}.png" if number else "recorded.png"
+        parts.append(f"![the figure above, on an {device}](attachment:{name})")
+        attachments[name] = {"image/png": base64.b64encode(picture).decode()}
+    made = {
+        "cell_type": "markdown", "id": cell["id"] + RECORDED,
+        "metadata": {"program": digest(books.source(cell))},
+        "source": "\n\n".join(parts).splitlines(keepends=True),
+    }  # fmt: skip
+    return {**made, "attachments": attachments} if attachments else made
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--record", metavar="FILE", type=pathlib.Path)
+    parser.add_argument("--recorded", metavar="FILE", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=3600, help="no notebook begins later")
+    parser.add_argument("notebooks", nargs="*", type=pathlib.Path)
+    given = parser.parse_args()
+    paths = [path.resolve() for path in given.notebooks] or books.NOTEBOOKS
+    sys.path.insert(0, str(books.ROOT))
+    if given.record:
+        record(paths, given.record, given.seconds)
+    elif given.recorded:
+        place(paths, given.recorded)
+    else:
+        import os
+
+        os.environ["NUMBALITE_DRIVER"] = "sim"
+        kernels = books.Kernels()
+        for path in paths:
+            print(books.name(path), flush=True)
+            store(path, kernels)
+        kernels.close()
+
+
+if __name__ == "__main__":
+    main()
