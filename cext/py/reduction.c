@@ -32,7 +32,7 @@ typedef struct step {
 } step;
 
 typedef struct scratch {
-    PyObject *descr;
+    PyObject *descr, *filling; /* a 0-d array, or NULL */
     int64_t count;
 } scratch;
 
@@ -79,6 +79,19 @@ static int launch(const step *s, PyObject *const *arrays, PyObject *stream) {
     return done ? 0 : -1;
 }
 
+static PyObject *make_scratch(reduction_plan *p, const scratch *s, PyObject *stream) {
+    nl_layout layout = {.ndim = 1, .shape = {s->count}};
+    PyObject *array = empty(p->state, s->descr, &layout);
+    if (array && s->filling) {
+        PyObject *done =
+            PyObject_CallMethod(array, "_fill", "OO", s->filling, stream ? stream : Py_None);
+        if (!done)
+            Py_CLEAR(array);
+        Py_XDECREF(done);
+    }
+    return array;
+}
+
 /* `given`: the four arrays; those that the plan does not use may be any. `stream` NULL: the default
  * one. */
 static int run(reduction_plan *p, PyObject *const *given, PyObject *stream) {
@@ -91,8 +104,7 @@ static int run(reduction_plan *p, PyObject *const *given, PyObject *stream) {
         count++;
     }
     for (int i = 0; i < p->scratch_count; i++) {
-        nl_layout layout = {.ndim = 1, .shape = {p->scratch[i].count}};
-        arrays[count] = empty(p->state, p->scratch[i].descr, &layout);
+        arrays[count] = make_scratch(p, &p->scratch[i], stream);
         if (!arrays[count])
             goto done;
         count++;
@@ -144,13 +156,14 @@ static int add_step(reduction_plan *p, PyObject *obj) {
 
 static int add_scratch(reduction_plan *p, PyObject *obj) {
     long long count;
-    PyObject *dtype;
-    if (!PyArg_ParseTuple(obj, "LO", &count, &dtype))
+    PyObject *dtype, *filling = NULL;
+    if (!PyArg_ParseTuple(obj, "LO|O", &count, &dtype, &filling))
         return -1;
     if (!nl_host_is_descr(dtype) || count < 0) {
-        PyErr_SetString(PyExc_TypeError, "a scratch array is (count, numpy.dtype)");
+        PyErr_SetString(PyExc_TypeError, "a scratch array is (count, numpy.dtype[, 0-d array])");
         return -1;
     }
+    p->scratch[p->scratch_count].filling = Py_XNewRef(filling);
     p->scratch[p->scratch_count].count = count;
     p->scratch[p->scratch_count++].descr = Py_NewRef(dtype);
     return 0;
@@ -219,8 +232,10 @@ static void plan_dealloc(PyObject *self) {
         Py_DECREF(p->steps[i].block);
         Py_DECREF(p->steps[i].plan);
     }
-    for (int i = 0; i < p->scratch_count; i++)
+    for (int i = 0; i < p->scratch_count; i++) {
         Py_DECREF(p->scratch[i].descr);
+        Py_XDECREF(p->scratch[i].filling);
+    }
     nl_py_free(self);
 }
 
@@ -251,7 +266,8 @@ static PyType_Slot plan_slots[] = {
     {Py_tp_doc, "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is "
                 "(Dispatcher, grid, block, plan of the kernel, five slots): a slot is 0 for the "
                 "input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch arrays, "
-                "which are given as (count, dtype) and made anew for each run."},
+                "which are given as (count, dtype), or with a 0-d array that fills them, and made "
+                "anew for each run."},
     {Py_tp_new, plan_new},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_traverse, plan_traverse},

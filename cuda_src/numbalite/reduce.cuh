@@ -28,6 +28,9 @@
 #ifndef NUMBALITE_REDUCE_DIMS
 #define NUMBALITE_REDUCE_DIMS 6
 #endif
+#ifndef NUMBALITE_REDUCE_INITIAL
+#define NUMBALITE_REDUCE_INITIAL 16
+#endif
 
 namespace numbalite {
 namespace nl_reduce {
@@ -41,7 +44,7 @@ struct dimension {
  * first. A launch that leaves parts stores them all: the parts of a result side by side, or, if
  * by_part, the results of a part. */
 struct __align__(16) plan {
-    unsigned char initial[16]; /* a T, combined with the result if has_initial */
+    unsigned char initial[NUMBALITE_REDUCE_INITIAL]; /* a T, combined with the result if has_initial */
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
     int32 kept, folded;

@@ -1,30 +1,32 @@
 /* scan: running folds along an axis (accumulate), and operations at repeated places (at).
  *
- * A line is scanned by one thread, or by blocks, each a contiguous part of it: a tile of
- * blockDim.x * ITEMS elements at a time, a few in each thread, then the lanes of a warp, then the
- * warps. Where a line has several parts, their folds have been made and scanned before, and each
- * part begins with what is before it. Everything is combined in order, as in reduce.cuh, whose plan
- * this uses: the kept dimensions are the lines', the one folded dimension is the axis. */
+ * A line is scanned by one thread, or in tiles, a block for each, which know what is before them from
+ * lookback.cuh: everything is read and written once. Lines that lie side by side, as columns do, are
+ * scanned by a thread each; if they are few, in parts, whose folds have been made and scanned before.
+ * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
+ * lines', the one folded dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
 #define NUMBALITE_SCAN_CUH
 
-#include "numbalite/reduce.cuh"
+#include "numbalite/lookback.cuh"
 
 namespace numbalite {
 namespace nl_reduce {
 
-/* What comes before a part: the scanned folds of the parts of its line. */
-template <class T>
-NUMBALITE_FUNCTION maybe<T> before_part(const plan &p, const void *before, int64 line, int64 part) {
+/* What comes before a part: the initial value, the scanned folds of the parts of its line. */
+template <class T, class Op>
+NUMBALITE_FUNCTION maybe<T> before_part(const plan &p, const void *before, int64 line, int64 part,
+                                        Op op) {
     maybe<T> m = nothing<T>();
     if (part > 0) {
         m.value = ((const T *)before)[line * p.parts + part - 1];
         m.has = true;
     }
+    begin_with(p, m, op);
     return m;
 }
 
-template <class S, class T, class O, class Op>
+template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void *before, void *out,
                                     Op op) {
     int64 slot = (int64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -35,7 +37,7 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
-    maybe<T> total = before_part<T>(p, before, line, part);
+    maybe<T> total = before_part<T>(p, before, line, part, op);
     constexpr int ahead = 4;
     int64 i = at.begin;
     for (; i + ahead <= at.end; i += ahead) {
@@ -45,66 +47,158 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
             items[k] = *(const S *)(x + (i + k) * axis.input);
 #pragma unroll
         for (int k = 0; k < ahead; ++k) {
+            T so_far = total.value;
             append(total, nl_convert<T>(items[k]), op);
-            *(O *)(y + (i + k) * axis.output) = nl_convert<O>(total.value);
+            *(O *)(y + (i + k) * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
         }
     }
     for (; i < at.end; ++i) {
+        T so_far = total.value;
         append(total, nl_convert<T>(*(const S *)(x + i * axis.input)), op);
-        *(O *)(y + i * axis.output) = nl_convert<O>(total.value);
+        *(O *)(y + i * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
     }
 }
 
-/* A block for each part of each line. */
-template <class S, class T, class O, class Op>
-NUMBALITE_FUNCTION void scan_blocks(const plan &p, const void *input, const void *before, void *out,
-                                    Op op) {
-    constexpr int items = 4;
+/* The K pieces of V neighbouring elements that a thread has of a tile: neighbouring threads have
+ * neighbouring pieces, and a warp the K runs of 32 pieces each that follow one another. */
+template <int V, int K> struct pieces {
+    int64 begin; /* of the thread's first one */
+    NUMBALITE_FUNCTION explicit pieces(int64 tile)
+        : begin(tile + ((int64)(threadIdx.x / 32) * K * 32 + laneid()) * V) {}
+    NUMBALITE_FUNCTION int64 operator[](int k) const { return begin + k * 32 * V; }
+};
+
+template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) run {
+    S item[V];
+};
+template <class S> struct run<S, 1> { S item[1]; };
+
+template <class S, class T, int V, int K>
+NUMBALITE_FUNCTION void read_pieces(T (&v)[K][V], const char *x, int64 step, int64 end,
+                                    const pieces<V, K> &at) {
+    if (at[K - 1] + V <= end) {
+        run<S, V> raw[K];
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            raw[k] = *(const run<S, V> *)(x + at[k] * step);
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+#pragma unroll
+            for (int j = 0; j < V; ++j)
+                v[k][j] = nl_convert<T>(raw[k].item[j]);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+#pragma unroll
+        for (int j = 0; j < V; ++j)
+            v[k][j] = at[k] + j < end ? nl_convert<T>(*(const S *)(x + (at[k] + j) * step)) : T();
+}
+
+template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V], char *y) {
+    constexpr int each = sizeof(O) < 16 && 16 % sizeof(O) == 0 ? 16 / sizeof(O) : 1;
+    constexpr int width = V < each ? V : each;
+    typedef run<O, width> wide;
+#pragma unroll
+    for (int j = 0; j < V; j += width) {
+        wide w;
+#pragma unroll
+        for (int i = 0; i < width; ++i)
+            w.item[i] = items[j + i];
+        *(wide *)(y + j * sizeof(O)) = w;
+    }
+}
+
+/* A block for each tile of each line, the first tiles of all lines first; where V is more than 1, elements are neighbours, and pieces of
+ * V of them are aligned. Exclusive: what is before each element, not with it; there is an initial
+ * value then. Everything that is combined is combined in the same order in each call. Threads behind
+ * the end of a line have no say: nothing is after them. */
+template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
+NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
     __shared__ T of_warps[32];
-    int64 line = quotient(blockIdx.x, p.parts), part = blockIdx.x - line * p.parts;
+    __shared__ maybe<T> before;
+    int64 number = p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
+    int64 tile = quotient(number, p.results), line = number - tile * p.results;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    place at = place_of(p, line, part, nullptr);
+    place at = place_of(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
-    maybe<T> carry = before_part<T>(p, before, line, part);
-    for (int64 tile = at.begin; tile < at.end; tile += (int64)blockDim.x * items) {
-        int64 first = tile + (int64)threadIdx.x * items;
-        T v[items];
+    pieces<V, K> mine(tile * p.chunk);
+
+    T v[K][V], left[K], sum[K];
+    read_pieces<S>(v, x, axis.input, p.length, mine);
 #pragma unroll
-        for (int k = 0; k < items; ++k) {
-            v[k] = T();
-            if (first + k < at.end) {
-                v[k] = nl_convert<T>(*(const S *)(x + (first + k) * axis.input));
-                if (k > 0)
-                    v[k] = op(v[k - 1], v[k]);
-            }
-        }
-        /* Threads behind the last element have no say: nothing is after them. */
-        T sum = v[items - 1];
-        for (int step = 1; step < 32; step *= 2) {
-            T left = shfl_up_sync(ALL, sum, step);
+    for (int k = 0; k < K; ++k) {
+#pragma unroll
+        for (int j = 1; j < V; ++j)
+            v[k][j] = op(v[k][j - 1], v[k][j]);
+        sum[k] = v[k][V - 1];
+    }
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2)
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            T other = shfl_up_sync(ALL, sum[k], step);
             if (lane >= step)
-                sum = op(left, sum);
+                sum[k] = op(other, sum[k]);
         }
-        T lanes_before = shfl_up_sync(ALL, sum, 1);
-        if (lane == 31)
-            of_warps[warp] = sum;
-        __syncthreads();
-        maybe<T> base = carry;
-        for (int w = 0; w < warps; ++w) {
-            if (w == warp)
-                base = carry;
-            append(carry, of_warps[w], op);
-        }
-        if (lane > 0)
-            append(base, lanes_before, op);
+    T of_run[K]; /* the folds of the warp's first runs */
 #pragma unroll
-        for (int k = 0; k < items; ++k)
-            if (first + k < at.end)
-                *(O *)(y + (first + k) * axis.output) =
-                    nl_convert<O>(base.has ? op(base.value, v[k]) : v[k]);
-        __syncthreads();
+    for (int k = 0; k < K; ++k) {
+        left[k] = shfl_up_sync(ALL, sum[k], 1);
+        of_run[k] = shfl_sync(ALL, sum[k], 31);
+        if (k > 0)
+            of_run[k] = op(of_run[k - 1], of_run[k]);
+    }
+    if (lane == 0)
+        of_warps[warp] = of_run[K - 1];
+    __syncthreads();
+
+    if (warp == 0) {
+        maybe<T> m = nothing<T>();
+        if (p.parts > 1) {
+            T own = of_warps[0];
+            for (int w = 1; w < warps; ++w)
+                own = op(own, of_warps[w]);
+            nl_letter *first = (nl_letter *)memory + 1;
+            int64 each = letters_of_line(p.parts);
+            letters<T> all = {first, p.results * each};
+            m = before_tile(all, line * each, tile, p.parts, own, op);
+        }
+        begin_with(p, m, op);
+        if (lane == 0)
+            before = m;
+    }
+    __syncthreads();
+
+    maybe<T> base = before;
+    for (int w = 0; w < warp; ++w)
+        append(base, of_warps[w], op);
+    bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        maybe<T> prefix = base;
+        if (k > 0)
+            append(prefix, of_run[k - 1], op);
+        if (lane > 0)
+            append(prefix, left[k], op);
+        O items[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            if (Exclusive)
+                items[j] = nl_convert<O>(j > 0 ? op(prefix.value, v[k][j - 1]) : prefix.value);
+            else
+                items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[k][j]) : v[k][j]);
+        }
+        if (V > 1 && wide && mine[k] + V <= p.length) {
+            write_piece(items, y + mine[k] * sizeof(O));
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; ++j)
+                if (mine[k] + j < p.length)
+                    *(O *)(y + (mine[k] + j) * axis.output) = items[j];
+        }
     }
 }
 

@@ -8,6 +8,7 @@ which kernels, how many parts for each result, and the second launch that folds 
 from __future__ import annotations
 
 import math
+import re
 from _thread import RLock
 
 import numpy as np
@@ -52,16 +53,20 @@ _BODIES = {
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "serial": "serial<{S}, {T}, {O}, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
-    "scan_serial": "scan_serial<{S}, {T}, {O}>(p, input, where, output, nl_function());",
-    "scan_blocks": "scan_blocks<{S}, {T}, {O}>(p, input, where, output, nl_function());",
+    "scan_serial": "scan_serial<{S}, {T}, {O}, {exclusive}>(p, input, where, output, "
+                   "nl_function());",
+    "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
+                  "nl_function());",
     "at": "at_places<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
           "(const numbalite::int64 *)flags, nl_function());",
 }  # fmt: skip
+# Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2.
+_KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 _NAMES = ("plan", "input", "where", "output", "flags", "segments")
 
 
-def _rows(wide):
-    size = plans.plan_size(wide)
+def _rows(wide, itemsize):
+    size = plans.plan_size(wide, itemsize)
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
         for name, const in (
@@ -69,6 +74,11 @@ def _rows(wide):
         )
     ]  # fmt: skip
     return [Parameter("plan", "struct", "plan", "", size, size, 16, 0, "", False), *pointers]
+
+
+def code_of(dtype):
+    """What stands for a dtype in keys: its number, if that says it all."""
+    return dtype.num if dtype.num < 20 else dtype
 
 
 class Loops:
@@ -86,13 +96,18 @@ class Loops:
         self._loops = {}
         self._plans = {}
 
-    def generated(self, kind, stored, loop, result, masked=False, wide=False, unary=False):
+    def generated(
+        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False
+    ):
         """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
         function = self.function_for(loop)
         used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
         builder = Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
         builder.use_types(*used)
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
+        if loop.itemsize > 16:
+            size = plans.initial_size(loop.itemsize)
+            builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
         builder.ahead.append('#include "numbalite/scan.cuh"\n')
         function = function.of(used[1:2] * (1 if unary else 2))
         namespace = builder.add_function(function)
@@ -108,10 +123,11 @@ class Loops:
                 commutes=str(self.commutes(loop)).lower(),
             )
         )
-        width = kind.removeprefix("columns")
-        body = _BODIES[kind.rstrip("0123456789")].format(
-            **names, masked=str(masked).lower(), width=width
-        )
+        word, numbers = _KIND.fullmatch(kind).groups()
+        body = _BODIES[word].format(
+            **names, masked=str(masked).lower(), exclusive=str(exclusive).lower(), width=numbers,
+            tile=numbers.replace("x", ", "),
+        )  # fmt: skip
         builder.write_own(
             templates.fill("reduce", threads=plans.THREADS, kernel=f"nl_{kind}", body=body)
         )
@@ -121,20 +137,25 @@ class Loops:
         """Whether elements of this dtype may be combined in any order."""
         return commuting.commutes(self.function_for(dtype), dtype)
 
-    def loop(self, kind, stored, loop, result, masked=False, wide=False, unary=False) -> Loop:
+    def loop(
+        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False
+    ) -> Loop:
         """The kernel; not compiled before its first launch."""
-        key = kind, stored.num, loop.num, result.num, masked, wide, unary
+        codes = map(code_of, (stored, loop, result))
+        key = kind, *codes, masked, wide, unary, exclusive
         with self._lock:
             found = self._loops.get(key)
             if found is None:
                 name = f"nl_{kind}"
-                builder, function = self.generated(kind, stored, loop, result, masked, wide, unary)
+                builder, function = self.generated(
+                    kind, stored, loop, result, masked, wide, unary, exclusive
+                )
                 source = builder.source(
                     function.definition, self.options, [name], suffix=f"_{kind}"
                 )
                 explain = element.explainer(function, f"{self.name}({loop}, {loop})")
                 kernel = Kernel(
-                    Images(source, explain), name, self.name, _rows(wide), self.options,
+                    Images(source, explain), name, self.name, _rows(wide, loop.itemsize), self.options,
                     labels=(function.definition.text.label,),
                 )  # fmt: skip
                 found = self._loops[key] = Loop(kernel, _NAMES)
@@ -277,15 +298,16 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
 # ----------------------------------------------------------------------------------------------- scans
 
 
-def accumulate(loops, array, axis, loop, out, stream=0):
-    """Running folds of ``array`` along ``axis``, into ``out`` of its shape. Returns the plan, None if the
-    array had to be copied first."""
+def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
+    """Running folds of ``array`` along ``axis``, into ``out`` of its shape. ``initial``: the bytes of a
+    number to begin with; ``exclusive``: of the elements before each one, for which there is an initial
+    number. Returns the plan, None if the array had to be copied first."""
     aligned = operands.is_aligned(array)
     if not aligned:
         array = array.copy(stream=stream)
     key = (
-        "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
-        out.dtype.num, array._address % 16,
+        "scan", array.shape, array.strides, code_of(array.dtype), axis, code_of(loop), out.strides,
+        code_of(out.dtype), array._address % 16, initial, exclusive,
     )  # fmt: skip
 
     def make():
@@ -294,38 +316,63 @@ def accumulate(loops, array, axis, loop, out, stream=0):
             for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
         ]
         kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
-        steps, scratch = [], []
-        dtypes = array.dtype, loop, out.dtype
-        _scan(loops, kept, every[axis], dtypes, array._address, _INPUT, _OUTPUT, steps, scratch)
-        return _core.ReductionPlan(steps, scratch)
+        return _scan(
+            loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address, initial,
+            exclusive,
+        )  # fmt: skip
 
     plan = loops.planned(key, make)
     plan.run(array, array, out, array, stream)
     return plan if aligned else None
 
 
-def _scan(loops, kept, along, dtypes, address, source, target, steps, scratch):
-    """Appends the launches of a scan. A line in several parts is folded part by part, the folds of the
-    parts are scanned, and each part's scan begins with that of the parts before it."""
-    stored, loop, result = dtypes
+def _scan(loops, kept, along, dtypes, address, initial, exclusive):
+    """The plan of a scan."""
+    steps, scratch = [], []
+    slots = _INPUT, _OUTPUT
+    _add_scan(loops, kept, along, dtypes, address, slots, steps, scratch, initial, exclusive)
+    return _core.ReductionPlan(steps, scratch)
+
+
+def _add_scan(
+    loops, kept, along, dtypes, address, slots, steps, scratch, initial=None, exclusive=False
+):
+    """Appends the launches of a scan: one, with memory in which tiles tell one another what they found.
+    Columns in several parts are folded part by part, the folds of the parts are scanned, and each
+    part's scan begins with that of the parts before it."""
+    stored, loop, _ = dtypes
     lines = math.prod(dim.length for dim in kept)
-    way, folding = plans.choose_scan(kept, along, stored.itemsize, address, are_serial())
-    before = source
-    if way.parts > 1:
+    source, target = slots
+    way, folding = plans.choose_scan(
+        kept, along, stored.itemsize, loop.itemsize, address, are_serial()
+    )
+    before = letters = source
+    if folding is not None:
         before = _FIRST_SCRATCH + len(scratch)
+        size = loop.itemsize
         scratch.append((lines * way.parts, loop))
         slots = source, source, before, before, source
         steps.append(
             _step_for_parts(loops, folding, kept, [along], (stored, loop), False, False, *slots)
         )
-        size = loop.itemsize
-        parts = plans.Dimension(way.parts, size, 0, size)
         of_lines = plans.merged([plans.Dimension(lines, way.parts * size, 0, way.parts * size)])
-        _scan(loops, of_lines, parts, (loop,) * 3, 0, before, before, steps, scratch)
-    plan, wide = plans.packed_plan(way, kept, [along])
-    kernel = loops.loop(way.kind, stored, loop, result, wide=wide)
-    grid = -(-lines // way.threads) if folding is None else plans.grid_of(folding, lines)
-    steps.append((kernel, grid, way.threads, plan, (source, before, target, target, source)))
+        parts, own = plans.Dimension(way.parts, size, 0, size), (before, before)
+        _add_scan(loops, of_lines, parts, (loop,) * 3, 0, own, steps, scratch)
+    elif way.parts > 1:
+        letters = _FIRST_SCRATCH + len(scratch)
+        count = 1 + plans.letters_of(lines, way.parts) * -(-loop.itemsize // 4)
+        scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
+    slots = source, before, target, letters, source
+    steps.append(_scan_step(loops, way, kept, along, dtypes, slots, initial, exclusive))
+
+
+def _scan_step(loops, way, kept, along, dtypes, slots, initial=None, exclusive=False):
+    lines = math.prod(dim.length for dim in kept)
+    plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=dtypes[1].itemsize)
+    kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive)
+    slices = lines * way.parts
+    grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
+    return kernel, grid, way.threads, plan, slots
 
 
 # ------------------------------------------------------------------------------------------- places

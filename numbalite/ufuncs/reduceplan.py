@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<16s4q8i")
+_HEAD = struct.Struct("<4q8i")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 
@@ -34,7 +34,8 @@ _COLUMN_THREADS = 1 << 17  # that keep a device busy
 _COLUMN_WARPS = 8  # of a block, as in reduce.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
-_SCAN_ITEMS = 4  # of a thread, as in scan.cuh
+_SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
+_SCAN_BYTES = 64  # of the numbers that a thread has of a tile
 
 
 class Dimension(NamedTuple):
@@ -92,32 +93,40 @@ def room(wide) -> int:
     return _MANY if wide else _FEW
 
 
-def plan_size(wide) -> int:
-    """The bytes of a plan, with those behind its end that C++ adds."""
-    return -(-(_HEAD.size + _DIMENSION.size * room(wide)) // 16) * 16
+def initial_size(itemsize) -> int:
+    """The bytes that a plan has for an initial value; more than 16 for large records."""
+    return max(16, -(-itemsize // 16) * 16)
+
+
+def plan_size(wide, itemsize=1) -> int:
+    """The bytes of a plan, with those behind its end that C++ adds; the numbers that are folded have
+    `itemsize`."""
+    size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * room(wide)
+    return -(-size // 16) * 16
 
 
 def packed_plan(
-    way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None, by_part=False
-):
+    way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None, by_part=False,
+    itemsize=1,
+):  # fmt: skip
     """(the plan as a record, whether it is a wide one)"""
     dims = [*kept, *folded]
     wide = len(dims) > _FEW
-    head = _HEAD.pack(
-        b"" if initial is None else initial,
+    head = (initial or b"").ljust(initial_size(itemsize), b"\0") + _HEAD.pack(
         math.prod(dim.length for dim in kept) if results is None else results,
         math.prod(dim.length for dim in folded),
         way.parts, way.chunk,
         len(kept), len(folded), initial is not None, way.team, is_last, segment, by_part, 0,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
-    return np.void(text.ljust(plan_size(wide), b"\0")), wide
+    return np.void(text.ljust(plan_size(wide, itemsize), b"\0")), wide
 
 
-def _is_packed(along, kept, itemsize, address):
-    """Can a row be read 16 bytes at a time?"""
+def _is_packed(along, kept, alignment, address, itemsize=None):
+    """Are the elements of a row neighbours, and do rows begin at multiples of the alignment (that of
+    an element, if its size is not given)?"""
     starts = (address, *(dim.input for dim in kept))
-    return along.input == itemsize and all(n % itemsize == 0 for n in starts)
+    return along.input == (itemsize or alignment) and all(n % alignment == 0 for n in starts)
 
 
 def _width(kept, folded, itemsize, address, folded_size):
@@ -196,21 +205,31 @@ def grid_of(way, results):
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
 
 
-def choose_scan(kept, along, itemsize, address, serial):
-    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
+def choose_scan(kept, along, stored, loop, address, serial):
+    """(how to scan, how to fold the parts before, None if there is no need to)
+
+    ``stored`` and ``loop`` are the sizes of what is read and of what is combined.
+    """
     lines = math.prod(dim.length for dim in kept)
-    length, tile = along.length, THREADS * _SCAN_ITEMS
+    length = along.length
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     if serial:
         return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
-    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
+    if length <= _SHORT or (lines >= _WARP and step < abs(along.input)):
         parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
         chunk = -(-length // parts)
         folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
-        return folding._replace(kind="scan_serial"), folding
-    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
-    chunk = -(-length // (wanted * tile)) * tile
-    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
-    folding = Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
-    threads = min(THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
-    return folding._replace(kind="scan_blocks", threads=threads), folding
+        return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
+    packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
+    width = 16 // stored if packed else 1
+    runs = 1
+    if length > THREADS * width:
+        runs = max(1, min(_SCAN_RUNS, _SCAN_BYTES // (width * loop)))
+    threads = min(THREADS, -(-length // (_WARP * width * runs)) * _WARP)
+    chunk = threads * width * runs
+    return Way(f"scan_tiles{width}x{runs}", threads, 1, -(-length // chunk), chunk), None
+
+
+def letters_of(lines, tiles) -> int:
+    """How many values the tiles of all lines tell those after them, as lookback.cuh has it."""
+    return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))

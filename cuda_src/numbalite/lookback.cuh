@@ -1,0 +1,128 @@
+/* lookback: what lies before a tile of a line, in the same launch that reads the tile.
+ *
+ * Tiles tell those after them what they fold to (Merrill and Garland, Single-pass parallel prefix
+ * scan with decoupled look-back, 2016). There, a tile combines what it happens to find, and a sum of
+ * floating-point numbers differs from run to run. Here it is always the same tree: 32 tiles are a
+ * group, whose last tile tells the fold of the group; 32 groups are a range, whose last tile tells
+ * the fold of the line so far. A tile waits for the tiles before it in its group, the groups before
+ * that in its range, and the range before.
+ *
+ * Blocks take their tiles by tickets (next_ticket): who waits, waits for blocks that have begun, in
+ * whatever order the device begins them. The memory is zeros before the launch. */
+#ifndef NUMBALITE_LOOKBACK_CUH
+#define NUMBALITE_LOOKBACK_CUH
+
+#include "numbalite/reduce.cuh"
+
+namespace numbalite {
+namespace nl_reduce {
+
+typedef unsigned long long nl_letter;
+
+/* Seen by other blocks as one, and soon. */
+NUMBALITE_FUNCTION void post_letter(nl_letter *at, nl_letter value) {
+#ifdef NUMBALITE_SIM
+    atomicExch(at, value);
+#else
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+#endif
+}
+NUMBALITE_FUNCTION nl_letter read_letter(nl_letter *at) {
+#ifdef NUMBALITE_SIM
+    return atomicAdd(at, 0ull);
+#else
+    nl_letter value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#endif
+}
+
+/* Values on their way to other blocks. Each 4 bytes of one have a word of their own, with a bit that
+ * says that they are there: what is read is never half of a value, and no fence is needed. The first
+ * words of all values come first, then the second ones. */
+template <class T> struct letters {
+    enum { words = (sizeof(T) + 3) / 4 };
+    nl_letter *first;
+    int64 step; /* from word to word of a value */
+
+    NUMBALITE_FUNCTION void post(int64 i, const T &value) const {
+        unsigned int part[words] = {};
+        memcpy(part, &value, sizeof(T));
+#pragma unroll
+        for (int k = 0; k < words; ++k)
+            post_letter(first + k * step + i, part[k] | 1ull << 32);
+    }
+    NUMBALITE_FUNCTION bool look(int64 i, T &value) const {
+        unsigned int part[words];
+        bool there = true;
+#pragma unroll
+        for (int k = 0; k < words; ++k) {
+            nl_letter found = read_letter(first + k * step + i);
+            part[k] = (unsigned int)found;
+            there = there && found >> 32 != 0;
+        }
+        memcpy(&value, part, sizeof(T));
+        return there;
+    }
+    /* A warp's fold of `count` values, at most 32, for which it waits; the same in all lanes. */
+    template <class Op> NUMBALITE_FUNCTION maybe<T> collect(int64 i, int count, Op op) const {
+        maybe<T> m = nothing<T>();
+        if (count == 0)
+            return m;
+        int lane = laneid();
+        m.has = lane < count;
+        bool there = !m.has;
+        for (;;) {
+            if (!there)
+                there = look(i + lane, m.value);
+            if (__all_sync(ALL, there))
+                break;
+#ifdef NUMBALITE_SIM
+            __nanosleep(100);
+#endif
+        }
+        fold_lanes(m, op);
+        return m;
+    }
+};
+
+/* reduceplan.py's letters_of counts the same: groups and ranges that are begun count. */
+NUMBALITE_FUNCTION int64 letters_of_line(int64 tiles) {
+    return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
+}
+
+/* What is before tile number `tile` of `tiles` of a line, whose own fold is `own`; `i` is where the
+ * line's letters begin. For a whole warp; the same in all lanes. */
+template <class T, class Op>
+NUMBALITE_FUNCTION maybe<T> before_tile(const letters<T> &all, int64 i, int64 tile, int64 tiles,
+                                        const T &own, Op op) {
+    int lane = laneid();
+    int64 group = tile / 32, range = tile / 1024;
+    int64 groups = i + tiles, ranges = groups + (tiles + 31) / 32;
+    bool ends_group = tile % 32 == 31, ends_range = tile % 1024 == 1023;
+    if (lane == 0)
+        all.post(i + tile, own);
+    maybe<T> here = all.collect(i + group * 32, tile % 32, op);
+    if (ends_group && lane == 0)
+        all.post(groups + group, op(here.value, own));
+    maybe<T> before = range > 0 ? all.collect(ranges + range - 1, 1, op) : nothing<T>();
+    append(before, all.collect(groups + range * 32, group % 32, op), op);
+    append(before, here, op);
+    if (ends_range && lane == 0)
+        all.post(ranges + range, op(before.value, own));
+    return before;
+}
+
+/* The block's number, in the order in which blocks begin; the memory's first word counts them. */
+NUMBALITE_FUNCTION int64 next_ticket(nl_letter *memory) {
+    __shared__ nl_letter ticket;
+    if (threadIdx.x == 0)
+        ticket = atomicAdd(memory, 1ull);
+    __syncthreads();
+    return (int64)ticket;
+}
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif
