@@ -5,7 +5,7 @@ import pytest
 
 from numbalite.ufuncs import element, reduceloops
 
-KINDS = ("packed", "strided", "columns4", "serial", "scan_serial", "scan_blocks", "at")
+KINDS = ("packed", "strided", "columns4", "serial", "scan_serial", "scan_tiles1x4", "at")
 
 
 def compiled(nvrtc, builder, arch, options=()):
@@ -30,7 +30,7 @@ def test_architectures(nvrtc, loops, kind):
 @pytest.mark.parametrize("code", "?bhiqBHIQdFD")
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
-    for kind in ("packed", "scan_blocks"):
+    for kind in ("packed", "scan_tiles1x4"):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
