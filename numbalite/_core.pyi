@@ -185,6 +185,30 @@ class IpcMemory:
     @property
     def nbytes(self) -> int: ...
 
+@final
+class TextureHandle:
+    @classmethod
+    def array(
+        cls, extents: tuple[int, int, int], format: int, channels: int, flags: int, /
+    ) -> TextureHandle: ...
+    @classmethod
+    def object(
+        cls,
+        over: Any,
+        addressing: tuple[int, int, int],
+        filter: int,
+        flags: int,
+        border: tuple[float, ...],
+        /,
+    ) -> TextureHandle: ...
+    @classmethod
+    def surface(cls, array: TextureHandle, /) -> TextureHandle: ...
+    def copy(self, address: int, row_bytes: int, to_array: bool, /) -> None: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+
 # --- host memory -------------------------------------------------------------------------------------
 
 def host_empty(shape: _Shape, dtype: DTypeLike, order: str = "C") -> NDArray[Any]: ...

@@ -175,6 +175,80 @@ typedef struct CUDA_MEMCPY3D {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
+/* Arrays (memory that texture units read), textures and surfaces. */
+enum {
+    CU_MEMORYTYPE_ARRAY = 3,
+    CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+    CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+    CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+    CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+    CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+    CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+    CU_AD_FORMAT_HALF = 0x10,
+    CU_AD_FORMAT_FLOAT = 0x20,
+    CUDA_ARRAY3D_LAYERED = 1,
+    CUDA_ARRAY3D_SURFACE_LDST = 2,
+    CUDA_ARRAY3D_CUBEMAP = 4,
+    CUDA_ARRAY3D_TEXTURE_GATHER = 8,
+    CU_RESOURCE_TYPE_ARRAY = 0,
+    CU_RESOURCE_TYPE_LINEAR = 2,
+    CU_RESOURCE_TYPE_PITCH2D = 3,
+    CU_TR_ADDRESS_MODE_WRAP = 0,
+    CU_TR_ADDRESS_MODE_CLAMP = 1,
+    CU_TR_ADDRESS_MODE_MIRROR = 2,
+    CU_TR_ADDRESS_MODE_BORDER = 3,
+    CU_TR_FILTER_MODE_POINT = 0,
+    CU_TR_FILTER_MODE_LINEAR = 1,
+    CU_TRSF_READ_AS_INTEGER = 1,
+    CU_TRSF_NORMALIZED_COORDINATES = 2,
+};
+typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject;
+
+typedef struct CUDA_ARRAY3D_DESCRIPTOR {
+    size_t Width, Height, Depth;
+    int Format;
+    unsigned NumChannels;
+    unsigned Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+typedef struct CUDA_RESOURCE_DESC {
+    int resType;
+    union {
+        struct {
+            CUarray hArray;
+        } array;
+        struct {
+            CUdeviceptr devPtr;
+            int format;
+            unsigned numChannels;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            CUdeviceptr devPtr;
+            int format;
+            unsigned numChannels;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        struct {
+            int reserved[32];
+        } reserved;
+    } res;
+    unsigned flags;
+} CUDA_RESOURCE_DESC;
+
+typedef struct CUDA_TEXTURE_DESC {
+    int addressMode[3];
+    int filterMode;
+    unsigned flags;
+    unsigned maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    float borderColor[4];
+    int reserved[12];
+} CUDA_TEXTURE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC CUDA_RESOURCE_VIEW_DESC;
+
 typedef struct CUlaunchAttribute {
     int id;
     char pad[8 - sizeof(int)];

@@ -93,6 +93,18 @@
       (to, value, count, stream)) \
     X(MemsetD32Async, 3020, (CUdeviceptr to, unsigned value, size_t count, CUstream stream), \
       (to, value, count, stream)) \
+    /* arrays, textures and surfaces */ \
+    X(Array3DCreate, 3020, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *shape), \
+      (array, shape)) \
+    X(ArrayDestroy, 2000, (CUarray array), (array)) \
+    X(TexObjectCreate, 5000, \
+      (CUtexObject * texture, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *how, \
+       const CUDA_RESOURCE_VIEW_DESC *view), \
+      (texture, resource, how, view)) \
+    X(TexObjectDestroy, 5000, (CUtexObject texture), (texture)) \
+    X(SurfObjectCreate, 5000, (CUsurfObject * surface, const CUDA_RESOURCE_DESC *resource), \
+      (surface, resource)) \
+    X(SurfObjectDestroy, 5000, (CUsurfObject surface), (surface)) \
     /* streams and events */ \
     X(StreamCreateWithPriority, 5050, (CUstream * stream, unsigned flags, int priority), \
       (stream, flags, priority)) \

@@ -20,6 +20,7 @@
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
     X(PyTypeObject, ipc_type) \
+    X(PyTypeObject, texture_type) \
     X(PyTypeObject, module_type) \
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
@@ -130,6 +131,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_hostmemory_exec) \
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
+    X(nl_py_texture_exec) \
     X(nl_py_transfer_exec) \
     X(nl_py_typecode_exec) \
     X(nl_py_reduction_exec) \

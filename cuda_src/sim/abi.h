@@ -17,7 +17,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 3
+#define NL_SIM_ABI 4
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -222,6 +222,36 @@ typedef struct nl_sim_index {
     long long index; /* along `axis` */
 } nl_sim_index;
 
+/* A read of a texture, or an access of a surface. */
+enum {
+    NL_SIM_TEXTURE_1D = 1,
+    NL_SIM_TEXTURE_2D = 2,
+    NL_SIM_TEXTURE_3D = 3,
+    NL_SIM_TEXTURE_CUBE = 4, /* x, y, z: a direction */
+    NL_SIM_TEXTURE_LAYERED = 8,
+    NL_SIM_TEXTURE_FETCH = 16,  /* by whole numbers, of linear memory */
+    NL_SIM_TEXTURE_GATHER = 32, /* one channel of the four texels */
+    NL_SIM_SURFACE_TRAP = 0,    /* outside of the surface: a fault, */
+    NL_SIM_SURFACE_CLAMP = 1,   /* the nearest element, */
+    NL_SIM_SURFACE_ZERO = 2,    /* or 0, and nothing is written */
+};
+typedef struct nl_sim_fetch {
+    int shape;
+    float x, y, z;
+    int layer;   /* of layered ones; the number of a fetch */
+    int channel; /* of a gather */
+} nl_sim_fetch;
+typedef struct nl_sim_place {
+    int shape;
+    int x, y, z; /* x in bytes; z: of layered ones the layer, of cubemaps the face */
+    int outside;
+    unsigned size; /* bytes of the element */
+} nl_sim_place;
+typedef struct nl_sim_texels {
+    unsigned bits[4];
+    int is_float; /* or an integer of 32 bits */
+} nl_sim_texels;
+
 /* What the engine offers to a running thread. */
 typedef struct nl_sim_ops {
     unsigned abi;
@@ -251,6 +281,10 @@ typedef struct nl_sim_ops {
     const nl_sim_checker *checker;
     /* cuRAND's generator: its five words after `steps` times two to the power of `scale` more numbers */
     void (*xorwow_jump)(unsigned *state, unsigned long long steps, int scale);
+    /* NULL, or what is wrong */
+    const char *(*fetch)(unsigned long long texture, const nl_sim_fetch *what, nl_sim_texels *out);
+    /* *address: NULL for what is not there, and may be */
+    const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

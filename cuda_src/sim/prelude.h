@@ -203,6 +203,7 @@ extern "C" {
 #endif
 #include "library.h"
 #include "driver_types.h"
+#include "texture.h"
 #include "unsupported.h"
 #include "division.h"
 #include "new.h"

@@ -3,34 +3,10 @@
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 
-#define NUMBALITE_SIM_TEXTURES "textures and surfaces cannot run on the CPU simulator"
-#define NUMBALITE_SIM_NO_TEXTURES NUMBALITE_SIM_CANNOT(NUMBALITE_SIM_TEXTURES)
-
-typedef unsigned long long cudaTextureObject_t NUMBALITE_SIM_NO_TEXTURES;
-typedef unsigned long long cudaSurfaceObject_t NUMBALITE_SIM_NO_TEXTURES;
-enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+/* The old kind of textures, which CUDA 12 has no more. */
 template <class T, int dimensions = 1, cudaTextureReadMode mode = cudaReadModeElementType>
-struct texture NUMBALITE_SIM_CANNOT_BE(texture, NUMBALITE_SIM_TEXTURES);
-
-#define NUMBALITE_SIM_NO_TEXTURE(name) \
-    template <class T, class... Arguments> NUMBALITE_SIM_NO_TEXTURES T name(Arguments...); \
-    template <class... Arguments> NUMBALITE_SIM_NO_TEXTURES int name(Arguments...);
-NUMBALITE_SIM_NO_TEXTURE(tex1D)
-NUMBALITE_SIM_NO_TEXTURE(tex1Dfetch)
-NUMBALITE_SIM_NO_TEXTURE(tex2D)
-NUMBALITE_SIM_NO_TEXTURE(tex3D)
-NUMBALITE_SIM_NO_TEXTURE(texCubemap)
-NUMBALITE_SIM_NO_TEXTURE(tex1DLayered)
-NUMBALITE_SIM_NO_TEXTURE(tex2DLayered)
-NUMBALITE_SIM_NO_TEXTURE(tex2DLod)
-NUMBALITE_SIM_NO_TEXTURE(tex2Dgather)
-NUMBALITE_SIM_NO_TEXTURE(surf1Dread)
-NUMBALITE_SIM_NO_TEXTURE(surf1Dwrite)
-NUMBALITE_SIM_NO_TEXTURE(surf2Dread)
-NUMBALITE_SIM_NO_TEXTURE(surf2Dwrite)
-NUMBALITE_SIM_NO_TEXTURE(surf3Dread)
-NUMBALITE_SIM_NO_TEXTURE(surf3Dwrite)
-#undef NUMBALITE_SIM_NO_TEXTURE
+struct texture NUMBALITE_SIM_CANNOT_BE(texture, "texture references are gone since CUDA 12: kernels take "
+                                                "a cudaTextureObject_t");
 
 #define NUMBALITE_SIM_NO_CLUSTERS \
     NUMBALITE_SIM_CANNOT("thread block clusters cannot run on the CPU simulator")

@@ -98,6 +98,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         set_memory_manager,
     )
     from numbalite.cuda.memory import host_memory_pool, memory_pool
+    from numbalite.cuda.textures import surface, texture
     from numbalite.kernels.ahead import (
         compile,
         compile_all,
@@ -144,6 +145,8 @@ _LATER = {
     "mapped": "numbalite.cuda.hostarrays",
     "MappedNDArray": "numbalite.cuda.hostarrays",
     "ManagedNDArray": "numbalite.cuda.hostarrays",
+    "texture": "numbalite.cuda.textures",
+    "surface": "numbalite.cuda.textures",
     "set_memory_manager": "numbalite.cuda.managers",
     "BaseCUDAMemoryManager": "numbalite.cuda.managers",
     "HostOnlyCUDAMemoryManager": "numbalite.cuda.managers",
@@ -261,7 +264,9 @@ __all__ = [
     "set_memory_manager",
     "sparse",
     "stream",
+    "surface",
     "synchronize",
+    "texture",
     "to_device",
     "types",
     "vectorize",

@@ -16,7 +16,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from numbalite.kernels import builder, options
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.module import Module
+from numbalite.kernels.module import Module, device_part
 from numbalite.text import capture, linemap, scanner
 from numbalite.text.definition import Definition
 
@@ -90,6 +90,9 @@ class CudaCell(Magics):
     def _make(self, text, wanted, given):
         """Python name -> kernel, device function or module."""
         parsed = _options(given)
+        text, parsed, left_out = device_part(text, parsed, [name for _, name in wanted])
+        if left_out:
+            print(f"left out, as host code: {', '.join(left_out)}", file=sys.stderr)
         kernels, _ = scanner.scan(text.value)
         functions = _device_functions(text.value, kernels)
         plain = [k.name for k in kernels if not k.template and not k.conditional]

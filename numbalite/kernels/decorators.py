@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import types as python_types
 from typing import TYPE_CHECKING
@@ -269,8 +270,12 @@ def module(
     parsed = options.parse(given, "cuda.module")
     if parsed.device or parsed.launch_bounds:
         raise TypeError("cuda.module has no device= and launch_bounds=: the source says these")
-    text = modules.text_of(code if source is None else source, name, sys._getframe(1))
-    made = modules.Module(text, parsed, names, name)
+    given_source = code if source is None else source
+    text = modules.text_of(given_source, name, sys._getframe(1))
+    left_out: tuple = ()
+    if isinstance(given_source, os.PathLike):
+        text, parsed, left_out = modules.device_part(text, parsed, names)
+    made = modules.Module(text, parsed, names, name, left_out=left_out)
     if made._images.source.kernels or made._images.source.variables:
         made._compile()
     return made

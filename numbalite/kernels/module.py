@@ -45,9 +45,11 @@ class Module:
         only: bool | None = None,
         before: linemap.Text | None = None,
         refused: Any = (),
+        left_out: tuple = (),
     ) -> None:
         """``before`` is a Text to compile before the source, ``refused`` are names of the Python scope
-        that could not be taken into it -> why."""
+        that could not be taken into it -> why, ``left_out`` is host code that the source no longer has."""
+        self.left_out = left_out
         self._text = text
         self._options = options
         self._label = label
@@ -365,6 +367,17 @@ class Module:
         names = [*self._images.source.kernels, *self._late, *instances]
         before = tuple(self._before) if self._before else None
         return _unpickle, (tuple(self._text), self._options, names, self._label, before)
+
+
+def device_part(text: linemap.Text, options: Options, names: Iterable[str]) -> tuple:
+    """(text, options, what was left out) of a file of a CUDA project, without its host code."""
+    from numbalite.kernels import project
+
+    folder = os.path.dirname(os.path.abspath(text.label))
+    known = [name for name, _ in options.headers]
+    found = project.device_part(text, folder, options.options, names, known)
+    options = options.replace(headers=(*options.headers, *found.headers))
+    return found.text, options, found.left_out
 
 
 def _take_variables_over(old, module, images, device, names):

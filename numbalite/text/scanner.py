@@ -223,6 +223,12 @@ def functions(text: str) -> dict[str, frozenset]:
     return _read(text).functions
 
 
+def declarations(text: str) -> list[tuple[int, int]]:
+    """(start, end) in the text of each declaration at namespace scope, in order; functions and classes with
+    their bodies."""
+    return _read(text).declaration_spans
+
+
 def parameter_lists(text: str) -> dict[str, list]:
     """The functions that a source defines at namespace scope -> for each definition (overloads have
     several) the names of its parameters, "" where the source gives none."""
@@ -321,6 +327,7 @@ class _Reader:
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
         self.function_spans = []  # (name without namespaces, start, end) of definitions
+        self.declaration_spans = []
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -335,7 +342,11 @@ class _Reader:
                 self.scope(at, stop, inner_path)
                 at = stop + 1
             else:
-                at = self.declaration(at, end, path)
+                first, at = at, self.declaration(at, end, path)
+                last = self.tokens[min(at, len(self.tokens)) - 1]
+                self.declaration_spans.append(
+                    (self.tokens[first].start, last.start + len(last.text))
+                )
 
     def block(self, at, path):
         """(first, closing brace, path) if a namespace or an extern "C" block starts here."""

@@ -53,7 +53,7 @@ LATER = {
     "numbalite.kernels.images": ("cuda.workers", "where dask.distributed is used"),
     "numbalite.kernels.kernel": ("kernels.inspection", "inspection loads subprocess"),
     "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
-    "numbalite.kernels.module": ("kernels.inspection text.hints", FAILED),
+    "numbalite.kernels.module": ("kernels.inspection kernels.project text.hints", FAILED),
     "numbalite.kernels.source": ("text.hints", FAILED),
     "numbalite.sim.checks": ("compilers", "opening the simulator loads no compiler"),
     "numbalite.text.hints": ("sim.translation", FAILED),

@@ -58,10 +58,6 @@ def test_places_in_a_notebook(message):
     [
         ('__global__ void k(int* x) {\n asm("mov.u32 %0, 1;" : "=r"(x[0]));\n}', 2, "inline PTX (asm)"),
         ("__global__ void j() {}\n__global__ void k() {\n j<<<1, 2>>>();\n}", 3, "a launch in a source"),
-        ("__global__ void k(float* x, unsigned long long t) {\n x[0] = tex2D<float>(t, 1.f, 2.f);\n}", 2,
-         "textures"),
-        ("__global__ void k(cudaTextureObject_t t) {}", 1, "textures"),
-        ("texture<float, 1, cudaReadModeElementType> t;\n__global__ void k() {}", 1, "textures"),
         ("__global__ void k() {\n\n __cluster_barrier_arrive();\n}", 3, "thread block clusters"),
     ],
 )  # fmt: skip
@@ -69,6 +65,11 @@ def test_what_cannot_be_simulated(message, source, place, words):
     text = message(source)
     assert text.startswith(f"lesson.py({place}): error: {words}")
     assert "cannot run on the CPU simulator" in text
+
+
+def test_old_textures(message):
+    source = "texture<float, 1, cudaReadModeElementType> t;\n__global__ void k() {}"
+    assert "texture references are gone since CUDA 12" in message(source)
 
 
 # Headers of the toolkit, each with something of it that has no place on a CPU.
@@ -92,7 +93,6 @@ USED = {
     "cooperative_groups/reduce.h": ("cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of more than 32 threads"),
     "curand_kernel.h": ("curandStateSobol32 s;", "Sobol random numbers"),
     "curand.h": ("curandState s; x[0] = curand_poisson(&s, 3.0);", "curand_poisson"),
-    "texture_types.h": ("x[0] = tex1Dfetch<float>(7ull, 1);", "textures and surfaces"),
 }  # fmt: skip
 INCLUDES = "".join(f"#include <{name}>\n" for name in USED if name != "curand.h")
 

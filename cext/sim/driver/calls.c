@@ -150,6 +150,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_sim_calls_fill_module(table);
     nl_sim_calls_fill_launch(table);
     nl_sim_calls_fill_graph(table);
+    nl_sim_calls_fill_texture(table);
     table->kind = "sim";
     table->TakeFault = take_fault;
     table->SetChecks = nl_sim_check_set;

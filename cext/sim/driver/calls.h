@@ -14,5 +14,6 @@ void nl_sim_calls_fill_stream(nl_driver *table);
 void nl_sim_calls_fill_module(nl_driver *table);
 void nl_sim_calls_fill_launch(nl_driver *table);
 void nl_sim_calls_fill_graph(nl_driver *table);
+void nl_sim_calls_fill_texture(nl_driver *table);
 
 #endif

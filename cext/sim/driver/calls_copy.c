@@ -10,11 +10,13 @@
 #include <string.h>
 #include "sim/check/check.h"
 #include "sim/check/overlap.h"
+#include "sim/driver/handle.h"
 #include "sim/driver/stream.h"
 #include "sim/driver/streamclock.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
 #include "sim/engine/shadow.h"
+#include "sim/engine/texture.h"
 
 enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operation */
 
@@ -231,14 +233,23 @@ typedef struct side {
     int type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
 } side;
 
 /* Finds where the box begins. Sets *pageable if the host must wait. */
 static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
                         int *pageable) {
     int host = s->type == CU_MEMORYTYPE_HOST;
-    if (!host && s->type != CU_MEMORYTYPE_DEVICE && s->type != CU_MEMORYTYPE_UNIFIED)
-        return s->type == 3 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE; /* 3: array */
+    if (s->type == CU_MEMORYTYPE_ARRAY) {
+        nl_sim_array *array = (nl_sim_array *)s->array;
+        if (!nl_sim_handle_is(NL_SIM_HANDLE_ARRAY, array))
+            return CUDA_ERROR_INVALID_HANDLE;
+        s->device = (CUdeviceptr)(uintptr_t)array->data;
+        s->pitch = array->pitch;
+        s->height = array->height;
+    } else if (!host && s->type != CU_MEMORYTYPE_DEVICE && s->type != CU_MEMORYTYPE_UNIFIED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (!s->pitch)
         s->pitch = box->WidthInBytes + s->x;
     if (!s->height)
@@ -265,10 +276,12 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
         return CUDA_SUCCESS;
     uintptr_t from, to;
     int from_pageable = 0, to_pageable = 0;
-    side source = {box->srcXInBytes, box->srcY,          box->srcZ,    box->srcLOD,   box->srcPitch,
-                   box->srcHeight,   box->srcMemoryType, box->srcHost, box->srcDevice};
-    side target = {box->dstXInBytes, box->dstY,          box->dstZ,    box->dstLOD,   box->dstPitch,
-                   box->dstHeight,   box->dstMemoryType, box->dstHost, box->dstDevice};
+    side source = {box->srcXInBytes, box->srcY,      box->srcZ,          box->srcLOD,
+                   box->srcPitch,    box->srcHeight, box->srcMemoryType, box->srcHost,
+                   box->srcDevice,   box->srcArray};
+    side target = {box->dstXInBytes, box->dstY,      box->dstZ,          box->dstLOD,
+                   box->dstPitch,    box->dstHeight, box->dstMemoryType, box->dstHost,
+                   box->dstDevice,   box->dstArray};
     CUresult status = resolve(box, &source, 0, &from, &from_pageable);
     if (status == CUDA_SUCCESS)
         status = resolve(box, &target, 1, &to, &to_pageable);

@@ -11,6 +11,7 @@ typedef enum nl_sim_handle_kind {
     NL_SIM_HANDLE_FUNCTION,
     NL_SIM_HANDLE_GRAPH,
     NL_SIM_HANDLE_EXEC,
+    NL_SIM_HANDLE_ARRAY,
 } nl_sim_handle_kind;
 
 /* 0, or -1 without memory. */

@@ -2,6 +2,7 @@
  * in it is destroyed. */
 #include "sim/driver/primary.h"
 
+#include <stdlib.h>
 #include "base/lock.h"
 #include "sim/driver/event.h"
 #include "sim/driver/exec.h"
@@ -12,6 +13,7 @@
 #include "sim/driver/stream.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/memory.h"
+#include "sim/engine/texture.h"
 #include "sim/engine/watch.h"
 #include "sim/engine/worker.h"
 #include "sim/engine/xorwow.h"
@@ -80,6 +82,9 @@ static void destroy_contents(nl_sim_context *context) {
         nl_sim_graph_destroy(object);
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_ARRAY, device)))
+        free(object); /* its texels go with all memory */
+    nl_sim_texture_clear(device);
     nl_sim_stream_wait_context(context);
     nl_sim_stream_clear_faults(context);
     nl_sim_memory_clear(device);

@@ -13,6 +13,7 @@
 #include "sim/engine/report.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
+#include "sim/engine/texture.h"
 #include "sim/engine/thread.h"
 #include "sim/engine/warp.h"
 #include "sim/engine/xorwow.h"
@@ -88,4 +89,6 @@ const nl_sim_ops nl_sim_engine = {
     .free = free_block,
     .checker = &nl_sim_shadow,
     .xorwow_jump = nl_sim_xorwow_jump,
+    .fetch = nl_sim_texture_fetch,
+    .surface = nl_sim_texture_surface,
 };

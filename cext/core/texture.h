@@ -1,0 +1,34 @@
+/* core/texture: arrays for texture units, and the objects that kernels read and write them by. */
+#ifndef NL_CORE_TEXTURE_H
+#define NL_CORE_TEXTURE_H
+
+#include "core/device.h"
+
+/* One of three things: an array, or an object over one or over memory. */
+typedef enum nl_texture_kind {
+    NL_TEXTURE_ARRAY,
+    NL_TEXTURE_OBJECT,
+    NL_TEXTURE_SURFACE,
+} nl_texture_kind;
+
+typedef struct nl_texture {
+    nl_texture_kind kind;
+    unsigned long long handle;     /* an array's CUarray as a number */
+    CUDA_ARRAY3D_DESCRIPTOR shape; /* of an array */
+    nl_device *device;
+    uint64_t generation;
+    nl_postponed later;
+} nl_texture;
+
+int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_texture **out,
+                     nl_error *err);
+int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
+                      nl_texture **out, nl_error *err);
+int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
+/* All of an array from dense device memory, or to it; waits for the device before and after. */
+int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int to_array,
+                    nl_error *err);
+/* Destroys it after the device is idle. Accepts NULL, never raises. */
+void nl_texture_release(nl_texture *texture);
+
+#endif

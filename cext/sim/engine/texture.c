@@ -1,0 +1,387 @@
+/* sim/engine/texture: see the header. Weights of filters have 8 bits after the point, as CUDA's
+ * programming guide says; the order of the sums is that of the hardware as far as it was measured.
+ */
+#include "sim/engine/texture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/half.h"
+#include "base/lock.h"
+
+enum { PLACES = 1 << 16, FRACTION = 256 };
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static void *places[PLACES]; /* the object whose number ends in the index */
+static uint64_t numbers[PLACES];
+static unsigned next_place;
+
+unsigned nl_sim_texture_size(int format, unsigned channels) {
+    if (channels != 1 && channels != 2 && channels != 4)
+        return 0;
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return channels;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2 * channels;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        return 4 * channels;
+    }
+    return 0;
+}
+
+unsigned long long nl_sim_texture_add(const nl_sim_texture *texture) {
+    nl_sim_texture *own = malloc(sizeof *own);
+    unsigned long long number = 0;
+    if (!own)
+        return 0;
+    *own = *texture;
+    nl_mutex_lock(&lock);
+    for (unsigned tried = 0; tried < PLACES && !number; tried++) {
+        unsigned at = next_place++ % PLACES;
+        if (at && !places[at]) {
+            numbers[at] += PLACES;
+            number = (numbers[at] + PLACES) | at; /* no small number is one */
+            nl_atomic_store_pointer(&places[at], own);
+        }
+    }
+    nl_mutex_unlock(&lock);
+    if (!number)
+        free(own);
+    return number;
+}
+
+static nl_sim_texture *find(unsigned long long object) {
+    unsigned at = (unsigned)(object % PLACES);
+    if (nl_atomic_load(&numbers[at]) + PLACES + at != object)
+        return NULL;
+    return (nl_sim_texture *)nl_atomic_load_pointer(&places[at]);
+}
+
+int nl_sim_texture_remove(unsigned long long object, int is_surface) {
+    nl_mutex_lock(&lock);
+    nl_sim_texture *found = find(object);
+    if (found && found->is_surface != is_surface)
+        found = NULL;
+    if (found)
+        nl_atomic_store_pointer(&places[object % PLACES], NULL);
+    nl_mutex_unlock(&lock);
+    free(found);
+    return found != NULL;
+}
+
+void nl_sim_texture_clear(int device) {
+    nl_mutex_lock(&lock);
+    for (unsigned at = 0; at < PLACES; at++) {
+        nl_sim_texture *found = places[at];
+        if (found && found->device == device) {
+            nl_atomic_store_pointer(&places[at], NULL);
+            free(found);
+        }
+    }
+    nl_mutex_unlock(&lock);
+}
+
+/* ---- texels ---- */
+
+static int is_real(const nl_sim_texture *t) {
+    int format = t->array.format;
+    if (format == CU_AD_FORMAT_FLOAT || format == CU_AD_FORMAT_HALF)
+        return 1;
+    int wide = format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32;
+    return !wide && !(t->how.flags & CU_TRSF_READ_AS_INTEGER);
+}
+
+/* A texel as numbers: of real ones `real`, else `whole`. Channels that it lacks are 0. */
+typedef struct texel {
+    float real[4];
+    int32_t whole[4];
+} texel;
+
+static float positive(float value) {
+    return value < -1 ? -1 : value;
+}
+
+static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigned c, texel *out) {
+    uint16_t u16;
+    int16_t i16;
+    switch (a->format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+        out->whole[c] = at[c];
+        out->real[c] = (float)at[c] / 255;
+        break;
+    case CU_AD_FORMAT_SIGNED_INT8:
+        out->whole[c] = (int8_t)at[c];
+        out->real[c] = positive((float)(int8_t)at[c] / 127);
+        break;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+        memcpy(&u16, at + 2 * c, 2);
+        out->whole[c] = u16;
+        out->real[c] = (float)u16 / 65535;
+        break;
+    case CU_AD_FORMAT_SIGNED_INT16:
+        memcpy(&i16, at + 2 * c, 2);
+        out->whole[c] = i16;
+        out->real[c] = positive((float)i16 / 32767);
+        break;
+    case CU_AD_FORMAT_HALF:
+        memcpy(&u16, at + 2 * c, 2);
+        out->real[c] = (float)nl_half_to_double(u16);
+        break;
+    case CU_AD_FORMAT_FLOAT:
+        memcpy(&out->real[c], at + 4 * c, 4);
+        break;
+    default:
+        memcpy(&out->whole[c], at + 4 * c, 4);
+    }
+}
+
+/* The texel at three indices; one of them negative: the border. */
+static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
+    const nl_sim_array *a = &t->array;
+    texel out;
+    memset(&out, 0, sizeof out);
+    if (x < 0 || y < 0 || z < 0) {
+        memcpy(out.real, t->how.borderColor, sizeof out.real);
+        memcpy(out.whole, t->how.borderColor, sizeof out.whole);
+        return out;
+    }
+    const unsigned char *row = a->data + ((size_t)z * a->height + (size_t)y) * a->pitch;
+    const unsigned char *at = row + (size_t)x * nl_sim_texture_size(a->format, a->channels);
+    for (unsigned c = 0; c < a->channels; c++)
+        read_channel(a, at, c, &out);
+    return out;
+}
+
+/* ---- coordinates ---- */
+
+/* An index along an axis of n texels; -1: the border. */
+static int inside(int mode, int64_t i, int n) {
+    int64_t period = 2 * (int64_t)n;
+    switch (mode) {
+    case CU_TR_ADDRESS_MODE_WRAP:
+        i %= n;
+        return (int)(i < 0 ? i + n : i);
+    case CU_TR_ADDRESS_MODE_MIRROR:
+        i %= period;
+        i = i < 0 ? i + period : i;
+        return (int)(i < n ? i : period - 1 - i);
+    case CU_TR_ADDRESS_MODE_BORDER:
+        return i < 0 || i >= n ? -1 : (int)i;
+    default:
+        return (int)(i < 0 ? 0 : i >= n ? n - 1 : i);
+    }
+}
+
+/* Where a coordinate lies between the texels of an axis. */
+typedef struct spot {
+    int first, second;
+    unsigned weight; /* of the second, of FRACTION */
+} spot;
+
+static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
+    int mode = t->how.addressMode[axis], n = (int)size;
+    double x = at;
+    if (t->how.flags & CU_TRSF_NORMALIZED_COORDINATES)
+        x = (double)at * n;
+    else if (mode == CU_TR_ADDRESS_MODE_WRAP || mode == CU_TR_ADDRESS_MODE_MIRROR)
+        mode = CU_TR_ADDRESS_MODE_CLAMP;
+    if (!(x > -1e15))
+        x = x != x ? 0 : -1e15;
+    if (x > 1e15)
+        x = 1e15;
+    if (t->how.filterMode == CU_TR_FILTER_MODE_POINT) {
+        int only = inside(mode, (int64_t)floor(x), n);
+        return (spot){only, only, 0};
+    }
+    int64_t fixed = (int64_t)floor((x - 0.5) * FRACTION + 0.5);
+    int64_t whole = fixed >> 8;
+    return (spot){inside(mode, whole, n), inside(mode, whole + 1, n), (unsigned)(fixed & 255)};
+}
+
+static spot only(int index) {
+    return (spot){index, index, 0};
+}
+
+static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const spot *z) {
+    if (!is_real(t) || (!x->weight && !y->weight && !z->weight))
+        return read_texel(t, x->first, y->first, z->first);
+    texel out;
+    double sums[4] = {0};
+    memset(&out, 0, sizeof out);
+    for (int corner = 0; corner < 8; corner++) {
+        unsigned wx = corner & 1 ? x->weight : FRACTION - x->weight;
+        unsigned wy = corner & 2 ? y->weight : FRACTION - y->weight;
+        unsigned wz = corner & 4 ? z->weight : FRACTION - z->weight;
+        if (!wx || !wy || !wz)
+            continue;
+        texel one =
+            read_texel(t, corner & 1 ? x->second : x->first, corner & 2 ? y->second : y->first,
+                       corner & 4 ? z->second : z->first);
+        for (int c = 0; c < 4; c++)
+            sums[c] += (double)one.real[c] * ((double)wx * wy * wz / (1 << 24));
+    }
+    for (int c = 0; c < 4; c++)
+        out.real[c] = (float)sums[c];
+    return out;
+}
+
+/* ---- reads ---- */
+
+/* The face of a cubemap that a direction goes through, and where, from 0 to 1. */
+static int face_of(const nl_sim_fetch *f, float *s, float *t) {
+    float ax = fabsf(f->x), ay = fabsf(f->y), az = fabsf(f->z), m, u, v;
+    int face;
+    if (ax >= ay && ax >= az) {
+        face = f->x >= 0 ? 0 : 1;
+        m = ax, u = f->x >= 0 ? -f->z : f->z, v = -f->y;
+    } else if (ay >= az) {
+        face = f->y >= 0 ? 2 : 3;
+        m = ay, u = f->x, v = f->y >= 0 ? f->z : -f->z;
+    } else {
+        face = f->z >= 0 ? 4 : 5;
+        m = az, u = f->z >= 0 ? f->x : -f->x, v = -f->y;
+    }
+    *s = (u / m + 1) / 2;
+    *t = (v / m + 1) / 2;
+    return face;
+}
+
+static const char *mismatch(const nl_sim_texture *t, const nl_sim_fetch *f) {
+    int kind = f->shape & 7, layered = (f->shape & NL_SIM_TEXTURE_LAYERED) != 0;
+    int cube = kind == NL_SIM_TEXTURE_CUBE;
+    unsigned flags = t->array.flags;
+    if (f->shape & NL_SIM_TEXTURE_FETCH)
+        return t->is_linear ? NULL : "tex1Dfetch reads textures over linear memory, not arrays";
+    if (t->is_linear)
+        return "a texture over linear memory is read by tex1Dfetch";
+    if (cube != ((flags & CUDA_ARRAY3D_CUBEMAP) != 0))
+        return cube ? "the texture is no cubemap" : "a cubemap is read by texCubemap";
+    if (layered != ((flags & CUDA_ARRAY3D_LAYERED) != 0))
+        return layered ? "the texture has no layers"
+                       : "the texture has layers: read it by tex...Layered";
+    if (!cube && (unsigned)kind != t->array.dimensions)
+        return "the texture has another number of dimensions";
+    if ((f->shape & NL_SIM_TEXTURE_GATHER) && !(flags & CUDA_ARRAY3D_TEXTURE_GATHER))
+        return "the texture was not made for tex2Dgather (gather=True)";
+    return NULL;
+}
+
+static void give(const nl_sim_texture *t, const texel *value, nl_sim_texels *out) {
+    out->is_float = is_real(t);
+    memcpy(out->bits, out->is_float ? (const void *)value->real : (const void *)value->whole,
+           sizeof out->bits);
+}
+
+static int layer_of(const nl_sim_texture *t, int layer, int each) {
+    int count = (int)t->array.depth / each;
+    return (layer < 0 ? 0 : layer >= count ? count - 1 : layer) * each;
+}
+
+static void gather(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
+    nl_sim_texture linear = *t;
+    linear.how.filterMode = CU_TR_FILTER_MODE_LINEAR;
+    spot x = locate(&linear, 0, f->x, t->array.width),
+         y = locate(&linear, 1, f->y, t->array.height);
+    const int at[4][2] = {
+        {x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
+    out->is_float = is_real(t);
+    for (int i = 0; i < 4; i++) {
+        texel one = read_texel(t, at[i][0], at[i][1], 0);
+        memcpy(&out->bits[i],
+               out->is_float ? (void *)&one.real[f->channel & 3]
+                             : (void *)&one.whole[f->channel & 3],
+               4);
+    }
+}
+
+const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch *f,
+                                 nl_sim_texels *out) {
+    const nl_sim_texture *t = find(texture);
+    if (!t || t->is_surface)
+        return "there is no such texture object: it was destroyed, or the number is none";
+    const char *wrong = mismatch(t, f);
+    if (wrong)
+        return wrong;
+    texel value;
+    float u, v;
+    spot x = only(0), y = only(0), z = only(0);
+    const nl_sim_array *a = &t->array;
+    if (f->shape & NL_SIM_TEXTURE_GATHER) {
+        gather(t, f, out);
+        return NULL;
+    }
+    switch (f->shape & 7) {
+    case NL_SIM_TEXTURE_CUBE:
+        z = only(face_of(f, &u, &v));
+        if (f->shape & NL_SIM_TEXTURE_LAYERED)
+            z = only(z.first + layer_of(t, f->layer, 6));
+        x = locate(t, 0, u, a->width);
+        y = locate(t, 1, v, a->height);
+        value = filter(t, &x, &y, &z);
+        give(t, &value, out);
+        return NULL;
+    case NL_SIM_TEXTURE_3D:
+        z = locate(t, 2, f->z, a->depth); /* fall through */
+    case NL_SIM_TEXTURE_2D:
+        y = locate(t, 1, f->y, a->height); /* fall through */
+    default:
+        x = locate(t, 0, f->x, a->width);
+    }
+    if (f->shape & NL_SIM_TEXTURE_LAYERED)
+        z = only(layer_of(t, f->layer, 1));
+    if (f->shape & NL_SIM_TEXTURE_FETCH) {
+        int there = f->layer >= 0 && (unsigned)f->layer < a->width;
+        memset(&value, 0, sizeof value);
+        if (there)
+            value = read_texel(t, f->layer, 0, 0);
+    } else {
+        value = filter(t, &x, &y, &z);
+    }
+    give(t, &value, out);
+    return NULL;
+}
+
+/* ---- surfaces ---- */
+
+/* An index along an axis as `outside` says: -1: not there, -2: a fault. */
+static int64_t settle(int outside, int64_t i, int64_t n) {
+    if (i >= 0 && i < n)
+        return i;
+    if (outside == NL_SIM_SURFACE_CLAMP)
+        return i < 0 ? 0 : n - 1;
+    return outside == NL_SIM_SURFACE_ZERO ? -1 : -2;
+}
+
+const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *p,
+                                   void **address) {
+    const nl_sim_texture *t = find(surface);
+    if (!t || !t->is_surface)
+        return "there is no such surface object: it was destroyed, or the number is none";
+    const nl_sim_array *a = &t->array;
+    unsigned size = nl_sim_texture_size(a->format, a->channels);
+    int kind = p->shape & 7, layered = (p->shape & NL_SIM_TEXTURE_LAYERED) != 0;
+    int cube = kind == NL_SIM_TEXTURE_CUBE;
+    if (cube != ((a->flags & CUDA_ARRAY3D_CUBEMAP) != 0) ||
+        layered != ((a->flags & CUDA_ARRAY3D_LAYERED) != 0) ||
+        (!cube && (unsigned)kind != a->dimensions))
+        return "the surface has another shape than the function is for";
+    if (p->x % (int)p->size)
+        return "the x of a surface counts bytes, and is a multiple of the element's size";
+    int64_t most = ((int64_t)a->width * size) / p->size;
+    int64_t x = settle(p->outside, p->x < 0 ? -1 : p->x / (int)p->size, most);
+    int64_t y = settle(p->outside, kind == NL_SIM_TEXTURE_1D ? 0 : p->y, a->height);
+    int has_z = layered || cube || kind == NL_SIM_TEXTURE_3D;
+    int64_t z = settle(p->outside, has_z ? p->z : 0, a->depth);
+    *address = NULL;
+    if (x == -2 || y == -2 || z == -2)
+        return "the access is outside of the surface";
+    if (x >= 0 && y >= 0 && z >= 0)
+        *address = a->data + ((size_t)z * a->height + (size_t)y) * a->pitch + (size_t)x * p->size;
+    return NULL;
+}

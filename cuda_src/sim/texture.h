@@ -1,0 +1,200 @@
+/* sim/texture: reading textures, and surfaces. The engine does both (cext/sim/engine/texture.c); here are the
+ * names, and how texels become the types that are asked for. */
+#ifndef NUMBALITE_SIM_TEXTURE_H
+#define NUMBALITE_SIM_TEXTURE_H
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+enum cudaSurfaceBoundaryMode {
+    cudaBoundaryModeZero = 0,
+    cudaBoundaryModeClamp = 1,
+    cudaBoundaryModeTrap = 2,
+};
+
+#ifndef NUMBALITE_HOST
+namespace numbalite_sim {
+
+/* What a type of texels is made of. */
+template <class T> struct texel_of {
+    typedef T scalar;
+    enum { channels = 1 };
+};
+#define NUMBALITE_SIM_TEXEL(name, type) \
+    template <> struct texel_of<name##1> { \
+        typedef type scalar; \
+        enum { channels = 1 }; \
+    }; \
+    template <> struct texel_of<name##2> { \
+        typedef type scalar; \
+        enum { channels = 2 }; \
+    }; \
+    template <> struct texel_of<name##4> { \
+        typedef type scalar; \
+        enum { channels = 4 }; \
+    };
+NUMBALITE_SIM_TEXEL(char, signed char)
+NUMBALITE_SIM_TEXEL(uchar, unsigned char)
+NUMBALITE_SIM_TEXEL(short, short)
+NUMBALITE_SIM_TEXEL(ushort, unsigned short)
+NUMBALITE_SIM_TEXEL(int, int)
+NUMBALITE_SIM_TEXEL(uint, unsigned)
+NUMBALITE_SIM_TEXEL(long, long)
+NUMBALITE_SIM_TEXEL(ulong, unsigned long)
+NUMBALITE_SIM_TEXEL(float, float)
+#undef NUMBALITE_SIM_TEXEL
+
+/* As the hardware's instructions do: of 32 bits, whichever they are, as a float or an integer. */
+NUMBALITE_SIM_INLINE void take_texel(unsigned bits, float *out) {
+    __builtin_memcpy(out, &bits, 4);
+}
+template <class T> NUMBALITE_SIM_INLINE void take_texel(unsigned bits, T *out) {
+    *out = static_cast<T>(bits);
+}
+
+template <class T>
+NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &what, const char *file,
+                                int line) {
+    typedef typename texel_of<T>::scalar scalar;
+    nl_sim_texels texels;
+    const char *wrong = ops->fetch(texture, &what, &texels);
+    if (wrong)
+        fault(700, wrong, file, line);
+    scalar values[texel_of<T>::channels];
+    for (int c = 0; c < texel_of<T>::channels; c++)
+        take_texel(texels.bits[c], &values[c]);
+    T result;
+    static_assert(sizeof result == sizeof values, "numbalite: textures have no elements of this type");
+    __builtin_memcpy(&result, values, sizeof result);
+    return result;
+}
+
+/* The address of an element of a surface; null: there is none. */
+inline NUMBALITE_SIM_UNCHECKED void *place_of(unsigned long long surface, const nl_sim_place &where, const char *file,
+                                       int line) {
+    void *address = nullptr;
+    const char *wrong = ops->surface(surface, &where, &address);
+    if (wrong)
+        fault(700, wrong, file, line);
+    return address;
+}
+template <class T>
+NUMBALITE_SIM_UNCHECKED T surface_read(unsigned long long surface, const nl_sim_place &where, const char *file,
+                                       int line) {
+    void *address = place_of(surface, where, file, line);
+    T result;
+    if (address)
+        __builtin_memcpy(&result, address, sizeof result);
+    else
+        __builtin_memset(&result, 0, sizeof result);
+    return result;
+}
+template <class T>
+NUMBALITE_SIM_UNCHECKED void surface_write(const T &value, unsigned long long surface, const nl_sim_place &where,
+                                           const char *file, int line) {
+    if (void *address = place_of(surface, where, file, line))
+        __builtin_memcpy(address, &value, sizeof value);
+}
+constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
+    return mode == cudaBoundaryModeTrap    ? NL_SIM_SURFACE_TRAP
+           : mode == cudaBoundaryModeClamp ? NL_SIM_SURFACE_CLAMP
+                                           : NL_SIM_SURFACE_ZERO;
+}
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* A function that returns texels, and the one that writes them to an address. LEVEL: also with what
+ * chooses a level of detail, of which there is one. */
+#define NUMBALITE_SIM_READ(name, parameters, arguments, ...) \
+    template <class T> \
+    NUMBALITE_SIM_INLINE T name(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, NUMBALITE_SIM_PLACED) { \
+        return numbalite_sim::fetch<T>(texture, nl_sim_fetch{__VA_ARGS__}, file, line); \
+    } \
+    template <class T> \
+    NUMBALITE_SIM_INLINE void name(T *out, cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, \
+                                   NUMBALITE_SIM_PLACED) { \
+        *out = name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
+    }
+#define NUMBALITE_SIM_ALL(...) __VA_ARGS__
+#define NUMBALITE_SIM_LEVEL(name, parameters, arguments, slope) \
+    template <class T> \
+    NUMBALITE_SIM_INLINE T name##Lod(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, float, \
+                                     NUMBALITE_SIM_PLACED) { \
+        return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
+    } \
+    template <class T> \
+    NUMBALITE_SIM_INLINE T name##Grad(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, slope, slope, \
+                                      NUMBALITE_SIM_PLACED) { \
+        return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
+    }
+#define NUMBALITE_SIM_TEXTURE(name, parameters, arguments, slope, ...) \
+    NUMBALITE_SIM_READ(name, parameters, arguments, __VA_ARGS__) \
+    NUMBALITE_SIM_LEVEL(name, parameters, arguments, slope)
+
+NUMBALITE_SIM_READ(tex1Dfetch, (int x), (x), NL_SIM_TEXTURE_1D | NL_SIM_TEXTURE_FETCH, 0, 0, 0, x, 0)
+NUMBALITE_SIM_TEXTURE(tex1D, (float x), (x), float, NL_SIM_TEXTURE_1D, x, 0, 0, 0, 0)
+NUMBALITE_SIM_TEXTURE(tex2D, (float x, float y), (x, y), float2, NL_SIM_TEXTURE_2D, x, y, 0, 0, 0)
+NUMBALITE_SIM_TEXTURE(tex3D, (float x, float y, float z), (x, y, z), float4, NL_SIM_TEXTURE_3D, x, y, z, 0, 0)
+NUMBALITE_SIM_TEXTURE(tex1DLayered, (float x, int layer), (x, layer), float,
+                      NL_SIM_TEXTURE_1D | NL_SIM_TEXTURE_LAYERED, x, 0, 0, layer, 0)
+NUMBALITE_SIM_TEXTURE(tex2DLayered, (float x, float y, int layer), (x, y, layer), float2,
+                      NL_SIM_TEXTURE_2D | NL_SIM_TEXTURE_LAYERED, x, y, 0, layer, 0)
+NUMBALITE_SIM_TEXTURE(texCubemap, (float x, float y, float z), (x, y, z), float4, NL_SIM_TEXTURE_CUBE, x, y, z, 0, 0)
+NUMBALITE_SIM_TEXTURE(texCubemapLayered, (float x, float y, float z, int layer), (x, y, z, layer), float4,
+                      NL_SIM_TEXTURE_CUBE | NL_SIM_TEXTURE_LAYERED, x, y, z, layer, 0)
+
+/* One channel of the four texels around a place. */
+template <class T>
+NUMBALITE_SIM_INLINE T tex2Dgather(cudaTextureObject_t texture, float x, float y, int channel = 0, NUMBALITE_SIM_PLACED) {
+    return numbalite_sim::fetch<T>(texture,
+                                   nl_sim_fetch{NL_SIM_TEXTURE_2D | NL_SIM_TEXTURE_GATHER, x, y, 0, 0, channel},
+                                   file, line);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void tex2Dgather(T *out, cudaTextureObject_t texture, float x, float y, int channel = 0,
+                                      NUMBALITE_SIM_PLACED) {
+    *out = tex2Dgather<T>(texture, x, y, channel, file, line);
+}
+
+#define NUMBALITE_SIM_SURFACE(name, parameters, arguments, shape, ...) \
+    template <class T> \
+    NUMBALITE_SIM_INLINE T name##read(cudaSurfaceObject_t surface, NUMBALITE_SIM_ALL parameters, \
+                                      cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, NUMBALITE_SIM_PLACED) { \
+        return numbalite_sim::surface_read<T>( \
+            surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::outside_of(mode), sizeof(T)}, file, line); \
+    } \
+    template <class T> \
+    NUMBALITE_SIM_INLINE void name##read(T *out, cudaSurfaceObject_t surface, NUMBALITE_SIM_ALL parameters, \
+                                         cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, \
+                                         NUMBALITE_SIM_PLACED) { \
+        *out = name##read<T>(surface, NUMBALITE_SIM_ALL arguments, mode, file, line); \
+    } \
+    template <class T> \
+    NUMBALITE_SIM_INLINE void name##write(T value, cudaSurfaceObject_t surface, NUMBALITE_SIM_ALL parameters, \
+                                          cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, \
+                                          NUMBALITE_SIM_PLACED) { \
+        numbalite_sim::surface_write( \
+            value, surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::outside_of(mode), sizeof(T)}, file, \
+            line); \
+    }
+NUMBALITE_SIM_SURFACE(surf1D, (int x), (x), NL_SIM_TEXTURE_1D, x, 0, 0)
+NUMBALITE_SIM_SURFACE(surf2D, (int x, int y), (x, y), NL_SIM_TEXTURE_2D, x, y, 0)
+NUMBALITE_SIM_SURFACE(surf3D, (int x, int y, int z), (x, y, z), NL_SIM_TEXTURE_3D, x, y, z)
+NUMBALITE_SIM_SURFACE(surf1DLayered, (int x, int layer), (x, layer), NL_SIM_TEXTURE_1D | NL_SIM_TEXTURE_LAYERED, x,
+                      0, layer)
+NUMBALITE_SIM_SURFACE(surf2DLayered, (int x, int y, int layer), (x, y, layer),
+                      NL_SIM_TEXTURE_2D | NL_SIM_TEXTURE_LAYERED, x, y, layer)
+NUMBALITE_SIM_SURFACE(surfCubemap, (int x, int y, int face), (x, y, face), NL_SIM_TEXTURE_CUBE, x, y, face)
+NUMBALITE_SIM_SURFACE(surfCubemapLayered, (int x, int y, int face), (x, y, face),
+                      NL_SIM_TEXTURE_CUBE | NL_SIM_TEXTURE_LAYERED, x, y, face)
+#undef NUMBALITE_SIM_SURFACE
+#undef NUMBALITE_SIM_TEXTURE
+#undef NUMBALITE_SIM_LEVEL
+#undef NUMBALITE_SIM_READ
+#undef NUMBALITE_SIM_ALL
+#undef NUMBALITE_SIM_PLACED
+#endif
+
+#endif

@@ -1,0 +1,196 @@
+"""A file of a CUDA project as kernels' compilers can take it: without its host code.
+
+`device_part` reads the file and the headers of the project that it includes, leaves out what is for the CPU
+(text/hostcode.py), and gives the rest: the file's text, its headers as texts in memory, and what was left out.
+#include lines go whose headers are of the host's library, of libraries for the CPU, or nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from numbalite import config
+from numbalite.compilers import files, headers, toolkit
+from numbalite.text import hostcode, scanner
+from numbalite.text.linemap import Text, quote
+
+_HOST_LIBRARY = re.compile(
+    r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|cudnn|nvml|nvToolsExt|nvtx3|nccl|npp|nvjpeg|nvrtc
+      |cuda_profiler_api|cudaProfiler|cuda_gl_interop|cuda_egl|cudaGL|cuda_occupancy|driver_functions
+      |thrust/(?!complex|tuple|functional|pair|swap|detail|random|iterator/|advance|distance)
+      |cub/(?:device|grid|util_allocator|host)|GL/|sys/|sstream|streambuf)""",
+    re.VERBOSE,
+)
+_OF_CUB = re.compile(r"\b(?:(Block|Warp)([A-Z]\w+)|(Thread)(Load|Store|Reduce|Scan|Search|Sort))")
+_CUB = "cub/cub.cuh"
+_NAMES_OF_NVCC = {
+    "uint": "typedef unsigned int uint;",
+    "ushort": "typedef unsigned short ushort;",
+    "ulong": "typedef unsigned long ulong;",
+}
+# Headers that nvcc reads before every source: name -> where it is declared.
+_READ_BY_NVCC = (
+    ("cstdint", re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b")),
+    ("cfloat", re.compile(r"\b(?:FLT|DBL)_[A-Z]")),
+    ("climits", re.compile(r"\bU?(?:INT|CHAR|SHRT|LONG|LLONG)_(?:MAX|MIN)\b")),
+    ("cassert", re.compile(r"\bassert\s*\(")),
+)
+
+
+class Project(NamedTuple):
+    """What compilers get of a file."""
+
+    text: Text
+    headers: tuple
+    """(name, text) of its headers."""
+    left_out: tuple
+    """What was left out, for messages: "main (k.cu:12)"."""
+
+
+class _Header:
+    def __init__(self, path, text):
+        self.path, self.file = path, hostcode.read(text)
+        self.name = ""
+
+
+def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Project:
+    """Leaves host code out of a file that stands in `folder`. `given`: the names of headers in memory.
+
+    A file that has none, and whose headers are all to be had, stays as it is.
+    """
+    reader = _Reader(text.value, folder, options, given)
+    before = _before("\n".join(header.file.text for header in reader.headers))
+    if not reader.has_host_code:
+        return Project(_after(before, text), (), ())
+    chosen = hostcode.kept([h.file for h in reader.headers], _names(names))
+    made, left_out = [], []
+    for number, header in enumerate(reader.headers):
+        value, dropped = hostcode.without(header.file, chosen[number])
+        made.append(reader.with_includes(value, header.path))
+        label = os.path.basename(header.path) if number else os.path.basename(text.label)
+        left_out += [f"{d.title} ({label}:{d.line + 1})" for d in dropped if d.title]
+    whole = "\n".join(made)
+    main = _after(_before(whole), text.replace(made[0]))
+    inner = [
+        (header.name, f'#line 1 "{quote(header.path)}"\n{value}')
+        for header, value in zip(reader.headers[1:], made[1:], strict=True)
+    ]
+    if _CUB in whole and not headers.find(_CUB, reader.users):
+        inner.append((_CUB, _parts_of_cub(whole)))
+    return Project(main, tuple(inner), tuple(left_out))
+
+
+def _names(expressions):
+    return [name for expression in expressions for name in re.findall(r"\w+", expression)]
+
+
+def _before(text):
+    """Lines with what nvcc's own headers would have declared, of what is mentioned."""
+    used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
+    lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
+    return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
+
+
+def _after(before, text):
+    lines = (*(text.lines[0] for _ in before), *text.lines)
+    return Text("\n".join([*before, text.value]), text.label, lines)
+
+
+def _parts_of_cub(text):
+    """<cub/cub.cuh> as kernels can have it: the parts that are named."""
+    found = set()
+    for group, name, thread, what in _OF_CUB.findall(text):
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or what).lower()
+        found.add(f"{(group or thread).lower()}/{(group or thread).lower()}_{words}.cuh")
+    wanted = [name for name in sorted(found) if _exists(f"cub/{name}")]
+    return "#pragma once\n" + "".join(f"#include <cub/{name}>\n" for name in wanted)
+
+
+def _exists(name):
+    own = os.path.join(headers.cuda_src(), "sim", "include")
+    return headers.find(name, [own, *_toolkit()]) is not None
+
+
+_directories = None
+
+
+def _toolkit():
+    """The toolkit's include folders, or none."""
+    global _directories
+    if _directories is None:
+        try:
+            _directories = tuple(toolkit.include_directories())
+        except Exception:
+            _directories = ()
+    return _directories
+
+
+class _Reader:
+    """The file and its project's headers, each once: headers[0] is the file."""
+
+    def __init__(self, text, folder, options, given):
+        self.users = [*headers.user_directories(options), *config.INCLUDE_PATH]
+        self.given = frozenset(given)
+        self.headers = [_Header(os.path.join(folder, ""), text)]
+        self.known = {}
+        self.has_missing = False  # an #include of what no compiler of kernels has
+        self._follow(text, folder)
+
+    @property
+    def has_host_code(self):
+        files = [header.file for header in self.headers]
+        return self.has_missing or any(
+            hostcode.is_for_the_host(d) for file in files for d in file.declarations
+        )
+
+    def _follow(self, text, folder):
+        for token in scanner.tokenize(text):
+            if token.kind != "directive" or scanner.directive_word(token.text) != "include":
+                continue
+            for name, quoted in headers.includes(token.text):
+                path = self._find(name, quoted, folder)
+                self.has_missing |= path is None and bool(name) and not self._is_there(name)
+                self.has_missing |= name == _CUB
+                real = path and os.path.realpath(path)
+                if real and real not in self.known:
+                    inside = files.text(path, "surrogateescape")
+                    header = self.known[real] = _Header(path, inside)
+                    header.name = f"project/{len(self.headers)}/{os.path.basename(path)}"
+                    self.headers.append(header)
+                    self._follow(inside, os.path.dirname(path))
+
+    def _find(self, name, quoted, folder):
+        """The project's file that an #include means."""
+        if not name or name in self.given or name in headers.in_memory():
+            return None
+        return headers.find(name, [folder, *self.users] if quoted else self.users)
+
+    def with_includes(self, text, path):
+        """The text with #include lines for its headers in memory, and without those that only a host has."""
+        folder, out, at = os.path.dirname(path), [], 0
+        for token in scanner.tokenize(text):
+            if token.kind == "directive" and scanner.directive_word(token.text) == "include":
+                line = self._include(token.text, folder)
+                out += text[at : token.start], line + "\n" * token.text.count("\n")
+                at = token.start + len(token.text)
+            elif token.text == "using" and text.startswith("using namespace std", token.start):
+                out += text[at : token.start], "namespace std {} "
+                at = token.start
+        return "".join([*out, text[at:]])
+
+    def _include(self, line, folder):
+        for name, quoted in headers.includes(line):
+            path = self._find(name, quoted, folder)
+            if path is not None:
+                return f'#include "{self.known[os.path.realpath(path)].name}"'
+            if name and not self._is_there(name):
+                return ""
+        return line
+
+    def _is_there(self, name):
+        """Has a compiler of kernels this header?"""
+        if name in self.given or name in headers.in_memory():
+            return True
+        return name == _CUB or (not _HOST_LIBRARY.match(name) and _exists(name))

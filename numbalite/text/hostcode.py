@@ -1,0 +1,283 @@
+"""What of a CUDA project's file is for the CPU, so that the rest can be compiled as kernels.
+
+nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile it once,
+for the device: of the declarations at namespace scope they get kernels, device functions, __constant__ and
+__device__ variables, and whatever these name. The rest is blanked, with lines as they were.
+
+This looks at text, because no compiler of kernels can: it fails on the first name of a host library. What is
+kept is what the marks of CUDA say, and the names that are mentioned; nothing is parsed further than
+scanner.py does. Of 900 files of public projects this leaves NVRTC with code that it takes in some 60 % and in the
+others with what it does not have (other projects' headers, old kinds of textures).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from numbalite.text import scanner
+
+_DEVICE = frozenset("__global__ __device__ __constant__ __managed__ __shared__".split())
+_KEPT_ALWAYS = frozenset("__global__ __constant__ __managed__ __shared__".split())
+# What only code for the CPU calls.
+_HOST_CALL = re.compile(
+    r"""(?:cuda(?:Malloc|Free|Memcpy|Memset|Event|Stream|Graph|Set|Get|Peek|Host|Device(?!Synchronize)|Func|Create
+        |Destroy|Bind|Unbind|Launch|Mem|Profiler|Occupancy|Import|Export|Thread)\w*
+      |(?:cublas|cufft|cusparse|cusolver|cudnn|curand(?=[A-Z](?!RNG))|nvtx|nccl|MPI_|cuMem|cuModule|cuCtx)\w+
+      |check_?[cC]uda\w*|f?close|fopen|fprintf|gettimeofday|getopt\w*|exit|atoi|atof|srand|rand|drand48|perror
+      |std|cout|cerr|endl|chrono|vector|string|ifstream|ofstream|torch|at|c10|thrust|argv|argc)\Z""",
+    re.VERBOSE,
+)
+_HOST_OF_STD = frozenset(
+    """cout cerr clog cin endl vector string map unordered_map set unordered_set list deque queue stack
+    ifstream ofstream fstream stringstream ostringstream istringstream ostream istream chrono thread mutex
+    shared_ptr unique_ptr make_unique make_shared function random_device mt19937 runtime_error exception
+    default_random_engine uniform_real_distribution uniform_int_distribution normal_distribution sort
+    accumulate to_string setw setprecision filesystem exit getline variant any regex async future
+    generate shuffle iota nth_element stable_sort""".split()
+)
+_OUTSIDE = frozenset(("at", "torch", "c10", "thrust"))  # namespaces of libraries for the host
+_NO_NAMES = frozenset(("const", "static", "inline", "extern", "typedef", "constexpr", "template"))
+_NAMESPACES = frozenset("std cooperative_groups nvcuda cuda cub numbalite".split())
+
+
+class File(NamedTuple):
+    """A file of a project: its text and the declarations in it."""
+
+    text: str
+    declarations: tuple
+    macros: dict
+    """Name -> names in what it stands for."""
+
+
+class Declaration(NamedTuple):
+    """One declaration at namespace scope."""
+
+    start: int
+    end: int
+    line: int
+    """From 0."""
+    names: frozenset
+    """All names that occur in it."""
+    declares: frozenset
+    """Those that it may be the declaration of."""
+    head: frozenset
+    """The names outside of braces."""
+    title: str
+    """How a message calls it."""
+    is_function: bool
+    is_member: bool
+    """A member of a class, defined outside of it."""
+    is_host: bool
+    """Does it launch, or name what only the CPU has?"""
+
+    def has(self, marks) -> bool:
+        """Is it marked for the device? A function's marks are before its body, a class's anywhere."""
+        return bool((self.head if self.is_function else self.names) & marks)
+
+
+def read(text: str) -> File:
+    """The declarations of a file."""
+    tokens = scanner.tokenize(text)
+    plain = [token for token in tokens if token.kind != "directive"]
+    starts = {token.start: at for at, token in enumerate(plain)}
+    found = []
+    for start, end in scanner.declarations(text):
+        first = at = starts[start]
+        while at < len(plain) and plain[at].start < end:
+            at += 1
+        found.append(_declaration(plain[first:at], start, end))
+    return File(text, tuple(found), dict(_macros(tokens)))
+
+
+def _macros(tokens):
+    for token in tokens:
+        if token.kind == "directive" and scanner.directive_word(token.text) == "define":
+            _, own, used = scanner.directive_names(token.text)
+            if own:
+                yield own[0], frozenset(used)
+
+
+def _declaration(tokens, start, end):
+    head, declares, depth = set(), set(), 0
+    body = has_parameters = has_value = is_member = False
+    title = ""
+    for at, token in enumerate(tokens):
+        text = token.text
+        if text in ("{", "(", "["):
+            if text == "{" and depth == 0 and has_parameters and not has_value:
+                body = True
+            if text == "(" and depth == 0 and not has_parameters:
+                has_parameters = True
+                is_member = at > 2 and tokens[at - 2].text in ("::", "~")
+            depth += 1
+        elif text in ("}", ")", "]"):
+            depth -= 1
+        has_value |= text == "=" and depth == 0
+        if token.kind != "name":
+            continue
+        if not (body or (depth and _is_class(tokens) and not _is_enum(tokens))):
+            head.add(text)
+        after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+        before = tokens[at - 1].text if at else ""
+        is_type = before in ("class", "struct", "union", "enum", "__align__", ")")
+        names_it = depth == 0 and after in ("(", ";", "=", "[", ",", "{", ":", "<")
+        if (names_it or (depth == 0 and is_type) or _is_enum(tokens)) and not body:
+            if text not in scanner.KEYWORDS and text not in _DEVICE:
+                declares.add(text)
+                title = title or (text if after in ("(", "=", "[", ";", "{") else "")
+    names = frozenset(t.text for t in tokens if t.kind == "name")
+    return Declaration(
+        start, end, tokens[0].line, names, frozenset(declares), frozenset(head), title,
+        has_parameters and (body or tokens[-1].text == ";"), is_member,
+        _has_launch(tokens) or _is_host(tokens),
+    )  # fmt: skip
+
+
+def _is_class(tokens):
+    words = [t.text for t in tokens[:12]]
+    return "struct" in words or "class" in words or "union" in words or "enum" in words
+
+
+def _is_enum(tokens):
+    return any(t.text == "enum" for t in tokens[:3])
+
+
+def _has_launch(tokens):
+    for at, token in enumerate(tokens):
+        if token.text == "<" and [t.text for t in tokens[at : at + 3]] == ["<", "<", "<"]:
+            if tokens[at + 2].start == token.start + 2:
+                return True
+    return False
+
+
+def _is_host(tokens):
+    for at, token in enumerate(tokens):
+        if token.kind != "name":
+            continue
+        after = [t.text for t in tokens[at + 1 : at + 3]]
+        if token.text == "std":
+            if after[:1] == ["::"] and after[1:] and after[1] in _HOST_OF_STD:
+                return True
+        elif token.text in _OUTSIDE:
+            if after[:1] == ["::"]:
+                return True
+        elif token.text in ("cout", "cerr", "argv", "argc"):
+            return True
+        elif after[:1] in (["("], ["<"]) and token.text not in ("std", "string", "vector"):
+            if _HOST_CALL.match(token.text):
+                return True
+    return False
+
+
+def is_for_the_host(declaration: Declaration) -> bool:
+    """Is it certain that no compiler of kernels takes it?"""
+    if declaration.head & _KEPT_ALWAYS:
+        return False
+    return declaration.is_host or (declaration.is_function and "main" in declaration.declares)
+
+
+def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Declaration]]:
+    """The declarations that compilers of kernels get, by the index of their file. `names`: what the caller
+    will ask for."""
+    files = list(files)
+    macros: dict[str, set] = {}
+    for file in files:
+        for name, used in file.macros.items():
+            macros.setdefault(name, set()).update(used)
+    marks = _marks(macros)
+    places: dict[str, list] = {}
+    for number, file in enumerate(files):
+        for declaration in file.declarations:
+            for name in declaration.declares:
+                places.setdefault(name, []).append((number, declaration))
+    host = _of_the_host(places, marks)
+    chosen, todo = set(), [*names]
+    for number, file in enumerate(files):
+        for declaration in file.declarations:
+            if _is_root(declaration, marks) and declaration not in host:
+                chosen.add((number, declaration.start))
+                todo += declaration.names
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        todo += macros.get(name, ())
+        for number, declaration in places.get(name, ()):
+            if (number, declaration.start) not in chosen and declaration not in host:
+                chosen.add((number, declaration.start))
+                todo += declaration.names
+    known = _NAMESPACES | {name for f in files for name in _namespaces(f.text)}
+    return {
+        number: [
+            d for d in file.declarations
+            if (number, d.start) in chosen or _is_using(d, known)
+        ]
+        for number, file in enumerate(files)
+    }  # fmt: skip
+
+
+def _of_the_host(places, marks):
+    """The declarations that no compiler of kernels takes: with the host's names in them, and the functions
+    that call such functions."""
+    all_ = {declaration for found in places.values() for _, declaration in found}
+    marks = marks - {"__host__"}
+    host = {
+        d for d in all_ if (d.is_host or (d.is_function and (d.is_member or "main" in d.declares)))
+    }
+    host = {d for d in host if not d.has(marks)}
+    only: set[str] = set()
+    while True:
+        lost = {
+            name for name, found in places.items()
+            if all(d in host and d.is_function for _, d in found)
+        }  # fmt: skip
+        if lost == only:
+            return host
+        only = lost
+        host |= {d for d in all_ if d.is_function and d.names & only and not d.has(marks)}
+
+
+def _marks(macros):
+    """The words that mark code for the device: CUDA's, and macros that stand for them."""
+    marks, size = set(_DEVICE), 0
+    while size != len(marks):
+        size = len(marks)
+        marks |= {name for name, used in macros.items() if used & marks and len(used) < 40}
+    return marks
+
+
+def _is_root(declaration, marks):
+    return bool(declaration.head & _KEPT_ALWAYS) or declaration.has(marks)
+
+
+def _is_using(declaration, known):
+    return {"using", "namespace"} <= declaration.names and bool(declaration.names & known)
+
+
+def _namespaces(text):
+    return re.findall(r"\bnamespace\s+(\w+)\s*\{", text)
+
+
+def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declaration]]:
+    """The text with all but these declarations blanked, preprocessor lines apart; and what was blanked."""
+    left_out = sorted(set(file.declarations) - set(kept))
+    directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
+    out, at = [], 0
+    for declaration in left_out:
+        out.append(file.text[at : declaration.start])
+        at = declaration.start
+        for token in directives:
+            if at <= token.start < declaration.end:
+                out += _blank(file.text[at : token.start]), token.text
+                at = token.start + len(token.text)
+        out.append(_blank(file.text[at : declaration.end]))
+        at = declaration.end
+    return "".join([*out, file.text[at:]]), left_out
+
+
+def _blank(text):
+    return re.sub(r"[^\n]", " ", text)

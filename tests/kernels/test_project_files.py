@@ -1,0 +1,121 @@
+"""Files of CUDA projects as they are: what is for the host is left out, headers of the project included."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import CompileError
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+PROGRAM = r"""
+#include <cstdio>
+#include <iostream>
+#include <vector>
+#include <cublas_v2.h>
+#include <not/there.hpp>
+#include "common.h"
+#include "../shared/helpers.cuh"
+using namespace std;
+
+#define BLOCK 32
+std::vector<float> table;
+cublasHandle_t handle;
+
+struct Config { std::string name; int n; };
+struct Params { float scale; int offset; };
+typedef unsigned char byte;
+enum Mode { ADD = 3, MUL };
+
+static float on_the_host(std::vector<float>& v) { return v[0]; }
+float reference(const float* x, int n) { float s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+constexpr int twice(int n) { return 2 * n; }
+
+template <class T> __device__ T square(T x) { return x * x; }
+
+/** scales */
+__global__ void scale(float* x, Params p, uint n) {
+    uint i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = square(x[i]) * p.scale + p.offset + helper(1) + twice(1) + ADD;
+}
+
+template <int N> __global__ void fill(byte* x) { x[threadIdx.x] = N; }
+
+void check(cudaError_t e) { if (e != cudaSuccess) exit(1); }
+
+void launch(float* x, int n) {
+    scale<<<n / BLOCK, BLOCK>>>(x, Params{1, 2}, n);
+    check(cudaDeviceSynchronize());
+}
+
+__global__ void broken(int* x) { x[0] = EXTRA; }
+
+int main(int argc, char** argv) {
+    launch(nullptr, 0);
+    fill<7><<<1, 32>>>(nullptr);
+    std::cout << reference(nullptr, 0) << std::endl;
+}
+"""
+COMMON = """#pragma once
+#include <string>
+#include "deeper.h"
+#define CHECK(call) check(call)
+inline void log(const std::string& s) { printf("%s", s.c_str()); }
+"""
+DEEPER = "#pragma once\n__device__ inline int five() { return 5; }\n#include <map>\n"
+HELPERS = "__device__ int helper(int x) { return x + five(); }\nvoid host_helper() { cudaMalloc(0, 1); }\n"
+
+
+@pytest.fixture
+def program(tmp_path):
+    for name, text in (
+        ("app/main.cu", PROGRAM),
+        ("app/common.h", COMMON),
+        ("include/deeper.h", DEEPER),
+        ("shared/helpers.cuh", HELPERS),
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "app" / "main.cu"
+
+
+def test_a_whole_program(program):
+    options = [f"-I{program.parent.parent / 'include'}", "-DEXTRA=40"]
+    m = cuda.module(source=program, options=options, names=["fill<7>"])
+    x = np.arange(4, dtype=np.float32)
+    m.scale[1, 32](x, np.array([(2, 1)], "f4,i4")[0], 4)
+    assert x.tolist() == [2 * i * i + 12 for i in range(4)]
+    b = np.zeros(3, np.uint8)
+    m["fill<7>"][1, 3](b)
+    assert b.tolist() == [7, 7, 7]
+    out = np.zeros(1, np.int32)
+    m.broken[1, 1](out)
+    assert out[0] == 40
+    left_out = " ".join(m.left_out)
+    for name in (
+        "main (main.cu:43)",
+        "launch",
+        "check",
+        "reference",
+        "on_the_host",
+        "log (common.h:5)",
+        "host_helper",
+    ):
+        assert name in left_out
+    for name in ("square", "Params", "twice", "five"):
+        assert f"{name} (" not in left_out
+
+
+def test_messages_name_the_lines_of_the_file(program):
+    with pytest.raises(CompileError, match=r"main\.cu\(41\): error: .*EXTRA"):
+        cuda.module(source=program, options=[f"-I{program.parent.parent / 'include'}"])
+
+
+def test_a_file_without_host_code_stays_as_it_is(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "#include <cstdint>\nint unused() { return 1; }\n__global__ void k(int32_t* x) { x[0] = 1; }\n"
+    )
+    m = cuda.module(source=path)
+    assert m.left_out == () and "unused" in m.inspect_source()

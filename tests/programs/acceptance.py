@@ -1,0 +1,227 @@
+"""What of a folder of CUDA projects compiles: by NVRTC, and by the simulator's compiler.
+
+    python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
+
+Each .cu file with a kernel is one unit. It is compiled as `cuda.module(path)` would be, without its host code,
+with the kernels that are no templates and the instances of templates that launches in the file spell out. The
+table counts, of the units that NVRTC takes, those that the simulator takes, and groups the others by what the
+compiler says. Nothing is fetched, and nothing runs. With --results, what NVRTC said is kept from one run to
+the next, as long as the text is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+
+ARCHITECTURE = 9, 0
+_SECONDS = 240
+_INSTANCE = re.compile(r"\b([A-Za-z_]\w*)\s*<([\w\s,:*]+)>\s*<<<")
+_PLAIN = re.compile(
+    r"(?:const|unsigned|signed|float|double|int|char|short|long|bool|half|__half|true|false|u?int\d+_t|\d+u?|[\s,*])+"
+)
+
+
+def units(root: str, each: int) -> list:
+    """The .cu files with kernels, at most so many of a project: evenly chosen."""
+    found = []
+    for project in sorted(os.listdir(root)):
+        folder = os.path.join(root, project)
+        paths = sorted(
+            os.path.join(where, name)
+            for where, _, names in os.walk(folder)
+            for name in names
+            if name.endswith(".cu")
+        )
+        paths = [path for path in paths if "__global__" in _read(path)]
+        step = max(1, len(paths) / each) if each else 1
+        found += [paths[int(i * step)] for i in range(int(len(paths) / step))]
+    return found
+
+
+def _read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def source_of(path: str):
+    """What compilers get of a file."""
+    from numbalite.kernels import module, options
+    from numbalite.text import scanner
+    from numbalite.text.linemap import plain
+
+    text = _read(path)
+    kernels = {scanner.last_name(k.name): k.name for k in scanner.scan(text)[0] if k.template}
+    names = [
+        f"{kernels[name]}<{arguments}>"
+        for name, arguments in _INSTANCE.findall(text)
+        if name in kernels and _PLAIN.fullmatch(arguments)
+    ]
+    folders = [os.path.dirname(path), *_include_folders(path)]
+    parsed = options.parse({"options": [f"-I{folder}" for folder in folders]})
+    given, parsed, _ = module.device_part(plain(text, path), parsed, names)
+    made = module.Module(given, parsed, sorted(set(names)), "unit")
+    return made._images.source._replace(describe=False, opt=0)
+
+
+def _include_folders(path):
+    """Folders above that are named include or common."""
+    found, folder = [], os.path.dirname(path)
+    for _ in range(6):
+        folder = os.path.dirname(folder)
+        found += [
+            f"{folder}/{n}"
+            for n in ("include", "common", "Common", "common/inc", "src", "utils", "Utilities")
+            if os.path.isdir(f"{folder}/{n}")
+        ]
+    return [*found, *(os.path.dirname(os.path.dirname(path)),)]
+
+
+def try_one(path: str, known: dict) -> dict:
+    """{"nvrtc": "" or the error, "sim": the same, "key": of the text}"""
+    from numbalite.compilers import hostbuild, nvrtc
+    from numbalite.errors import CompileError
+
+    result = {"path": path}
+    try:
+        source = source_of(path)
+    except CompileError as problem:
+        return {**result, "nvrtc": str(problem), "sim": str(problem)}
+    except TypeError as problem:
+        return {**result, "nvrtc": f"not read: {problem}", "sim": ""}
+    result["key"] = hashlib.sha256(repr(source).encode("utf-8", "replace")).hexdigest()
+    if known.get("key") == result["key"]:
+        result["nvrtc"] = known["nvrtc"]
+    else:
+        fast = source._replace(
+            options=(*source.options, f"-arch=compute_{ARCHITECTURE[0]}0"), opt=True
+        )
+        result["nvrtc"] = _said(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
+    if not result["nvrtc"]:
+        result["sim"] = _said(lambda: hostbuild.compile(source), CompileError)
+    return result
+
+
+def _said(compile, error):
+    try:
+        compile()
+    except error as problem:
+        return str(problem) or "failed"
+    return ""
+
+
+_QUOTED = re.compile(r'"[^"]*"|‘[^’]*’|\'[^\']*\'')
+
+
+def reason(text: str) -> str:
+    """The first error, without the place."""
+    for line in text.splitlines():
+        if "error" in line:
+            return re.sub(r"^.*?error:? ?(?:#\d+(?:-D)?:)?", "", line).strip()[:150]
+    return (text.splitlines() or [""])[0][:150]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder")
+    parser.add_argument("--each", type=int, default=0, help="most units of a project; 0: all")
+    parser.add_argument("--results", help="a file of results, read and written")
+    parser.add_argument("--only", default="", help="units whose path has this in it")
+    parser.add_argument("--refused", action="store_true", help="again only what was refused")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    known = {}
+    if given.results and os.path.exists(given.results):
+        with open(given.results, encoding="utf-8") as file:
+            known = {one["path"]: one for one in json.load(file)}
+    paths = [path for path in units(given.folder, given.each) if given.only in path]
+    results = dict(known)
+    todo = [p for p in paths if not given.refused or not known.get(p) or known[p].get("sim")]
+    for done in _in_parallel(todo, known, given.jobs):
+        results[done["path"]] = done
+        if given.results and len(results) % 10 == 0:
+            _write(given.results, results)
+    if given.results:
+        _write(given.results, results)
+    report([results[path] for path in paths if path in results], given.folder)
+
+
+def _write(path, results):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(list(results.values()), file, indent=1)
+
+
+def _in_parallel(paths, known, jobs):
+    """Results as they come; each unit in a process of its own, forked from one that has all imported."""
+    import numbalite.compilers.hostbuild
+    import numbalite.compilers.nvrtc  # noqa: F401
+    from numbalite import cuda  # noqa: F401
+
+    running, todo = {}, paths[::-1]
+    while todo or running:
+        while todo and len(running) < jobs:
+            path = todo.pop()
+            reading, writing = os.pipe()
+            child = os.fork()
+            if child == 0:
+                _work(path, known.get(path, {}), reading, writing)
+            os.close(writing)
+            running[child] = path, reading
+        child, status = next(iter(running)), 0
+        path, reading = running.pop(child)
+        with os.fdopen(reading, encoding="utf-8") as pipe:
+            said = pipe.read()
+        _, status = os.waitpid(child, 0)
+        failed = {"path": path, "nvrtc": f"the process ended with {status}", "sim": ""}
+        yield json.loads(said) if said else failed
+
+
+def _work(path, known, reading, writing):
+    os.close(reading)
+    signal.alarm(_SECONDS)
+    try:
+        result = try_one(path, known)
+    except Exception as problem:  # what is no CompileError is a mistake of ours
+        result = {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        json.dump(result, pipe)
+    os._exit(0)
+
+
+def report(results: list, root: str) -> None:
+    """The table, and the reasons."""
+    rows = collections.defaultdict(lambda: [0, 0, 0])
+    refused = collections.defaultdict(list)
+    by_nvrtc = collections.Counter()
+    for one in results:
+        project = os.path.relpath(one["path"], root).split(os.sep)[0]
+        rows[project][0] += 1
+        if one["nvrtc"]:
+            by_nvrtc[_QUOTED.sub("...", reason(one["nvrtc"]))] += 1
+            continue
+        rows[project][1] += 1
+        rows[project][2] += not one["sim"]
+        if one["sim"]:
+            refused[reason(one["sim"])].append(one["path"])
+    print(f"{'project':44} {'units':>6} {'NVRTC':>6} {'simulator':>10}")
+    for project, (count, taken, both) in rows.items():
+        print(f"{project[:44]:44} {count:6} {taken:6} {both:10}")
+    count, taken, both = (sum(row[i] for row in rows.values()) for i in range(3))
+    share = f"{100 * both / taken:.1f} %" if taken else ""
+    print(f"{'all':44} {count:6} {taken:6} {both:10} {share}")
+    print("\nNVRTC takes it, the simulator does not:")
+    for why, paths in sorted(refused.items(), key=lambda item: -len(item[1])):
+        print(f"{len(paths):5}  {why}  ({os.path.relpath(paths[0], root)})")
+    print("\nNVRTC does not take it:")
+    for why, number in by_nvrtc.most_common(25):
+        print(f"{number:5}  {why}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
