@@ -10,7 +10,6 @@ import functools
 from typing import TYPE_CHECKING
 
 from numbalite.compilers import templates
-from numbalite.kernels.decorators import jit
 
 if TYPE_CHECKING:
     from typing import Any
@@ -75,4 +74,6 @@ def _merged(axes):
 @functools.cache
 def _kernel(dtype, side, wide):
     name = f"transpose<{dtype.name}, {side}, {wide}>"
+    from numbalite.kernels.decorators import jit
+
     return jit(source=templates.fill("transpose"), name=name)

@@ -34,6 +34,7 @@ LATER = {
     "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
+    "numbalite.cuda.transpose": ("kernels.decorators", "kernels are above arrays"),
     "numbalite.jupyter": (
         "jupyter.asnumba jupyter.cell jupyter.timing",
         "%load_ext asks for the magics",
@@ -165,3 +166,22 @@ def test_nothing_below_imports_the_front_end():
         ):
             names = set().union(*imports(module))
             assert not any(name.startswith("numbalite.jupyter") for name in names), module
+
+
+FIRST = """
+import importlib, pathlib, sys
+for path in sorted(pathlib.Path(sys.argv[1]).glob("numbalite/*/__init__.py")):
+    for name in [name for name in sys.modules if name.startswith("numbalite")]:
+        if name != "numbalite._core":
+            del sys.modules[name]
+    try:
+        importlib.import_module(f"numbalite.{path.parent.name}")
+    except ModuleNotFoundError as problem:  # IPython, for instance
+        assert not problem.name.startswith("numbalite"), problem
+"""
+
+
+def test_every_package_may_be_the_first(run_python):
+    """Packages import one another by way of their parents, too: `%load_ext numbalite` comes before
+    `from numbalite import cuda`."""
+    run_python(FIRST, ROOT)
