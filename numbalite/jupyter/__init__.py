@@ -3,7 +3,8 @@
 `attach` connects numbalite with the IPython that it finds itself in: kernels' printf comes out in the
 cell, in order (output.py), long compilations say so (progress.py), and warnings are notes (notes.py). It
 happens when a driver is first opened or a compiler first run, and costs nothing where there is no IPython.
-`%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py).
+`%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py),
+and completion in C++ (completion.py).
 How objects look in a notebook is in rich.py, how compile errors do in tracebacks.py; highlighting cells of
 CUDA C++ is done by labextension/, in the browser.
 May use all other packages but course; what is below asks it through numbalite.frontend, and never imports
@@ -47,9 +48,10 @@ def traceback(kind: str, problem) -> list:
 
 def load(to) -> None:
     """What `%load_ext numbalite` does."""
-    from numbalite.jupyter import asnumba, cell, timing
+    from numbalite.jupyter import asnumba, cell, completion, timing
 
     attach(to)
+    completion.add(to)
     to.register_magics(cell.CudaCell)
     to.register_magics(timing.GpuTimeit)
     to.register_magic_function(asnumba.as_numba, "line", "numba")
@@ -57,6 +59,9 @@ def load(to) -> None:
 
 def unload(to) -> None:
     """What `%unload_ext numbalite` does: the magics go, the rest stays useful."""
+    from numbalite.jupyter import completion
+
+    completion.remove(to)
     magics = to.magics_manager.magics
     magics["cell"].pop("cuda", None)
     for kind in ("cell", "line"):

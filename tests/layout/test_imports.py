@@ -36,7 +36,7 @@ LATER = {
     "numbalite.cuda.records": ("types", QUICK),
     "numbalite.cuda.transpose": ("kernels.decorators", "kernels are above arrays"),
     "numbalite.jupyter": (
-        "jupyter.asnumba jupyter.cell jupyter.timing",
+        "jupyter.asnumba jupyter.cell jupyter.completion jupyter.timing",
         "%load_ext asks for the magics",
     ),
     "numbalite.jupyter.timing": ("cuda", "a magic is registered without a driver"),

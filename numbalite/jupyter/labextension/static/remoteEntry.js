@@ -1,8 +1,9 @@
-/* Cells that begin with %%cuda are CUDA C++, for JupyterLab 4 and Notebook 7.
+/* Cells that begin with %%cuda are CUDA C++, and so are strings of kernels, for JupyterLab 4 and Notebook 7.
  *
  * JupyterLab highlights a code cell by its MIME type, which it takes from the kernel's language; it knows
  * nothing of magics. This extension adds a language, text/x-cuda, and gives that type to cells whose first
- * line is a %%cuda, as long as it is one. Files *.cu and *.cuh are shown in the same language.
+ * line is a %%cuda, as long as it is one. Files *.cu and *.cuh are shown in the same language. In strings of
+ * Python that look like C++, its words have their colours.
  *
  * What stands here is what the page loads: a container in the sense of module federation, which JupyterLab
  * asks for './extension' after handing it the modules that all extensions share. There is no build.
@@ -116,6 +117,83 @@
     },
   };
 
+  // --- strings ----------------------------------------------------------------------------------------
+
+  /* What only C++ has: statements, directives, kernels. docs/_ext/kernels.py looks for the same. */
+  const IS_CXX = /;[ \t]*(\/\/.*)?$|;\s*\}|#include|__global__|\breturn\b.*;/m;
+  const QUOTED = /^([rR]?)('''|"""|'|")([^]*)\2$/;
+
+  /* [start, end, kind] of each word of a C++ text. */
+  function* wordsOf(text, StringStream) {
+    const state = parser.startState();
+    let at = 0;
+    for (const line of text.split("\n")) {
+      const stream = new StringStream(line, 4, 4);
+      while (!stream.eol()) {
+        stream.start = stream.pos;
+        const kind = parser.token(stream, state);
+        if (kind) yield [at + stream.start, at + stream.pos, kind];
+      }
+      at += line.length + 1;
+    }
+  }
+
+  /* An extension of the editor: colours for the strings in sight. */
+  function inStrings({ language, view: { Decoration, EditorView, ViewPlugin }, state: { Prec }, tags }) {
+    const { syntaxTree, highlightingFor, StringStream } = language;
+    const TAGS = {
+      keyword: tags.keyword,
+      "variableName.standard": tags.standard(tags.variableName),
+      "variableName.function": tags.function(tags.variableName),
+      variableName: tags.variableName,
+      atom: tags.atom,
+      comment: tags.comment,
+      number: tags.number,
+      meta: tags.meta,
+      operator: tags.operator,
+      punctuation: tags.punctuation,
+    };
+
+    function decorate({ state, visibleRanges }) {
+      const found = [];
+      if (state.facet(language.language)?.name !== "python") return Decoration.none;
+      let last = -1; // a string may reach from one visible range into the next
+      function enter(node) {
+        if (node.name !== "String" || node.from <= last) return;
+        last = node.from;
+        const parts = QUOTED.exec(state.sliceDoc(node.from, node.to));
+        if (!parts || !IS_CXX.test(parts[3])) return;
+        const begin = node.from + parts[1].length + parts[2].length;
+        for (const [start, end, kind] of wordsOf(parts[3], StringStream)) {
+          const colour = TAGS[kind] && highlightingFor(state, [TAGS[kind]]);
+          if (kind === "string") continue; // it has the colour already
+          const mark = Decoration.mark({ class: colour || "numbalite-plain" });
+          found.push(mark.range(begin + start, begin + end));
+        }
+      }
+      for (const { from, to } of visibleRanges) syntaxTree(state).iterate({ from, to, enter });
+      return Decoration.set(found);
+    }
+
+    const plugin = ViewPlugin.fromClass(
+      class {
+        constructor(view) {
+          this.decorations = decorate(view);
+        }
+        update(change) {
+          const parsed = syntaxTree(change.startState) !== syntaxTree(change.state);
+          if (change.docChanged || change.viewportChanged || parsed) {
+            this.decorations = decorate(change.view);
+          }
+        }
+      },
+      { decorations: (value) => value.decorations },
+    );
+    // Of two marks in one place the one with more precedence is the inner one, whose colour is seen.
+    const plain = { color: "var(--jp-mirror-editor-variable-color, inherit)" };
+    return [Prec.highest(plugin), EditorView.baseTheme({ ".numbalite-plain": plain })];
+  }
+
   // --- the cells ------------------------------------------------------------------------------------
 
   /* Keeps the type of one code cell what its first line says. */
@@ -154,23 +232,32 @@
   }
 
   async function plugin() {
-    const [{ INotebookTracker }, { IEditorLanguageRegistry }, language] = await Promise.all([
+    const [{ INotebookTracker }, codemirror, language, view, state, { tags }] = await Promise.all([
       load("@jupyterlab/notebook"),
       load("@jupyterlab/codemirror"),
       load("@codemirror/language"),
+      load("@codemirror/view"),
+      load("@codemirror/state"),
+      load("@lezer/highlight"),
     ]);
+    const { IEditorExtensionRegistry, IEditorLanguageRegistry, EditorExtensionRegistry } = codemirror;
     return {
       id: "numbalite:cuda",
-      description: "Highlights %%cuda cells and .cu files as CUDA C++",
+      description: "Highlights %%cuda cells, strings of kernels and .cu files as CUDA C++",
       autoStart: true,
-      requires: [INotebookTracker, IEditorLanguageRegistry],
-      activate(app, notebooks, languages) {
+      requires: [INotebookTracker, IEditorLanguageRegistry, IEditorExtensionRegistry],
+      activate(app, notebooks, languages, extensions) {
         languages.addLanguage({
           name: "CUDA C++",
           mime: MIME,
           extensions: ["cu", "cuh"],
           load: async () =>
             new language.LanguageSupport(language.StreamLanguage.define(parser)),
+        });
+        const colours = inStrings({ language, view, state, tags });
+        extensions.addExtension({
+          name: "numbalite:strings",
+          factory: () => EditorExtensionRegistry.createImmutableExtension(colours),
         });
         app.docRegistry.addFileType({
           name: "cuda",

@@ -1,0 +1,126 @@
+"""Completion in C++: in cells that begin with %%cuda, and in the strings of kernels.
+
+IPython asks every matcher of its completer; here there is one that answers in such places alone, and
+asks that the answers of others, which are Python, be left out. It knows CUDA's words, those of numbalite,
+the text's own, and the numbers, arrays and device functions of the notebook.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+
+from IPython.core import completer
+
+from numbalite.jupyter import session
+from numbalite.text import devicelib, scanner
+
+_QUALIFIERS = """__global__ __device__ __host__ __shared__ __constant__ __managed__ __restrict__
+    __forceinline__ __noinline__ __launch_bounds__""".split()
+_THREADS = """threadIdx blockIdx blockDim gridDim warpSize __syncthreads __syncthreads_count
+    __syncthreads_and __syncthreads_or __syncwarp __shfl_sync __shfl_up_sync __shfl_down_sync
+    __shfl_xor_sync __ballot_sync __any_sync __all_sync __match_any_sync __match_all_sync __activemask
+    __reduce_add_sync __reduce_min_sync __reduce_max_sync __threadfence __threadfence_block
+    __threadfence_system __nanosleep clock64""".split()
+_ATOMICS = [f"atomic{what}" for what in "Add Sub Exch Min Max Inc Dec CAS And Or Xor".split()]
+_FUNCTIONS = """__ldg __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __fmaf_rn __saturatef
+    __sinf __cosf __expf __logf __powf __fdividef printf assert sinf cosf expf logf sqrtf fabsf powf fmaxf
+    fminf fma fmaf""".split()
+_TYPES = """dim3 float2 float3 float4 double2 int2 int3 int4 uint2 uint3 uint4 size_t int8_t int16_t int32_t
+    int64_t uint8_t uint16_t uint32_t uint64_t""".split()
+_CUDA = frozenset((*_QUALIFIERS, *_THREADS, *_ATOMICS, *_FUNCTIONS, *_TYPES)) | {
+    f"make_{name}" for name in _TYPES if name[-1] in "234" and name != "dim3"
+}
+_MEMBERS = {  # of an object of this name, or of any other
+    **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), ("x", "y", "z")),
+    None: ("size()", "shape", "strides", "ndim", "data()", "begin()", "end()", "real()", "imag()"),
+}
+_STRING = re.compile(r'"""|' + "'''")
+_OURS = re.compile(r"\b(?:jit|vectorize|guvectorize|reduce|module)\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def add(shell) -> None:
+    """From now on; once."""
+    matchers = shell.Completer.custom_matchers
+    if matcher not in matchers:
+        matchers.append(matcher)
+
+
+def remove(shell) -> None:
+    """What `add` did is undone."""
+    matchers = shell.Completer.custom_matchers
+    if matcher in matchers:
+        matchers.remove(matcher)
+
+
+@completer.context_matcher(identifier="numbalite", priority=1000)
+def matcher(context):
+    """What IPython calls."""
+    lines = context.full_text.split("\n")[: context.cursor_line + 1]
+    before = "\n".join([*lines[:-1], lines[-1][: context.cursor_position]])
+    found = complete(context.full_text, before, getattr(session.shell(), "user_ns", {}))
+    if found is None:
+        return {"completions": []}
+    fragment, words = found
+    return {
+        "completions": [completer.SimpleCompletion(word, type="c++") for word in words],
+        "matched_fragment": fragment,
+        "suppress": True,
+    }
+
+
+def complete(text, before, scope):
+    """(the word before the cursor, what it may become), None where the cursor is in no C++."""
+    inside = _cxx(text, before)
+    if inside is None:
+        return None
+    member = re.search(r"(\w+)\s*(?:\[[^][]*\])*\s*(?:\.|->)\s*(\w*)$", before)
+    if member and not member[1][0].isdigit():
+        words = _MEMBERS.get(member[1], _MEMBERS[None])
+        return member[2], [word for word in words if word.startswith(member[2])]
+    fragment = re.search(r"[A-Za-z_]\w*$|$", before)[0]
+    if not fragment:
+        return "", []
+    words = {
+        *_words(),
+        *_WORD.findall(inside),
+        *(n for n, v in scope.items() if _can_be_named(n, v)),
+    }
+    words.discard(fragment)
+    return fragment, sorted(word for word in words if word.startswith(fragment))
+
+
+def _cxx(text, before):
+    """The C++ that the cursor is in; None for Python."""
+    if re.match(r"\s*%%cuda\b", text):
+        return text.partition("\n")[2] if "\n" in before else None
+    opened = None  # the quotes of the string that the cursor is in, and where it begins
+    for quotes in _STRING.finditer(before):
+        if opened is None:
+            opened = quotes
+        elif quotes[0] == opened[0]:
+            opened = None
+    if opened is None:
+        return None
+    above = before[: opened.start()].rstrip()
+    paragraph = above[above.rfind("\n\n") + 1 :]  # the decorator and the def, or the call
+    return text[opened.end() :].partition(opened[0])[0] if _OURS.search(paragraph) else None
+
+
+@functools.cache
+def _words():
+    return _CUDA | devicelib.LIBRARY_NAMES | scanner.KEYWORDS
+
+
+def _can_be_named(name, value):
+    """Numbers, arrays and device functions of the notebook's."""
+    if name.startswith("_"):
+        return False
+    if isinstance(value, bool | int | float | complex):
+        return True
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
+        return True
+    return type(value).__name__ == "DeviceFunction"

@@ -1,0 +1,75 @@
+"""Completion of C++ in cells and in the strings of kernels, as IPython asks for it."""
+
+import pytest
+
+
+@pytest.fixture
+def complete(shell):
+    """complete(text with | for the cursor) -> the texts that a front end would show"""
+    from IPython.core.completer import provisionalcompleter
+
+    shell.run_cell(
+        "WIDTH = 3\nWIDE = cuda.to_device\n@cuda.jit(device=True)\ndef widen(x):\n    'return x;'"
+    )
+
+    def ask(text):
+        at = text.index("|")
+        whole = text[:at] + text[at + 1 :]
+        with provisionalcompleter():
+            found = list(shell.Completer.completions(whole, at))
+        return [whole[: c.start] + c.text + whole[c.end :] for c in found if c.type == "c++"], found
+
+    return ask
+
+
+CELL = "%%cuda\n__global__ void scale(float *values, int n) {\n"
+
+
+def words(found):
+    return [c.text for c in found]
+
+
+def test_cells(complete):
+    filled, found = complete(CELL + "    __syncth|\n}")
+    assert words(found) == [
+        "__syncthreads",
+        "__syncthreads_and",
+        "__syncthreads_count",
+        "__syncthreads_or",
+    ]
+    assert filled[0] == CELL + "    __syncthreads\n}"
+    assert words(complete(CELL + "    threadIdx.|\n}")[1]) == ["x", "y", "z"]
+    assert words(complete(CELL + "    values[3].si|\n}")[1]) == ["size()"]
+    assert words(complete(CELL + "    val|\n}")[1]) == ["values"]
+    assert words(complete(CELL + "    wi|\n}")[1]) == ["widen"]
+    assert words(complete(CELL + "    WID|\n}")[1]) == ["WIDTH"], (
+        "functions of Python's are no names of C++"
+    )
+    assert words(complete(CELL + "    xoroshiro128p_uni|\n}")[1]) == [
+        "xoroshiro128p_uniform_float32", "xoroshiro128p_uniform_float64",
+    ]  # fmt: skip
+
+
+def test_strings_of_kernels(complete):
+    above = '@cuda.jit\ndef k(x):\n    """\n    int column = 0;\n'
+    assert words(complete(above + '    col|\n    """')[1]) == ["column"]
+    assert words(complete('k = cuda.jit(source=r"""\n__glo|""")')[1]) == ["__global__"]
+
+
+def test_python_stays_pythons(complete):
+    for text in (
+        'def f():\n    """\n    __syncth|\n    """',
+        '@cuda.jit\ndef k(x):\n    """x;"""\n\n__syncth|',
+        "__syncth|",
+        "%%cuda --ful|",
+    ):
+        assert complete(text)[0] == [], text
+    assert any(c.text.endswith("to_device") for c in complete("cuda.to_dev|")[1])
+
+
+def test_it_goes_with_the_extension(shell, complete):
+    assert complete(CELL + "__syncth|")[0]
+    shell.run_line_magic("load_ext", "numbalite")
+    shell.run_line_magic("unload_ext", "numbalite")
+    assert not complete(CELL + "__syncth|")[0]
+    shell.run_line_magic("load_ext", "numbalite")
