@@ -1,4 +1,4 @@
-/* scan: running folds along an axis (accumulate), and operations at repeated places (at).
+/* scan: running folds along an axis (accumulate).
  *
  * A line is scanned by one thread, or in tiles, a block for each, which know what is before them from
  * lookback.cuh: everything is read and written once. Lines that lie side by side, as columns do, are
@@ -200,27 +200,6 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
                     *(O *)(y + (mine[k] + j) * axis.output) = items[j];
         }
     }
-}
-
-/* a[i] = op(a[i], b[j]) for the j of each i, in order: one thread for each i.
- *
- * targets: the places in `a`, each once, as numbers of elements in C order; order[starts[k]] to
- * order[starts[k + 1]] are the numbers of the elements of `b`, whose dimensions (as broadcast) are
- * the folded ones. */
-template <class A, class B, class T, class Apply>
-NUMBALITE_FUNCTION void at_places(const plan &p, void *a, const void *b, const int64 *targets,
-                                  const int64 *starts, const int64 *order, Apply apply) {
-    int64 k = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= p.results)
-        return;
-    place at = place_of(p, targets[k], 0, nullptr);
-    A *target = (A *)((char *)a + at.input);
-    A value = *target;
-    for (int64 j = starts[k]; j < starts[k + 1]; ++j) {
-        const B *operand = (const B *)((const char *)b + offsets_of(p, order[j]).input);
-        value = nl_convert<A>(apply(nl_convert<T>(value), operand));
-    }
-    *target = value;
 }
 
 } // namespace nl_reduce

@@ -32,11 +32,8 @@ def commutes(function, dtype) -> bool:
         if signature.args[0] != signature.args[1]:
             return False
         dtype = signature.args[0].dtype
-    words = [token.text for token in tokenize(definition.expression)]
-    if words[:1] == ["return"] and words[-1:] == [";"]:
-        words = words[1:-1]
     a, b = definition.parameters
-    match words:
+    match _words(definition):
         case [x, sign, y] if sign in _SIGNS:
             pass
         case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_ours(function, name):
@@ -48,6 +45,34 @@ def commutes(function, dtype) -> bool:
         case _:
             return False
     return {x, y} == {a, b}
+
+
+def applies_in_any_order(function, dtype) -> bool:
+    """Is f(f(a, b), c) == f(f(a, c), b), but for rounding? So it is for what commutes, and for a - b."""
+    return commutes(function, dtype) or _is_operation(function, "-", dtype)
+
+
+def adds(function, dtype) -> bool:
+    """Is it a + b? In numbers: the sum of booleans is none."""
+    return dtype.kind != "b" and commutes(function, dtype) and _is_operation(function, "+", dtype)
+
+
+def _is_operation(function, sign, dtype):
+    definition = function.definition
+    if definition.is_unit or len(definition.parameters) != 2:
+        return False
+    if any(t.dtype != dtype for s in function.signatures for t in s.args):
+        return False
+    x, y = definition.parameters
+    return _words(definition) in ([x, sign, y], [y, sign, x] if sign == "+" else None)
+
+
+def _words(definition):
+    """The tokens of the expression that it returns."""
+    words = [token.text for token in tokenize(definition.expression)]
+    if words[:1] == ["return"] and words[-1:] == [";"]:
+        words = words[1:-1]
+    return words
 
 
 def _is_ours(function, name):

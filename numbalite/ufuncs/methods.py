@@ -4,19 +4,18 @@ Arguments, errors and results are NumPy's; what is computed from device arrays s
 (a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, unless the
 function is seen to commute (commuting.py), and equal calls give equal bits. Several threads fold one result, so
 the function must be associative, which NumPy does not ask for: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` takes
-any function and applies it to one element after the other.
+any function and applies it to one element after the other, in any order where that is seen not to matter; how sums
+of floating-point numbers are rounded may then differ from call to call.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from numbalite.types import describe
 
 from ..cuda import assign
-from . import element, operands, reduceloops
+from . import element, operands, reduceloops, scatter
 from .reduction import fold
 
 _NO_VALUE = np._NoValue
@@ -223,20 +222,20 @@ class ReductionMethods:
         if x.readonly if on_device else not x.flags.writeable:
             raise ValueError("operand array with iterator write flag set is read-only")
         operands.check_dtype(x.dtype, self.__name__)
-        places = _places(x.shape, indices)
         inputs, second = (x.dtype,), None
         if self.nin == 2:
             second = operands.device_view(b) if operands.is_on_device(b) else operands.host_array(b)
             operands.check_dtype(second.dtype, self.__name__)
             inputs = (x.dtype, type(b) if type(b) in (int, float, complex) else second.dtype)
-            if not _broadcasts(second.shape, places.shape):
-                raise ValueError("array is not broadcastable to correct shape")
-        loop = self._loop_dtype("at", inputs)
-        if not places.size:
-            return
-        if type(b) in (int, float, complex):
-            second = np.array(b, loop)
         with operands.on_device_of(x if on_device else second):
+            places = scatter.places_of(x.shape, indices, stream)
+            if self.nin == 2 and not _broadcasts(second.shape, places.shape):
+                raise ValueError("array is not broadcastable to correct shape")
+            loop = self._loop_dtype("at", inputs)
+            if not places.size:
+                return
+            if type(b) in (int, float, complex):
+                second = np.array(b, loop)
             target = x if on_device else operands.to_device(operands.host_array(x), stream)
             if not operands.is_aligned(target):
                 target = target.copy(stream=stream)
@@ -245,8 +244,7 @@ class ReductionMethods:
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
-            moved = (operands.to_device(part, stream) for part in _sorted(places))
-            reduceloops.at(self._folds, target, *moved, second, loop, stream)
+            scatter.at(self._folds, target, places, second, loop, stream)
             if on_device and target is not x:
                 x._copy(target, stream)
             if not on_device:
@@ -397,33 +395,3 @@ def _segments(indices, length, name):
         raise IndexError(f"index {index} out-of-bounds in {name}.reduceat [0, {length})")
     ends = np.append(indices[1:], length)[: len(indices)]
     return np.stack([indices, np.maximum(ends, indices + 1)], axis=1)
-
-
-# --- at ------------------------------------------------------------------------------------------------
-
-
-def _on_host(index):
-    return operands.device_view(index).copy_to_host() if operands.is_on_device(index) else index
-
-
-def _places(shape, indices):
-    """The numbers, in C order, of the elements that indices select; NumPy says what is wrong."""
-    indices = tuple(map(_on_host, indices)) if isinstance(indices, tuple) else _on_host(indices)
-    if len(shape) == 1 and not isinstance(indices, (tuple, slice)):
-        found = np.asarray(indices)
-        if found.dtype.kind in "iu" and found.size:
-            length = shape[0]
-            for index in found[(found < -length) | (found >= length)].ravel()[:1]:
-                raise IndexError(f"index {index} is out of bounds for axis 0 with size {length}")
-            return np.where(found < 0, found + length, found).astype(np.int64)
-    every = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
-    return np.asarray(every[indices])
-
-
-def _sorted(places):
-    """(each place once, where its run of ``order`` starts, the numbers of the operands in order)"""
-    flat = places.ravel()
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return ordered[starts], np.append(starts, len(flat)), order

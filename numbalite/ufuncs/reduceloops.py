@@ -57,8 +57,14 @@ _BODIES = {
                    "nl_function());",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "nl_function());",
-    "at": "at_places<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
-          "(const numbalite::int64 *)flags, nl_function());",
+    "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
+                   "nl_function());",
+    "at_each_any": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::any_update>(p, output, input, "
+                   "(const numbalite::int64 *)where, (const numbalite::uint64 *)flags, nl_function());",
+    "at_each_sum": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::sum_update>(p, output, input, "
+                   "(const numbalite::int64 *)where, (const numbalite::uint64 *)flags, nl_function());",
+    "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int64 *)where, "
+              "(numbalite::uint64 *)flags);",
 }  # fmt: skip
 # Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
@@ -108,7 +114,8 @@ class Loops:
         if loop.itemsize > 16:
             size = plans.initial_size(loop.itemsize)
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
-        builder.ahead.append('#include "numbalite/scan.cuh"\n')
+        header = "scatter" if kind.startswith("at_") else "scan"
+        builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         function = function.of(used[1:2] * (1 if unary else 2))
         namespace = builder.add_function(function)
         names = dict(zip("STO", (t.cxx for t in used), strict=True))
@@ -116,7 +123,7 @@ class Loops:
         operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
         builder.write_own(
             templates.fill(
-                "reduce_at" if kind == "at" else "reduce_pair",
+                "reduce_at" if header == "scatter" else "reduce_pair",
                 **names,
                 call=call,
                 operand="" if unary else operand,
@@ -373,31 +380,3 @@ def _scan_step(loops, way, kept, along, dtypes, slots, initial=None, exclusive=F
     slices = lines * way.parts
     grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
     return kernel, grid, way.threads, plan, slots
-
-
-# ------------------------------------------------------------------------------------------- places
-
-
-def at(loops, array, targets, starts, order, operand, loop, stream=0):
-    """``array[t] = f(array[t], operand[j])`` for each j in order[starts[k]:starts[k + 1]], t = targets[k].
-
-    targets, starts, order: int64 device arrays; numbers of elements in C order. ``operand`` is a device
-    array with the strides of its broadcast, or None for a function of one number.
-    """
-    count = targets.size
-    kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
-    folded = []
-    if operand is not None:
-        folded = [
-            plans.Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)
-        ]
-    folded = plans.merged(folded)
-    way = plans.Way("at", 32 if are_serial() else plans.SERIAL_THREADS, 1, 1, 0)
-    plan, wide = plans.packed_plan(way, plans.merged(kept), folded, results=count)
-    stored = array.dtype if operand is None else operand.dtype
-    kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
-    place = operands.first_of(array)
-    other = place if operand is None else operands.first_of(operand)
-    kernel[-(-count // way.threads), way.threads, stream](
-        plan, other, targets, place, order, starts
-    )

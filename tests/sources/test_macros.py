@@ -94,7 +94,9 @@ def a_source(name):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("kind", ["packed", "columns4", "serial", "scan_tiles1x4", "at"])
+@pytest.mark.parametrize(
+    "kind", ["packed", "columns4", "serial", "scan_tiles1x4", "at_few", "at_each_any"]
+)
 def test_reductions(kind):
     function = element.element_function(nl_sum)
     f4 = np.dtype("f4")

@@ -1,0 +1,135 @@
+/* scatter: operations at repeated places (ufunc.at): a[i] = op(a[i], b[j]) for each j, whose place is i.
+ *
+ * The array's dimensions are the plan's kept ones, its places the numbers of its elements in C order; b's dimensions,
+ * as broadcast, are the folded ones; `results` is the number of the j, `chunk` that of the places. Ways:
+ *
+ * - in order: the j are sorted by their places; a thread has all of one place, one after the other.
+ * - each: a thread for each j, by atomics, if the order does not matter.
+ * - few: sums in few places are made in the shared memory of each block, and added up in `work`, from where the last
+ *   block adds them to the array.
+ *
+ * Places may be negative, which counts from the end. Where one is out of bounds, nothing is written: `work` begins
+ * with a number that is 0, or count - j for the first such j. */
+#ifndef NUMBALITE_SCATTER_CUH
+#define NUMBALITE_SCATTER_CUH
+
+#include "numbalite/atomics.cuh"
+#include "numbalite/reduce.cuh"
+
+namespace numbalite {
+namespace nl_reduce {
+
+template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i) {
+    return (A *)((char *)a + place_of(p, i, 0, nullptr).input);
+}
+
+template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
+    return (const B *)((const char *)b + (p.folded ? offsets_of(p, j).input : 0));
+}
+
+/* `places` are sorted, `order` says whose they are. */
+template <class A, class B, class T, class Apply>
+NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const int64 *places,
+                                    const int64 *order, Apply apply) {
+    int64 k = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= p.results || (k > 0 && places[k] == places[k - 1]))
+        return;
+    A *target = element<A>(p, a, places[k]);
+    A value = *target;
+    for (int64 j = k; j < p.results && places[j] == places[k]; ++j)
+        value = nl_convert<A>(apply(nl_convert<T>(value), operand_of<B>(p, b, order[j])));
+    *target = value;
+}
+
+/* How a place is updated: by any function, or by adding. */
+struct any_update {
+    template <class A, class T, class B, class Apply>
+    static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply apply) {
+        nl_detail::update(target,
+                          [=](A old) { return nl_convert<A>(apply(nl_convert<T>(old), operand)); });
+    }
+};
+struct sum_update {
+    template <class A, class T, class B, class Apply>
+    static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply) {
+        atomic_add(target, nl_convert<A>(*operand));
+    }
+};
+
+template <class A, class B, class T, class Update, class Apply>
+NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const int64 *places,
+                                const uint64 *work, Apply apply) {
+    if (*work)
+        return;
+    int64 step = (int64)gridDim.x * blockDim.x;
+    for (int64 j = (int64)blockIdx.x * blockDim.x + threadIdx.x; j < p.results; j += step) {
+        int64 i = places[j];
+        Update::template at<A, T>(element<A>(p, a, i < 0 ? i + p.chunk : i),
+                                  operand_of<B>(p, b, j), apply);
+    }
+}
+
+/* work: what is wrong, how many blocks are done, the sums. */
+template <class A, class B>
+NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int64 *places,
+                               uint64 *work) {
+    constexpr int room = 32768 / sizeof(A), ahead = 8;
+    __shared__ __align__(16) unsigned char raw[room * sizeof(A)];
+    __shared__ bool is_last;
+    A *sums = (A *)raw, zero = nl_convert<A>(0);
+    unsigned n = (unsigned)p.chunk, apart = 1, thread = threadIdx.x;
+    while (apart < 32 && 2 * apart * n <= room) /* lanes have sums apart: fewer wait for each other */
+        apart *= 2;
+    for (unsigned i = thread; i < n * apart; i += blockDim.x)
+        sums[i] = zero;
+    __syncthreads();
+    int64 step = (int64)gridDim.x * blockDim.x, count = p.results, wrong = 0;
+    A *mine = sums + thread % apart;
+    int64 j = (int64)blockIdx.x * blockDim.x + thread;
+    for (; j < count; j += ahead * step) {
+        int64 at[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            at[k] = j + k * step < count ? places[j + k * step] : 0;
+#pragma unroll
+        for (int k = 0; k < ahead; ++k) {
+            if (j + k * step >= count)
+                break;
+            int64 i = at[k] < 0 ? at[k] + n : at[k];
+            if ((uint64)i >= n)
+                wrong = wrong ? wrong : count - (j + k * step);
+            else
+                atomic_add(mine + i * apart, nl_convert<A>(*operand_of<B>(p, b, j + k * step)));
+        }
+    }
+    if (wrong)
+        atomicMax((unsigned long long *)work, (unsigned long long)wrong);
+    __syncthreads();
+    A *all = (A *)(work + 2);
+    for (unsigned i = thread; i < n; i += blockDim.x) {
+        A sum = sums[i * apart];
+        for (unsigned k = 1; k < apart; ++k)
+            sum = (A)(sum + sums[i * apart + k]);
+        if (!(sum == zero))
+            atomic_add(all + i, sum);
+    }
+    __threadfence();
+    __syncthreads();
+    if (thread == 0)
+        is_last = atomicAdd((unsigned *)(work + 1), 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last)
+        return;
+    __threadfence();
+    if (*(volatile uint64 *)work)
+        return;
+    for (unsigned i = thread; i < n; i += blockDim.x) {
+        A *target = element<A>(p, a, i);
+        *target = (A)(*target + all[i]);
+    }
+}
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,276 @@
+"""ufunc.at: operations at places that may be there several times (cuda_src/numbalite/scatter.cuh).
+
+Places are numbers of elements in C order. Those that come from the host have been looked at there; those on the device
+are looked at by the kernels, and the call waits to hear whether all are inside the array. If one is not, nothing has
+been written.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrays import device_array
+from numbalite.kernels.decorators import jit
+
+from . import commuting, operands
+from . import reduceplan as plans
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_FEW_BYTES = 1 << 15  # scatter.cuh
+_MOST_BLOCKS, _FEW_BLOCKS = 1 << 12, 528
+_FEW_EACH = 32  # elements of a thread
+_HEAD = 16
+
+
+class _Index:
+    """An index array on the device, along an axis of so many elements."""
+
+    def __init__(self, array, length, axis):
+        self.array, self.length, self.axis = array, length, axis
+
+    def problem(self, number):
+        """What NumPy says of the element that is out of bounds."""
+        found = self.array.reshape(-1, copy=None if self.array.is_c_contiguous() else True)
+        value = found[number : number + 1].copy_to_host()[0]
+        return IndexError(
+            f"index {value} is out of bounds for axis {self.axis} with size {self.length}"
+        )
+
+
+class Places:
+    """Which elements are meant: an int64 array, of the host or the device. ``unchecked`` is the index whose bounds
+    the kernels still have to look at, or None: its numbers may also be negative."""
+
+    def __init__(self, array: Any, unchecked: Any = None) -> None:
+        self.array, self.unchecked = array, unchecked
+        self.shape, self.size = array.shape, array.size
+
+
+def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
+    """The elements that an index selects. IndexError as NumPy raises it, but for one array of indices on the device."""
+    parts = indices if isinstance(indices, tuple) else (indices,)
+    if any(map(operands.is_on_device, parts)):
+        found = _on_device(shape, parts, stream)
+        if found is not None:
+            return found
+    parts = tuple(
+        operands.device_view(part).copy_to_host() if operands.is_on_device(part) else part
+        for part in parts
+    )
+    return Places(_on_host(shape, parts if isinstance(indices, tuple) else parts[0]))
+
+
+def _on_host(shape, indices):
+    if len(shape) == 1 and not isinstance(indices, (tuple, slice)):
+        found = np.asarray(indices)
+        if found.dtype.kind in "iu" and found.size:
+            length = shape[0]
+            for index in found[(found < -length) | (found >= length)].ravel()[:1]:
+                raise IndexError(f"index {index} is out of bounds for axis 0 with size {length}")
+            return np.where(found < 0, found + length, found).astype(np.int64, order="C")
+    every = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+    return np.asarray(every[indices], order="C")
+
+
+@jit
+def _check(index, length, bad):
+    """
+    for (long long j = grid<1>(); j < index.size(); j += gridsize<1>()) {
+        long long i = index[j];
+        if (i < -(long long)length || i >= (long long)length)
+            atomicMax((unsigned long long *)&bad[0], (unsigned long long)(index.size() - j));
+    }
+    """
+
+
+@jit
+def _advance(places, index, length):
+    """
+    for (long long j = grid<1>(); j < places.size(); j += gridsize<1>()) {
+        long long i = index[j];
+        places[j] = places[j] * (long long)length + (i < 0 ? i + (long long)length : i);
+    }
+    """
+
+
+def _on_device(shape, parts, stream):
+    """Integers and arrays of them for the first axes; None for another index."""
+    if len(parts) > len(shape):
+        return None
+    indices = []
+    for axis, part in enumerate(parts):
+        if operands.is_on_device(part):
+            array = operands.device_view(part)
+        elif isinstance(part, (bool, np.bool_)) or not isinstance(
+            part, (int, np.integer, np.ndarray, list)
+        ):
+            return None
+        else:
+            array = np.asarray(part)
+            if array.dtype.kind in "iu":
+                array = operands.to_device(array, stream)
+        if array.dtype.kind not in "iu":
+            return None
+        indices.append(_Index(array, shape[axis], axis))
+    try:
+        np.broadcast_shapes(*(one.array.shape for one in indices))
+    except ValueError:
+        shown = " ".join(str(one.array.shape).replace(" ", "") for one in indices)
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown}"
+        ) from None
+    if len(shape) == 1:
+        one = indices[0]
+        array = one.array.astype(np.int64, copy=False)
+        return Places(array if array.is_c_contiguous() else array.copy(stream=stream), one)
+    for one in indices:
+        _look(one, stream)
+    return Places(_joined(shape, indices, stream))
+
+
+def _look(index, stream):
+    """IndexError for what is out of bounds; waits."""
+    bad = _zeros(1, stream)
+    flat = index.array
+    if flat.ndim != 1:
+        flat = flat._reshaped((flat.size,), "C", not flat.is_c_contiguous())
+    if flat.size:
+        _check[_blocks(flat.size), plans.THREADS, stream](flat, index.length, bad)
+        _refuse(index, bad, flat.size, stream)
+
+
+@jit
+def _insist(bad):
+    'assert(bad[0] == 0 && sizeof "an index of ufunc.at is out of bounds");'
+
+
+def _refuse(index, bad, count, stream):
+    """IndexError if there was something wrong; of a graph, an error of the device when it is launched."""
+    if getattr(stream, "is_capturing", False):
+        _insist[1, 1, stream](bad)
+        return
+    left = int(bad[:1].copy_to_host(stream=stream)[0])
+    if left:
+        raise index.problem(count - left)
+
+
+def _joined(shape, indices, stream):
+    """Numbers of elements, of the shape of the indices together and that of the axes that have none."""
+    rest = shape[len(indices) :]
+    together = (*np.broadcast_shapes(*(one.array.shape for one in indices)), *rest)
+    places = device_array(together, np.int64, stream=stream)
+    if not places.size:
+        return places
+    places.fill(0, stream=stream)
+    for one in indices:
+        array = one.array._reshaped(one.array.shape + (1,) * len(rest), "C", False)
+        _add_axis(places, array, one.length, stream)
+    for axis, length in enumerate(rest):
+        along = np.arange(length).reshape((length,) + (1,) * (len(rest) - axis - 1))
+        _add_axis(places, operands.to_device(along, stream), length, stream)
+    return places
+
+
+def _add_axis(places, index, length, stream):
+    """From places along the first axes to places along one more."""
+    index = operands.spread(index, places.shape)
+    if not index.is_c_contiguous():
+        index = index.copy(stream=stream)
+    flat = places.size
+    lines = (one._reshaped((flat,), "C", False) for one in (places, index))
+    _advance[_blocks(flat), plans.THREADS, stream](*lines, length)
+
+
+def _zeros(count, stream):
+    made = device_array(count, np.uint64, stream=stream)
+    made.fill(0, stream=stream)
+    return made
+
+
+def _blocks(count, each=1, most=_MOST_BLOCKS):
+    return max(1, min(-(-count // (plans.THREADS * each)), most))
+
+
+def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> None:
+    """``array[i] = f(array[i], operand[j])`` for each j, in which i is the place. ``operand`` is a device array with
+    the strides of its broadcast, or None for a function of one number."""
+    function = loops.function_for(loop)
+    if (
+        operand is None
+        or not _can_swap(array)
+        or not commuting.applies_in_any_order(function, loop)
+    ):
+        _in_order(loops, array, places, operand, loop, stream)
+        return
+    sums = commuting.adds(function, loop) and array.dtype == loop
+    numbers = operands.to_device(places.array, stream)
+    count, length = places.size, array.size
+    is_few = sums and length * array.itemsize <= _FEW_BYTES and count > length
+    if is_few:
+        work = _zeros(2 + -(-length * array.itemsize // 8), stream)
+    else:
+        work = _zeros(1, stream)
+        if places.unchecked is not None:
+            flat = numbers._reshaped((count,), "C", False)
+            _check[_blocks(count), plans.THREADS, stream](flat, length, work)
+    kind = "at_few" if is_few else "at_each_sum" if sums else "at_each_any"
+    grid = _blocks(count, _FEW_EACH, _FEW_BLOCKS) if is_few else _blocks(count)
+    _launch(loops, kind, array, operand, loop, grid, (numbers, work), stream)
+    if places.unchecked is not None:
+        _refuse(places.unchecked, work, count, stream)
+
+
+def _can_swap(array):
+    """Can the hardware exchange an element? Complex sums are made by their parts."""
+    size = array.itemsize
+    if size == 16:
+        return False
+    return not (array._address % size or any(step % size for step in array.strides))
+
+
+def _launch(loops, kind, array, operand, loop, grid, given, stream):
+    """``given``: what the kernels call places, then work or order."""
+    kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
+    folded = []
+    if operand is not None:
+        pairs = zip(operand.shape, operand.strides, strict=True)
+        folded = [plans.Dimension(n, s) for n, s in pairs]
+    way = plans.Way("at", plans.THREADS, 1, 1, array.size)
+    kept, folded = plans.merged(kept), plans.merged(folded)
+    plan, wide = plans.packed_plan(way, kept, folded, results=given[0].size)
+    stored = array.dtype if operand is None else operand.dtype
+    kernel = loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=operand is None)
+    place = operands.first_of(array)
+    other = place if operand is None else operands.first_of(operand)
+    kernel[grid, way.threads, stream](plan, other, given[0], place, given[1], given[1])
+
+
+def _in_order(loops, array, places, operand, loop, stream):
+    """Sorted by the host or the device, wherever the places are."""
+    numbers = places.array
+    if places.unchecked is not None:
+        _look(places.unchecked, stream)
+        numbers = _joined((array.size,), [places.unchecked], stream)
+    if operands.is_on_device(numbers):
+        numbers = numbers._reshaped((places.size,), "C", False)
+        order, ordered = (
+            numbers.argsort(stream=stream),
+            device_array(places.size, np.int64, stream=stream),
+        )
+        _take[_blocks(places.size), plans.THREADS, stream](numbers, order, ordered)
+    else:
+        numbers = numbers.ravel()
+        order = np.argsort(numbers, kind="stable")
+        order, ordered = (operands.to_device(part, stream) for part in (order, numbers[order]))
+    grid = -(-places.size // plans.THREADS)
+    _launch(loops, "at_in_order", array, operand, loop, grid, (ordered, order), stream)
+
+
+@jit
+def _take(values, order, taken):
+    "for (long long i = grid<1>(); i < taken.size(); i += gridsize<1>()) taken[i] = values[order[i]];"

@@ -1,0 +1,103 @@
+"""ufunc.at with indices on the device: by atomics where the order does not matter, in order where it does."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import KernelError
+
+
+def both(ufunc, dtype, length, count, b=None):
+    rng = np.random.default_rng(length + count)
+    host = rng.integers(0, 5, length).astype(dtype)
+    indices = rng.integers(-length, length, count)
+    operand = rng.integers(0, 3, count).astype(dtype) if b is None else b
+    device = cuda.to_device(host)
+    ufunc.at(device, cuda.to_device(indices), operand if b is not None else cuda.to_device(operand))
+    ufunc.at(host, indices, operand)
+    np.testing.assert_array_equal(device.copy_to_host(), host)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "length", "count"),
+    [
+        ("add", "i4", 16, 1000),  # few places: in shared memory
+        ("add", "f4", 16, 1000),
+        ("add", "c8", 16, 100),
+        ("add", "i4", 2000, 100),  # many: one by one
+        ("add", "f2", 2000, 100),
+        ("subtract", "i8", 16, 100),
+        ("maximum", "f4", 16, 200),
+        ("multiply", "u1", 16, 100),
+        ("power", "f8", 10, 30),  # in order
+        ("logical_and", "?", 10, 30),
+    ],
+)
+def test_operations(name, dtype, length, count):
+    with cuda.checks():
+        both(getattr(np, name), dtype, length, count)
+
+
+def test_one_operand_for_all_and_indices_of_other_types():
+    both(np.add, "i4", 16, 1000, 1)
+    device = cuda.to_device(np.zeros(4, "i4"))
+    for dtype in ("i1", "u2", "u8"):
+        np.add.at(device, cuda.to_device(np.array([[1, 1], [3, 0]], dtype)[:, ::-1]), 2)
+    np.testing.assert_array_equal(device.copy_to_host(), [6, 12, 0, 6])
+
+
+def test_several_indices():
+    rng = np.random.default_rng(2)
+    i, j = rng.integers(-4, 4, 30), rng.integers(0, 5, (30, 1))
+    host = np.zeros((4, 5, 2), "f4")
+    device = cuda.to_device(host)
+    on_device = cuda.to_device(i)
+    for theirs, ours in (
+        ((i, j), (on_device, j)),
+        ((i, 2), (on_device, 2)),
+        (i, on_device),
+        ((i, 1, -1), (on_device, 1, -1)),
+        ((slice(None), i), (slice(None), on_device)),
+    ):
+        np.add.at(host, theirs, 1)
+        np.add.at(device, ours, 1)
+        np.testing.assert_array_equal(device.copy_to_host(), host)
+
+
+@pytest.mark.parametrize("repeats", [1, 20])
+@pytest.mark.parametrize("indices", [[0, 4, 9], [0, -5]])
+def test_indices_out_of_bounds_change_nothing(indices, repeats):
+    indices = np.array(indices * repeats)
+    host = np.zeros(4, "i4")
+    for ufunc in (np.add, np.maximum, np.power):
+        device = cuda.to_device(host)
+        with pytest.raises(IndexError) as ours:
+            ufunc.at(device, cuda.to_device(indices), 1)
+        with pytest.raises(IndexError) as theirs:
+            ufunc.at(host, indices, 1)
+        assert str(ours.value) == str(theirs.value)
+        np.testing.assert_array_equal(device.copy_to_host(), host)
+    table = cuda.to_device(np.zeros((2, 2)))
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 2"):
+        np.add.at(table, (cuda.to_device(np.array([0, 7])), 0), 1)
+    with pytest.raises(IndexError, match="could not be broadcast together"):
+        np.add.at(table, (cuda.to_device(np.array([0, 1])), np.array([0, 1, 1])), 1)
+
+
+def test_in_a_graph():
+    device, indices = cuda.to_device(np.zeros(4)), cuda.to_device(np.array([1, 1, 3, 0, 1]))
+    stream = cuda.stream()
+    ours = cuda.vectorize(source="a + b", args="a, b")
+    ours.at(device.copy(), indices, 1)
+    with stream.capture() as graph:
+        ours.at(device, indices, 1.0, stream=stream)
+    graph.launch(stream)
+    graph.launch(stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(device.copy_to_host(), [2, 6, 0, 2])
+    if cuda.is_simulated():  # on a GPU the device has to be reset then
+        indices[0] = 4
+        with pytest.raises(KernelError, match="out of bounds"):
+            graph.launch(stream)
+            stream.synchronize()
+        np.testing.assert_array_equal(device.copy_to_host(), [2, 6, 0, 2])
