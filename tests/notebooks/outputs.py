@@ -94,10 +94,20 @@ def _tidy(output):
         output["text"] = "".join(output["text"]).splitlines(keepends=True)
     for kind, data in output.get("data", {}).items():
         if kind.startswith("image/png"):
-            output["data"][kind] = "".join(data).strip()
+            output["data"][kind] = _smaller("".join(data))
         elif isinstance(data, (str, list)):
             output["data"][kind] = "".join(data).splitlines(keepends=True)
     return output
+
+
+def _smaller(picture):
+    """A picture with 256 colours, in base64."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    image = Image.open(io.BytesIO(base64.b64decode(picture)))
+    image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(out, "png", optimize=True)
+    return base64.b64encode(out.getvalue()).decode()
 
 
 # --- on a GPU --------------------------------------------------------------------------------------------
@@ -172,7 +182,7 @@ def _below(cell, device, text, pictures):
     for number, picture in enumerate(pictures):
         name = f"recorded-{number}.png" if number else "recorded.png"
         parts.append(f"![the figure above, on an {device}](attachment:{name})")
-        attachments[name] = {"image/png": base64.b64encode(picture).decode()}
+        attachments[name] = {"image/png": _smaller(base64.b64encode(picture))}
     made = {
         "cell_type": "markdown", "id": cell["id"] + RECORDED,
         "metadata": {"program": digest(books.source(cell))},

@@ -65,7 +65,7 @@ def test_stale_results_are_noticed(tmp_path):
     book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
     assert outputs.problems(book) == ["the stored results are those of other programs"]
     book["metadata"]["numbalite"] = {"programs": outputs.programs(book)}
-    recorded = outputs._below(book["cells"][0], "H200", "2", [b"picture"])
+    recorded = outputs._below(book["cells"][0], "H200", "2", [])
     book["cells"].append(recorded)
     assert outputs.problems(book) == []
     book["cells"][0]["source"] = ["1 + 2"]
