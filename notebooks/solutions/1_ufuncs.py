@@ -94,3 +94,62 @@ def hidden_layer(greyscales, weights):
     x = normalize(cuda.to_device(greyscales))
     weigh(x, cuda.to_device(weights), out=x)  # no new memory: each step overwrites the one before
     return activate(x, out=x).copy_to_host()
+
+
+# The tasks of the lessons.
+
+
+# %% kinetic-exercise
+@vectorize(target="cuda")
+def kinetic(mass, velocity):
+    "0.5f * mass * velocity * velocity"
+
+
+# %% all_sums-exercise
+all_sums = add(np.arange(10).reshape(10, 1), np.arange(10))
+
+
+# %% by_hand-exercise
+def by_hand(ufunc, x):
+    d_x = cuda.to_device(x)
+    return ufunc(d_x, d_x).copy_to_host()
+
+
+# %% fused-exercise
+@vectorize(target="cuda")
+def fused(x, y):
+    "sqrt(x * x + y * y) * exp(-x)"
+
+
+# %% length3-exercise
+@cuda.jit(device=True)
+def squared(x):
+    "return x * x;"
+
+
+@vectorize(target="cuda")
+def length3(x, y, z):
+    "sqrt(squared(x) + squared(y) + squared(z))"
+
+
+# %% corrected-exercise
+@vectorize(target="cuda")
+def corrected(raw, dark, flat):
+    "asinh(max(raw - dark, 0.0f) / flat / 2.0f)"
+
+
+# %% spread-exercise
+@guvectorize(["void(const float32[:], float32[:])"], "(i)->()", target="cuda")
+def spread(vector, out):
+    """
+    float least = vector[0], most = vector[0];
+    for (int i = 1; i < vector.size(); ++i) {
+        least = min(least, vector[i]);
+        most = max(most, vector[i]);
+    }
+    out[0] = most - least;
+    """
+
+
+# %% closest-exercise
+closest = cuda.reduce("fabs(a) < fabs(b) ? a : b")

@@ -97,3 +97,142 @@ def spectrum(heights, width, bins):
     blocks = min(1024, -(-heights.size // 256))
     count[blocks, 256](heights, width, counts)
     return counts
+
+
+# The tasks of the lessons.
+
+
+# %% mirror-exercise
+@cuda.jit
+def mirror(x, out):
+    """
+    int i = grid<1>();
+    if (i < x.size()) out[i] = x[x.size() - 1 - i];
+    """
+
+
+# %% times_table-exercise
+@cuda.jit
+def times_table(out):
+    """
+    auto [x, y] = grid<2>();
+    if (x < out.shape[0] && y < out.shape[1]) out(x, y) = (x + 1) * (y + 1);
+    """
+
+
+# %% differences-exercise
+@cuda.jit
+def differences(x, out):
+    """
+    int i = grid<1>();
+    if (i < out.size()) out[i] = x[i + 1] - x[i];
+    """
+
+
+# %% squares-exercise
+@cuda.jit
+def squares(x):
+    """
+    for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) x[i] *= x[i];
+    """
+
+
+# %% how_many-exercise
+@cuda.jit
+def how_many(values, limit, count):
+    """
+    int i = grid<1>();
+    if (i < values.size() && values[i] > limit) atomicAdd(&count[0], 1);
+    """
+
+
+# %% smooth_apart-exercise
+@cuda.jit
+def smooth_apart(x, out):
+    """
+    int i = grid<1>();
+    if (i >= x.size()) return;
+    bool inside = i > 0 && i < x.size() - 1;
+    out[i] = inside ? (x[i - 1] + x[i] + x[i + 1]) / 3 : x[i];
+    """
+
+
+# %% shift_mended-exercise
+@cuda.jit
+def shift_mended(x, out):
+    """
+    __shared__ float tile[64];
+    int i = grid<1>();
+    tile[threadIdx.x] = i < x.size() ? x[i] : 0;
+    __syncthreads();
+    if (i < out.size()) out[i] = tile[(threadIdx.x + 1) % 64];
+    """
+
+
+# %% slope_mended-exercise
+@cuda.jit
+def slope_mended(height, out):
+    """
+    auto [x, y] = grid<2>();
+    if (x >= out.shape[0] || y >= out.shape[1]) return;
+    int left = y > 0 ? y - 1 : y;
+    int right = y < out.shape[1] - 1 ? y + 1 : y;
+    out(x, y) = (height(x, right) - height(x, left)) / (right - left);
+    """
+
+
+# %% dice-exercise
+@cuda.jit
+def dice(states, out):
+    """
+    int i = grid<1>();
+    if (i < out.size()) out[i] = 1 + int(6 * xoroshiro128p_uniform_float32(states, i));
+    """
+
+
+# %% under_the_curve-exercise
+@cuda.jit
+def under_the_curve(states, throws, means):
+    """
+    int i = grid<1>();
+    if (i >= means.size()) return;
+    float sum = 0;
+    for (int k = 0; k < throws; ++k) {
+        float x = xoroshiro128p_uniform_float32(states, i);
+        sum += x * x;
+    }
+    means[i] = sum / throws;
+    """
+
+
+# %% stopwatch-exercise
+def stopwatch(launch, stream):
+    before, after = cuda.event(), cuda.event()
+    before.record(stream)
+    launch(stream)
+    after.record(stream)
+    after.synchronize()
+    return before.elapsed_time(after)
+
+
+# %% relay-exercise
+@cuda.jit("void(float32[::1])")
+def twice(x):
+    """
+    int i = grid<1>();
+    if (i < x.size()) x[i] *= 2;
+    """
+
+
+def relay(x):
+    copies, kernels = cuda.stream(), cuda.stream()
+    there, done = cuda.event(), cuda.event()
+    d_x = cuda.to_device(x, stream=copies)
+    there.record(copies)
+    there.wait(kernels)
+    twice[-(-x.size // 256), 256, kernels](d_x)
+    done.record(kernels)
+    done.wait(copies)
+    result = d_x.copy_to_host(stream=copies)
+    copies.synchronize()
+    return result

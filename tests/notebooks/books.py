@@ -51,11 +51,20 @@ def code_cells(book):
 
 
 def assessed(book):
-    """The names of the exercises that a notebook's cells give to the judge."""
+    """The names of the exercises that a notebook's cells give to the judge, and of the tasks of a lesson."""
+    return _calls("assess|check", book)
+
+
+def tasks(book):
+    """The names of the tasks alone."""
+    return _calls("check", book)
+
+
+def _calls(functions, book):
     return [
         found
         for cell in code_cells(book)
-        for found in re.findall(r'^assess\("(\w+)"', source(cell), re.M)
+        for found in re.findall(rf'^(?:{functions})\(\s*"(\w+)"', source(cell), re.M)
     ]
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))  # books, outputs, figures
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # books, outputs
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ import hashlib
 import io
 import json
 import pathlib
-import pickle
 import sys
 import time
 import traceback
@@ -114,20 +113,21 @@ def _smaller(picture):
 
 
 def record(paths, file, seconds):
-    """Runs the notebooks that measure, in this process; {notebook: {cell: (program, text, what it draws)}}."""
-    import figures
+    """Runs the notebooks that measure, in this process, and notes what the measuring cells print and draw."""
+    import matplotlib
 
-    from numbalite import cuda
+    from numbalite.course import where
 
-    taken, end = {"device": str(cuda.get_current_device().name), "books": {}}, time.time() + seconds
+    matplotlib.use("Agg")
+    device = where().removeprefix("On ").removesuffix(".")
+    taken, end = {"device": device, "books": {}}, time.time() + seconds
     for path in paths:
         book = books.read(path)
         if not any(map(is_measured, books.code_cells(book))) or time.time() > end:
             continue
         began = time.time()
-        recorder = figures.Recorder()
-        recorder.install()
-        names, cells = {"__name__": "__main__"}, {}
+        taken["books"][books.name(path)] = cells = {}
+        names = {"__name__": "__main__"}
         for cell in books.code_cells(book):
             said, text = io.StringIO(), books.source(cell)
             try:
@@ -136,53 +136,58 @@ def record(paths, file, seconds):
             except BaseException:
                 print(books.name(path), cell["id"], traceback.format_exc(limit=-3), sep="\n")
                 break
-            cells[cell["id"]] = digest(text), said.getvalue(), recorder.take()
-        taken["books"][books.name(path)] = cells
+            drawn = _drawn()
+            if is_measured(cell):
+                cells[cell["id"]] = {
+                    "program": digest(text), "text": said.getvalue(), "pictures": drawn,
+                }  # fmt: skip
         print(f"{books.name(path)}: {len(cells)} cells, {time.time() - began:.1f} s", flush=True)
-        file.write_bytes(pickle.dumps(taken, protocol=4))
+        file.write_text(json.dumps(taken))
+
+
+def _drawn():
+    """The figures that are there, as PNG in base64, and closes them."""
+    import matplotlib.pyplot as plt
+
+    pictures = []
+    for figure in map(plt.figure, plt.get_fignums()):
+        out = io.BytesIO()
+        figure.savefig(out, format="png", dpi=72, bbox_inches="tight")
+        pictures.append(base64.b64encode(out.getvalue()).decode())
+    plt.close("all")
+    return pictures
 
 
 def place(paths, file):
     """Puts what was recorded below the cells that it is of, if they are still the same."""
-    taken = pickle.loads(file.read_bytes())
+    taken = json.loads(file.read_text())
     for path in paths:
         cells = taken["books"].get(books.name(path), {})
         if not cells:
             continue
         book = books.read(path)
-        pictures = _pictures(cells)
         made = []
         for cell in book["cells"]:
             if is_recorded(cell) and cell["id"].removesuffix(RECORDED) in cells:
                 continue
             made.append(cell)
-            program, text, _ = cells.get(cell["id"], (None, "", ()))
-            if is_measured(cell) and program == digest(books.source(cell)):
-                made.append(_below(cell, taken["device"], text, pictures[cell["id"]]))
+            recorded = cells.get(cell["id"])
+            if recorded and recorded["program"] == digest(books.source(cell)):
+                made.append(_below(cell, taken["device"], recorded["text"], recorded["pictures"]))
         book["cells"] = made
         write(book, path)
 
 
-def _pictures(cells):
-    """{cell: its figures}"""
-    import figures
-    import matplotlib
-
-    matplotlib.use("Agg")
-    results = {}
-    return {name: figures.draw(calls, results) for name, (_, _, calls) in cells.items()}
-
-
 def _below(cell, device, text, pictures):
     """The cell with what a GPU has given."""
-    parts = [f"**Recorded on an {device}**, not on your machine: what the cell above gives there."]
+    parts = [f"**Recorded on {device}**, not on your machine: what the cell above gives there."]
     if text.strip():
         parts.append(f"```\n{text.rstrip()}\n```")
     attachments = {}
     for number, picture in enumerate(pictures):
         name = f"recorded-{number}.png" if number else "recorded.png"
-        parts.append(f"![the figure above, on an {device}](attachment:{name})")
-        attachments[name] = {"image/png": _smaller(base64.b64encode(picture))}
+        parts.append(f"![the figure above, on {device}](attachment:{name})")
+        attachments[name] = {"image/png": _smaller(picture)}
     made = {
         "cell_type": "markdown", "id": cell["id"] + RECORDED,
         "metadata": {"program": digest(books.source(cell))},

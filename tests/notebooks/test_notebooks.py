@@ -6,18 +6,17 @@ them nothing does.
 
 import json
 import pathlib
-import pickle
 import re
-import sys
 
 import books
-import figures
 import outputs
 import pytest
 
 from numbalite.course import exercises
 
-WITH_EXERCISES = [path for path in books.NOTEBOOKS if books.assessed(books.read(path))]
+WITH_ANSWERS = [path for path in books.NOTEBOOKS if books.assessed(books.read(path))]
+WITH_TASKS = [path for path in WITH_ANSWERS if books.tasks(books.read(path))]
+WITH_EXERCISES = [path for path in WITH_ANSWERS if path not in WITH_TASKS]
 
 
 @pytest.fixture(params=books.NOTEBOOKS, ids=books.name)
@@ -59,18 +58,22 @@ def test_stored_results(notebook):
     assert len(text) < 1_000_000
 
 
-def test_stale_results_are_noticed(tmp_path):
+def test_stale_results_are_noticed(tmp_path, monkeypatch):
     """A change of a program shows, and takes away what a GPU has recorded of it."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
     book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
     assert outputs.problems(book) == ["the stored results are those of other programs"]
     book["metadata"]["numbalite"] = {"programs": outputs.programs(book)}
-    recorded = outputs._below(book["cells"][0], "H200", "2", [])
-    book["cells"].append(recorded)
-    assert outputs.problems(book) == []
+    path, recording = tmp_path / "book.ipynb", tmp_path / "recording.json"
+    outputs.write(book, path)
+    said = {"program": outputs.digest("1 + 1"), "text": "2", "pictures": []}
+    recording.write_text(json.dumps({"device": "a GPU", "books": {"book": {"a": said}}}))
+    monkeypatch.setattr(books, "FOLDER", tmp_path)
+    outputs.place([path], recording)
+    book = books.read(path)
+    assert outputs.problems(book) == [] and "on a GPU" in books.source(book["cells"][1])
     book["cells"][0]["source"] = ["1 + 2"]
     assert outputs.problems(book)[1:] == ["a-recorded is of another program"]
-    path = tmp_path / "book.ipynb"
     outputs.write(book, path)
     outputs.store(path, Nothing)
     book = books.read(path)
@@ -82,35 +85,6 @@ class Nothing:
 
     def execute(book):
         return book
-
-
-def test_figures_drawn_elsewhere(monkeypatch):
-    """What a program draws without matplotlib is drawn later, with it."""
-    pytest.importorskip("matplotlib")
-    recorder = figures.Recorder()
-    with monkeypatch.context() as patch:
-        for module in figures.MODULES:
-            patch.setitem(sys.modules, module, None)
-        recorder.install()
-        exec(DRAWING, {})
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    pictures = figures.draw(pickle.loads(pickle.dumps(recorder.take())), {})
-    assert len(pictures) == 2 and all(picture.startswith(b"\x89PNG") for picture in pictures)
-
-
-DRAWING = """
-import matplotlib.pyplot as plt
-import numpy as np
-from matplotlib.patches import Rectangle
-fig, (left, right) = plt.subplots(1, 2, figsize=(4, 2))
-bars = left.bar(list("ab"), np.arange(2))
-left.bar_label(bars, ["x", "y"])
-for axes in left, right:
-    axes.add_patch(Rectangle((0, 0), 1, 1))
-fig.legend(handles=[plt.Rectangle((0, 0), 1, 1, label="z")])
-fig, ax = plt.subplots()
-ax.plot([1, 2])[0].set_color("red")
-"""
 
 
 def test_it_runs(notebook, kernels):
@@ -133,12 +107,26 @@ def test_nothing_passes_unfilled(path):
         assert not passed, text
 
 
+@pytest.mark.parametrize("path", WITH_TASKS, ids=books.name)
+def test_no_task_passes_unfilled(path):
+    """As the stored results say, which are those of the notebook as readers get it."""
+    book = books.read(path)
+    said = "".join(json.dumps(cell["outputs"]) for cell in books.code_cells(book))
+    for name in books.tasks(book):
+        assert f"{name}: not passed" in said and f"{name}: passed" not in said
+
+
+def test_every_lesson_of_two_sections_has_tasks():
+    lessons = [p for p in books.NOTEBOOKS if re.match(r"[12]_\w+/\d", books.name(p))]
+    assert len(lessons) >= 10 and set(lessons) <= set(WITH_TASKS)
+
+
 def test_every_exercise_is_set():
     set_somewhere = [name for path in WITH_EXERCISES for name in books.assessed(books.read(path))]
     assert {kind.name for kind in exercises().values() if kind.section} <= set(set_somewhere)
 
 
-@pytest.mark.parametrize("path", WITH_EXERCISES, ids=books.name)
+@pytest.mark.parametrize("path", WITH_ANSWERS, ids=books.name)
 def test_every_exercise_has_a_solution(path):
     cells = {cell["id"] for cell in books.code_cells(books.read(path))}
     for name in books.assessed(books.read(path)):

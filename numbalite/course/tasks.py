@@ -1,0 +1,85 @@
+"""The small tasks between the paragraphs of a lesson: is what a learner's lines give what it should be?
+
+`check` is to `assess` what a question in class is to an examination: one case, which the lesson itself has made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import patience
+from .compare import mismatch, number, row, tolerance
+from .mistakes import UNFILLED, Failed, explain, is_unfilled
+from .verdict import Verdict
+
+
+def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
+    """Compares what ``run()`` gives with ``expected``, shows the verdict and gives it back.
+
+    ``name`` is the task's. ``answer`` is what is to be filled in, an object or a tuple of them: ``...``, None and
+    kernels without a body are no answer. Results may be numbers, NumPy or device arrays; floats may differ by
+    the tolerance of their dtype, widened for sums of so many ``terms``. With ``checks=True`` it runs under
+    ``cuda.checks``, where kernels are simulated. Nothing that the answer does raises here.
+
+    >>> from numbalite.course import check
+    >>> verdict = check("double", ..., lambda: 2, 4)
+    double: not passed
+      There is no answer yet: fill in the cell.
+    """
+    from . import judging
+
+    verdict = _verdict(name, answer, run, expected, checks, terms)
+    judging.verdicts.append(verdict)
+    return verdict.show()
+
+
+def _verdict(name, answer, run, expected, checks, terms):
+    try:
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        if any(map(is_unfilled, answers)):
+            raise Failed(UNFILLED)
+        _compare(_run(run, checks), expected, terms)
+    except Exception as error:
+        failed = explain(error)
+        return Verdict(name, False, failed.reason, case=failed.case)
+    return Verdict(name, True, "Right.")
+
+
+def _run(run, checks):
+    """What run() gives, as NumPy has it; without waiting for ever."""
+    from numbalite import cuda
+
+    from .place import simulated
+
+    def done():
+        result = run()
+        cuda.synchronize()
+        if cuda.is_cuda_array(result):
+            return cuda.as_cuda_array(result).copy_to_host()
+        return result
+
+    if not simulated():
+        return patience.apart(done)
+    with cuda.checks(limit=patience.LIMIT) if checks else patience.watched(True):
+        return patience.here(done)
+
+
+def _compare(got, expected, terms):
+    if got is None or got is Ellipsis:
+        raise Failed(UNFILLED)
+    got, expected = np.asarray(got), np.asarray(expected)
+    if got.shape != expected.shape:
+        raise Failed(f"The result has the shape {got.shape}; it should be {expected.shape}.")
+    allowed = tolerance(got.dtype if got.dtype.kind in "fc" else expected.dtype, terms)
+    found = mismatch(got, expected, allowed)
+    if found is None:
+        return
+    if found.total <= 8 and got.ndim < 2:
+        case = f"expected = {row(expected)}\ngot      = {row(got)}"
+    else:
+        place = ", ".join(map(str, found.index))
+        case = f"[{place}], expected = {number(found.expected)}\n[{place}], got      = {number(found.got)}"
+    many = (
+        "1 element is" if found.count == 1 else f"{found.count:,} of {found.total:,} elements are"
+    )
+    raise Failed("The result is wrong." if found.total == 1 else f"{many} wrong.", case)

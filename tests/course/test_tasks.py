@@ -1,0 +1,71 @@
+"""The tasks inside of lessons: `check` says whether a few lines give what they should, and never raises."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, vectorize
+from numbalite.course import check, patience
+
+NUMBERS = np.arange(5, dtype=np.float32)
+
+
+@cuda.jit
+def empty(x):
+    "// your answer"
+
+
+@pytest.mark.parametrize(
+    ("answer", "run", "said"),
+    [
+        (..., lambda: NUMBERS, "There is no answer yet"),
+        (empty, lambda: NUMBERS, "There is no answer yet"),
+        ((len, empty), lambda: NUMBERS, "There is no answer yet"),
+        (len, lambda: None, "There is no answer yet"),
+        (len, lambda: NUMBERS[1:], r"has the shape \(4,\); it should be \(5,\)"),
+        (len, lambda: NUMBERS + 1, "(?s)5 of 5 elements are wrong.*got      = .1, 2, 3, 4, 5."),
+        (len, lambda: 1 / 0, "(?s)ZeroDivisionError.*test_tasks.py, line"),
+    ],
+)
+def test_what_does_not_pass(capsys, answer, run, said):
+    verdict = check("numbers", answer, run, NUMBERS)
+    assert not verdict and verdict.name == "numbers"
+    with pytest.raises(AssertionError, match=said):
+        raise AssertionError(str(verdict))
+    assert capsys.readouterr().out == f"{verdict}\n"
+
+
+def test_what_passes():
+    @vectorize(target="cuda")
+    def double(x):
+        "x + x"
+
+    x = cuda.to_device(NUMBERS)
+    assert check("double", double, lambda: double(x), 2 * NUMBERS)
+    assert check("double", double, lambda: double(NUMBERS), 2 * NUMBERS)
+    assert check("number", len, lambda: 3, 3) and check("truth", len, lambda: True, True)
+
+
+def test_what_never_ends(monkeypatch):
+    for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
+        monkeypatch.setattr(patience, limit, 0.3)
+
+    def endless():
+        while True:
+            pass
+
+    assert "It never ends" in check("endless", endless, endless, 1).reason
+
+
+@pytest.mark.sim
+def test_what_is_right_by_luck():
+    @cuda.jit
+    def count(x, out):
+        "if (x[threadIdx.x] > 0) out[0] += 1;"
+
+    def counted(out):
+        count[1, 5](NUMBERS, out)
+        return out[0]
+
+    assert check("count", count, lambda: counted(np.zeros(1, np.int32)), 4)
+    verdict = check("count", count, lambda: counted(np.zeros(1, np.int32)), 4, checks=True)
+    assert verdict.reason == "The kernel makes a mistake:" and "atomicAdd" in verdict.case
