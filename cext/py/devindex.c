@@ -1,8 +1,7 @@
-/* py/devindex: d[key] with NumPy's basic indexing. The key is read from left to right into a new
- * layout;
- * `...` stands for as many whole dimensions as the other items leave. When integers name one
- * element, it is read and returned as a NumPy scalar (a record is returned as an object over its
- * memory), otherwise the result is a view. Messages are
+/* py/devindex: d[key] with NumPy's basic indexing; keys with arrays in them are Python's. The key
+ * is read from left to right into a new layout; `...` stands for as many whole dimensions as the
+ * other items leave. When integers name one element, it is read and returned as a NumPy scalar (a
+ * record is returned as an object over its memory), otherwise the result is a view. Messages are
  * NumPy's, because so are the habits of those who read them. */
 #include "py/devindex.h"
 
@@ -90,18 +89,23 @@ static int is_many(PyObject *item) {
 }
 
 static int refuse(PyObject *item) {
-    if (is_many(item))
-        PyErr_Format(PyExc_IndexError,
-                     "device arrays are indexed by integers, slices (`:`), ellipsis (`...`) and "
-                     "numpy.newaxis (`None`), not by masks or arrays of indices (%.80s): use "
-                     "copy_to_host()[...], a ufunc with where=, or a kernel",
-                     Py_TYPE(item)->tp_name);
-    else
-        PyErr_Format(PyExc_IndexError,
-                     "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are "
-                     "valid indices, not %.80s",
-                     Py_TYPE(item)->tp_name);
+    PyErr_Format(PyExc_IndexError,
+                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and arrays "
+                 "of integers or booleans are valid indices, not %.80s",
+                 Py_TYPE(item)->tp_name);
     return -1;
+}
+
+/* d[key] with arrays of indices is no view: numbalite/cuda/indexing.py gathers it. */
+static PyObject *subscript_many(const nl_py_array *a, PyObject *key) {
+    return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
+}
+
+static int has_many(PyObject *const *items, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!PyLong_CheckExact(items[i]) && !PySlice_Check(items[i]) && is_many(items[i]))
+            return 1;
+    return 0;
 }
 
 /* How many dimensions the items take; -1 for an item that is no index. */
@@ -239,14 +243,17 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
 
 PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
     const nl_py_array *a = (nl_py_array *)self;
-    if (PyTuple_Check(key))
-        return subscript_items(a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
+    if (PyTuple_Check(key)) {
+        PyObject *const *items = &PyTuple_GET_ITEM(key, 0);
+        Py_ssize_t count = PyTuple_GET_SIZE(key);
+        return has_many(items, count) ? subscript_many(a, key) : subscript_items(a, items, count);
+    }
     if (PyUnicode_Check(key))
         return subscript_field(a, key);
     if (PyList_Check(key) && a->class == NL_ELEMENT_RECORD && PyList_GET_SIZE(key) > 0 &&
         PyUnicode_Check(PyList_GET_ITEM(key, 0)))
         return subscript_fields(a, key);
-    return subscript_items(a, &key, 1);
+    return has_many(&key, 1) ? subscript_many(a, key) : subscript_items(a, &key, 1);
 }
 
 /* The sequence protocol: negative indices have been made positive by the caller. */

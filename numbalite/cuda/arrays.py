@@ -21,6 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numbalite import _core, frontend
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
+from numbalite.cuda import indexing as _indexing
 from numbalite.cuda import shapes
 from numbalite.cuda.foreign import (
     if_cuda_array,
@@ -348,7 +349,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
         """Assigns to a part, with NumPy's broadcasting and casting."""
-        _assign.assign(self._part(key), value, stream)
+        if _indexing.has_arrays(key):
+            _indexing.put(self, key, value, stream)
+        else:
+            _assign.assign(self._part(key), value, stream)
+
+    def _by_arrays(self, key):
+        return _indexing.get(self, key)
 
     def _part(self, key):
         """The view that a key selects, 0-dimensional where it selects one element."""

@@ -182,6 +182,22 @@ class Methods:
         """The elements rounded, as numpy.round."""
         return np.round(self, decimals, out)  # type: ignore[call-overload]
 
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        """Elements at indices, as numpy.take."""
+        return np.take(self, indices, axis, out, mode)  # type: ignore[call-overload]
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """Sets elements at indices in C order, as numpy.put."""
+        np.put(self, indices, values, mode)  # type: ignore[arg-type]
+
+    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+        """Of several arrays, for each element that of its number, as numpy.choose."""
+        return np.choose(self, choices, out, mode)  # type: ignore[call-overload]
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+        """Each element several times, as numpy.repeat."""
+        return np.repeat(self, repeats, axis)  # type: ignore[call-overload]
+
     def dot(self, b: Any, out: Any = None) -> Any:
         """The product with another array, as numpy.dot."""
         return np.dot(self, b, out)  # type: ignore[call-overload]

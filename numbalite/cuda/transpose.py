@@ -18,7 +18,8 @@ LEAST_BYTES = 1 << 20
 """Below, the element-wise kernel is as fast, and needs no look at the geometry here."""
 _LEAST_SIDE = 32
 _SIDE = {1: 128, 2: 64, 4: 64, 8: 32, 16: 32}
-"""Elements of a tile's side, by their bytes."""
+_WIDE = {1: 4, 2: 2, 4: 2, 8: 1, 16: 1}
+"""Elements of a tile's side, and of one access, by their bytes."""
 
 
 def copied(source: Any, target: Any, stream: Any) -> bool:
@@ -32,7 +33,7 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
     tiles = shape[0] * -(-shape[1] // side) * -(-shape[2] // side)
     if tiles >= 1 << 31:
         return False
-    wide = max(4 // source.itemsize, 1)
+    wide = _WIDE[source.itemsize]
     steps = (source._address, target._address, *of[:2], to[0], to[2])
     if any(step % (wide * source.itemsize) for step in steps):
         wide = 1

@@ -1,14 +1,14 @@
 """NumPy's functions on device arrays against NumPy's own: arrays of all kinds, laid out anyhow."""
 
 import sys
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples, outcome
+from kit.drawn import examples
+from kit.likenumpy import compare, same
 
 from numbalite import cuda
 from numbalite.cuda.arrays import DeviceNDArray
@@ -34,33 +34,6 @@ def axis_of(draw, ndim, several=True):
     if several and ndim > 1:
         choices.append(st.lists(st.integers(0, ndim - 1), unique=True).map(tuple))
     return draw(st.one_of(choices))
-
-
-def compare(result, expected):
-    """The same on the device as on the host, in each part of the result."""
-    if isinstance(expected, (tuple, list)):
-        assert type(result) in (tuple, list) and len(result) == len(expected)
-        for one, other in zip(result, expected, strict=True):
-            compare(one, other)
-    elif isinstance(expected, (np.ndarray, np.generic)) and not isinstance(result, (bool, int)):
-        drawn.compare(result, np.asarray(expected), ulps=8, scale=8.0, device=True)
-    else:
-        assert result == expected
-
-
-def same(function, on_device, on_host, keywords=None):
-    """Both give the same, or both refuse."""
-    keywords = keywords or {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected, refused = outcome(function, *on_host, **keywords)
-        result, error = outcome(function, *on_device, **keywords)
-    if refused is None:
-        assert error is None, f"{error!r}, NumPy {expected!r}"
-        compare(result, expected)
-    else:
-        assert error is not None, f"{result!r}, NumPy {refused!r}"
-        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
 
 
 MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts and files; to an array of the host

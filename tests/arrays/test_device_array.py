@@ -220,10 +220,8 @@ def test_what_is_no_index():
     ):
         device[0, 0, 0]
     mask = np.zeros((4, 3), bool)
-    with pytest.raises(IndexError):
-        device[np.True_]
-    for index in (True, [0, 1], np.array([0, 1]), (0, [1]), mask, cuda.to_device(mask)):
-        with pytest.raises(IndexError, match="not by masks or arrays of indices"):
+    for index in (mask[:3], [4], (0, [3]), [0.5]):
+        with pytest.raises(IndexError):
             device[index]
     with pytest.raises(IndexError, match="dimensions"):
         device[(None,) * 31]

@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "reductions",
                 "elements",
                 "joining",
+                "places",
                 "sorting",
                 "text",
             )

@@ -1,0 +1,54 @@
+/* Elements at places that arrays of indices say: gathered from there, or scattered to there. Both arrays
+ * are seen in the shape of the result; index arrays have strides of zero along axes that are not theirs,
+ * and so has the array that is indexed along those that are. An index beyond its axis is taken modulo its
+ * length, or clipped, and with debug=True is a failed assertion; no memory outside is touched. */
+#include "numbalite/complex.cuh"
+template <int Mode, typename I>
+__device__ long long place_of(I index, long long length, long long step) {
+    long long i = (long long)index;
+    if (Mode == 2) {
+        i = i < 0 ? 0 : i >= length ? length - 1 : i;
+    } else {
+        if (i < 0)
+            i += length;
+        bool index_is_within_the_axis = i >= 0 && i < length;
+        if (Mode == 0)
+            assert(index_is_within_the_axis);
+        if (!index_is_within_the_axis) {
+            i %= length;
+            if (i < 0)
+                i += length;
+        }
+    }
+    return i * step;
+}
+
+template <typename W, typename I, int D, int Mode, bool Scatter> __global__ void __launch_bounds__(256)
+gather(array<const W, D> from, array<W, D> to, ${parameters}) {
+    long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= to.size())
+        return;
+    long long of = 0, at = 0, ${offsets};
+    if (to.size() >> 31) {
+#pragma unroll
+        for (int d = D - 1; d >= 0; d--) {
+            long long rest = d ? n / to.shape[d] : 0, k = n - rest * to.shape[d];
+            of += k * from.strides[d], at += k * to.strides[d];
+            ${steps}
+            n = rest;
+        }
+    } else {
+        unsigned int m = (unsigned int)n;
+#pragma unroll
+        for (int d = D - 1; d >= 0; d--) {
+            unsigned int rest = d ? m / (unsigned int)to.shape[d] : 0;
+            long long k = m - rest * (unsigned int)to.shape[d];
+            of += k * from.strides[d], at += k * to.strides[d];
+            ${steps}
+            m = rest;
+        }
+    }
+    long long place = ${places};
+    (Scatter ? at : of) += place;
+    *(W *)((char *)to.data() + at) = *(const W *)((const char *)from.data() + of);
+}

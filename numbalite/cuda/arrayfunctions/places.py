@@ -1,0 +1,312 @@
+"""Elements by their places: take, put and what repeats and pads. (d[indices] is numbalite/cuda/indexing.py.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda import assign, gather, indexing, shapes
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrays import DeviceNDArray
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _check_mode(mode):
+    if mode not in gather.MODES:
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+
+
+def _indices(value):
+    """An array of integers where it is; TypeError for others, as functions have it."""
+    if not isinstance(value, DeviceNDArray):
+        value = np.asarray(value)
+        if value.size == 0 and value.dtype == float:
+            value = value.astype(np.intp)
+    if not np.can_cast(value.dtype, np.intp, "same_kind") or value.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from {value.dtype!r} to {np.dtype(np.intp)!r} according to the "
+            "rule 'safe'"
+        )
+    return value.astype(np.intp) if value.dtype == bool else value
+
+
+def _at(axis, what):
+    return (slice(None),) * axis + (what,)
+
+
+@implements("take")
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    _check_mode(mode)
+    a = arguments.array(a)
+    if axis is None:
+        a, axis = arguments.reshaped(a, (a.size,)), 0
+    else:
+        if a.ndim == 0:
+            a = a.reshape(1)
+        axis = shapes.axis_number(axis, a.ndim)
+    indices = _indices(indices)
+    if a.shape[axis] == 0 and indices.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    made = indexing.get(a, _at(axis, indices), mode=mode)
+    if out is None:
+        return made
+    if out.shape != made.shape:
+        raise ValueError("output array does not match result of ndarray.take")
+    np.copyto(out, made, casting="same_kind" if mode == "raise" else "unsafe")
+    return out
+
+
+@implements("put")
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    if not isinstance(a, DeviceNDArray):
+        raise TypeError(
+            f"numpy.put into {type(a).__name__} of values on the device: copy_to_host()"
+        )
+    _check_mode(mode)
+    ind = _indices(ind)
+    values = indexing.like(v, a)
+    if not ind.size or not values.size:
+        return
+    values = arguments.reshaped(values, (values.size,))
+    if values.size < ind.size:  # they are repeated
+        whole = -(-ind.size // values.size)
+        values = np.tile(values, whole)
+    flat = a._reshaped((a.size,), "C", False)
+    made = a.ravel() if flat is None else flat
+    indexing.put(made, ind.reshape(-1), values[: ind.size], mode=mode)
+    if flat is None:
+        a[...] = made.reshape(a.shape)
+
+
+# ------------------------------------------------------------------------------------ along an axis
+
+
+def _along(a, indices, axis):
+    """(array, indices on the device, axis) of take_along_axis, and what NumPy refuses."""
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        flat = a._reshaped((a.size,), "C", False)
+        a, axis = (a.ravel() if flat is None else flat), 0
+    axis = shapes.axis_number(axis, a.ndim)
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if indices.ndim != a.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return a, axis
+
+
+def _selection(a, indices, axis):
+    """(the shape of the result, strides of the array in it, the index)"""
+    others = [n for i, n in enumerate(a.shape) if i != axis]
+    theirs = [n for i, n in enumerate(indices.shape) if i != axis]
+    try:
+        shape = list(np.broadcast_shapes(others, theirs))
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{shapes._brief(tuple(others))} {shapes._brief(tuple(theirs))}"
+        ) from None
+    shape.insert(axis, indices.shape[axis])
+    whole = tuple(shape[i] if i == axis else n for i, n in enumerate(a.shape))
+    strides = shapes.spread(whole, a.strides, tuple(shape))
+    strides = tuple(0 if i == axis else step for i, step in enumerate(strides))
+    checked = indexing._checked(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
+    own = shapes.spread(checked.shape, checked.strides, tuple(shape))
+    return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
+
+
+def _given(indices):
+    return indices if isinstance(indices, DeviceNDArray) else np.asarray(indices)
+
+
+@implements("take_along_axis")
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> DeviceNDArray:
+    indices = _given(indices)
+    a, axis = _along(arguments.array(arr), indices, axis)
+    shape, strides, index = _selection(a, indices, axis)
+    made = arguments.empty(shape, a.dtype, a)
+    if made.size:
+        gather.gather(a, strides, made, made.strides, shape, [index], 0, a.stream)
+    return made
+
+
+@implements("put_along_axis")
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    if not isinstance(arr, DeviceNDArray):
+        raise TypeError("numpy.put_along_axis into an array of the host: copy_to_host()")
+    indices = _given(indices)
+    a, axis = _along(arr, indices, axis)
+    shape, strides, index = _selection(a, indices, axis)
+    values = indexing.like(values, a)
+    of = indexing._spread(values, shape)
+    if 0 not in shape:
+        values = values._geometry(shape, of)
+        if assign.overlap(values, a):
+            values = values.copy()
+        gather.scatter(values, values.strides, a, strides, shape, [index], 0, a.stream)
+    if a.address != arr.address:
+        arr[...] = a.reshape(arr.shape)
+
+
+@implements("choose")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """The choices are copied side by side first."""
+    _check_mode(mode)
+    a, *choices = arguments.arrays_of([a, *choices])
+    a = _indices(a)
+    shape = np.broadcast_shapes(a.shape, *(one.shape for one in choices))
+    dtype = np.result_type(*(one.dtype for one in choices))
+    beside = arguments.empty((len(choices), *shape), dtype, a)
+    for i, one in enumerate(choices):
+        beside[i, ...] = one
+    checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, beside.device)
+    own = shapes.spread(checked.shape, checked.strides, shape)
+    index = gather.Index(checked, own, len(choices), beside.strides[0])
+    made = arguments.empty(shape, dtype, a)
+    if made.size:
+        gather.gather(
+            beside, beside.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
+            made.stream,
+        )  # fmt: skip
+    if out is None:
+        return made
+    np.copyto(out, made, casting="unsafe")
+    return out
+
+
+# ------------------------------------------------------------------------------- more than there is
+
+
+@implements("repeat")
+def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
+    """How often each element comes decides the shape: repeats on the device are fetched."""
+    a = arguments.array(a)
+    if axis is None:
+        a, axis = arguments.reshaped(a, (a.size,)), 0
+    axis = shapes.axis_number(axis, a.ndim)
+    length = a.shape[axis]
+    if not isinstance(repeats, DeviceNDArray):
+        repeats = np.asarray(repeats)
+    if not np.can_cast(repeats.dtype, np.intp, "same_kind") or repeats.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from {repeats.dtype!r} to {np.dtype(np.intp)!r} according to the "
+            "rule 'safe'"
+        )
+    if repeats.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if repeats.size == 1:
+        return _each(a, int(repeats.reshape(-1)[0].item()), axis)
+    if repeats.size != length:
+        raise ValueError(
+            f"operands could not be broadcast together with shape ({length},) ({repeats.size},)"
+        )
+    if isinstance(repeats, DeviceNDArray):
+        repeats = repeats.copy_to_host()
+    if repeats.size and repeats.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return indexing.get(a, _at(axis, np.repeat(np.arange(length), repeats)))
+
+
+def _each(a, count, axis):
+    if count < 0:
+        raise ValueError("repeats may not contain negative values.")
+    before, behind = a.shape[:axis], a.shape[axis + 1 :]
+    length = a.shape[axis]
+    made = arguments.empty((*before, length * count, *behind), a.dtype, a)
+    if made.size:
+        steps = (*a.strides[: axis + 1], 0, *a.strides[axis + 1 :])
+        shape = (*before, length, count, *behind)
+        assign.assign(made.reshape(shape), a._geometry(shape, steps))
+    return made
+
+
+_BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
+
+
+@implements("pad")
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
+    """The modes that only copy: constant, empty, edge, reflect, symmetric, wrap."""
+    a = arguments.array(array)
+    if isinstance(pad_width, dict):
+        by_axis: list = [(0, 0)] * a.ndim
+        for axis, width in pad_width.items():
+            by_axis[axis] = np.broadcast_to(width, (2,))
+        pad_width = by_axis
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    widths = _pairs(widths, a.ndim)
+    if (widths < 0).any():
+        raise ValueError("index can't contain negative values")
+    pairs = [tuple(map(int, pair)) for pair in widths]
+    known = {"constant": {"constant_values"}, "reflect": {"reflect_type"}, "symmetric": {"reflect_type"}}  # fmt: skip
+    if mode not in ("constant", "empty", *_BY_PLACES):
+        raise TypeError(
+            f"numpy.pad with mode={mode!r} has no counterpart on the device: the modes are "
+            f"constant, empty, {', '.join(_BY_PLACES)}"
+        )
+    unknown = set(keywords) - known.get(mode, set())
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+    if mode in _BY_PLACES:
+        if keywords.get("reflect_type", "even") != "even":
+            raise TypeError("numpy.pad with reflect_type='odd' has no counterpart on the device")
+        return _padded_by_places(a, pairs, mode)
+    made = arguments.empty(
+        [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)], a.dtype, a
+    )
+    if mode == "constant":
+        _fill_around(made, pairs, keywords.get("constant_values", 0))
+    middle = tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
+    assign.assign(made._part(middle), a)
+    return made
+
+
+def _pairs(value, ndim):
+    try:
+        return np.broadcast_to(value, (ndim, 2))
+    except ValueError:
+        raise ValueError(
+            f"operands could not be broadcast together with remapped shapes "
+            f"[original->remapped]: {value.shape} and requested shape ({ndim},2)"
+        ) from None
+
+
+def _fill_around(made, pairs, values):
+    values = np.asarray(values)
+    if values.ndim == 0:
+        made.fill(values[()])
+        return
+    for axis, (pair, ends) in enumerate(zip(pairs, _pairs(values, made.ndim), strict=True)):
+        for width, value, part in (
+            (pair[0], ends[0], slice(None, pair[0])),
+            (pair[1], ends[1], slice(made.shape[axis] - pair[1], None)),
+        ):
+            if width:
+                made[_at(axis, part)] = value
+
+
+def _padded_by_places(a, pairs, mode):
+    places = []
+    for axis, (n, pair) in enumerate(zip(a.shape, pairs, strict=True)):
+        if n == 0 and sum(pair):
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
+        places.append(np.pad(np.arange(n), pair, mode) if sum(pair) else None)
+    moved = [axis for axis, one in enumerate(places) if one is not None]
+    if not moved:
+        return a.copy()
+    key = [slice(None)] * a.ndim
+    for axis, grid in zip(moved, np.ix_(*(places[axis] for axis in moved)), strict=True):
+        key[axis] = grid
+    if moved == list(range(moved[0], moved[-1] + 1)):
+        return indexing.get(a, tuple(key))
+    for axis in moved:  # slices between them would change the order of the axes
+        a = indexing.get(a, _at(axis, places[axis]))
+    return a

@@ -1,0 +1,137 @@
+"""Elements at places that arrays of indices say, gathered or scattered by one kernel
+(cuda_src/templates/gather.cu).
+
+Elements of any dtype are moved as words: runs that are the same on both sides, rows of a matrix say,
+as the widest that fit.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.compilers import templates
+from numbalite.cuda import assign
+
+if TYPE_CHECKING:
+    from typing import Any
+
+MODES = {"raise": 0, "wrap": 1, "clip": 2}
+_WORDS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
+_THREADS = 256
+
+
+class Index(NamedTuple):
+    """An array of indices along an axis of what is indexed."""
+
+    array: Any
+    """On the device, int32 or int64, in the shape of the result or with strides of zero."""
+    strides: tuple[int, ...]
+    """Of it, in the shape of the result."""
+    length: int
+    step: int
+    """Of the axis, in bytes."""
+
+
+def gather(
+    source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
+) -> None:
+    """target = source at indices; `of` and `to` are the strides of both in this shape."""
+    _move(source, of, target, to, shape, indices, mode, False, stream)
+
+
+def scatter(
+    source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
+) -> None:
+    """target at indices = source. Of several elements for one place, any may be the last."""
+    _move(source, of, target, to, shape, indices, mode, True, stream)
+
+
+def _move(source, of, target, to, shape, indices, mode, scatters, stream):
+    if not indices:
+        assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
+        return
+    size = source.itemsize
+    of_indices = [index.strides for index in indices]
+    rows = list(zip(shape, of, to, *of_indices, strict=True))
+    rows.append((size, 1, 1, *(0 for _ in indices)))  # its bytes
+    rows = _merged(rows)
+    word = _word(rows, source, target, indices)
+    last = rows.pop()
+    if last[0] > word:
+        rows.append((last[0] // word, word, word, *last[3:]))
+    rows = rows or [(1, 0, 0, *(0 for _ in indices))]
+    lengths, of, to, *of_indices = zip(*rows, strict=True)
+    dtype = _WORDS[word]
+    wide = _index_dtype(indices)
+    arrays = [
+        (index.array if index.array.dtype == wide else index.array.astype(wide))
+        for index in indices
+    ]
+    given = []
+    for index, array, strides in zip(indices, arrays, of_indices, strict=True):
+        if array is not index.array:
+            strides = tuple(step // index.array.itemsize * wide.itemsize for step in strides)
+        given += [array._geometry(lengths, strides), index.length, index.step]
+    count = 1
+    for length in lengths:
+        count *= length
+    kernel = _kernel(dtype.name, wide.name, len(lengths), mode, scatters, len(indices))
+    with assign.on_device(target.device):
+        kernel[-(-count // _THREADS), _THREADS, stream](
+            source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
+        )
+
+
+def _index_dtype(indices):
+    narrow = all(index.array.dtype == np.int32 for index in indices)
+    return np.dtype(np.int32 if narrow else np.int64)
+
+
+def _merged(rows):
+    """Axes of (length, stride, stride, ...) without those of one element, neighbours joined where all
+    strides allow; the last one stays."""
+    made = [row for row in rows[:-1] if row[0] != 1]
+    made.append(rows[-1])
+    out = made[:1]
+    for row in made[1:]:
+        outer = out[-1]
+        if all(a == b * row[0] for a, b in zip(outer[1:], row[1:], strict=True)):
+            out[-1] = (outer[0] * row[0], *row[1:])
+        else:
+            out.append(row)
+    return out
+
+
+def _word(rows, source, target, indices):
+    """The widest word that runs, strides and addresses are multiples of."""
+    bits = rows[-1][0] | source._address | target._address
+    for row in rows[:-1]:
+        bits |= row[1] | row[2]
+    for index in indices:
+        bits |= index.step
+    return min(bits & -bits, 16)
+
+
+@functools.cache
+def _kernel(word, index, dims, mode, scatters, count):
+    from numbalite.kernels.decorators import jit
+
+    source = templates.fill(
+        "gather",
+        parameters=", ".join(
+            f"array<const I, D> i{k}, long long length{k}, long long step{k}" for k in range(count)
+        ),
+        offsets=", ".join(f"o{k} = 0" for k in range(count)),
+        steps=" ".join(f"o{k} += k * i{k}.strides[d];" for k in range(count)),
+        places=" + ".join(
+            f"place_of<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
+            for k in range(count)
+        ),
+    )
+    name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}>"
+    checked = {"debug": True} if _core.driver_has("host_code") else {}
+    return jit(source=source, name=name, **checked)

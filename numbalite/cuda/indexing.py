@@ -1,0 +1,278 @@
+"""d[key] and d[key] = value where the key has arrays in it: integers, or booleans, which stand for the
+places where they are true.
+
+The shape is NumPy's: the arrays and integers of a key are broadcast together, and their axes come where
+the first of them is, or first of all where slices stand between them. Indices that are on the host are
+checked there (IndexError); those on the device would have to be waited for, and are taken modulo the
+length of their axis. The simulator reports them (KernelError).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign, foreign, gather, shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
+_MOST_DIMS = 32
+
+
+def has_arrays(key: Any) -> bool:
+    """Does a key ask for more than a view?"""
+    items = key if isinstance(key, tuple) else (key,)
+    return any(type(item) not in _PLAIN and _is_many(item) for item in items)
+
+
+def _is_many(item):
+    if isinstance(item, list):
+        return not (item and isinstance(item[0], str))
+    if isinstance(item, (bool, np.bool_, np.ndarray, tuple, range, _core.DeviceArray)):
+        return True
+    return hasattr(item, "__cuda_array_interface__")
+
+
+class _Selection(NamedTuple):
+    view: Any
+    """Of the array: what integers and slices of the key leave, each array a whole axis."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """Of the view in the shape of the result, zero along the axes of the indices."""
+    indices: list[gather.Index]
+
+
+def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
+    """array[key], a new array; or into `out`, of its shape and dtype."""
+    chosen = _select(array, key, mode)
+    if out is None:
+        with assign.on_device(array.device):
+            out = _core.device_empty(chosen.shape, array.dtype, "C")
+    if 0 not in chosen.shape:
+        gather.gather(
+            chosen.view, chosen.strides, out, out.strides, chosen.shape, chosen.indices,
+            gather.MODES[mode], stream or array.stream,
+        )  # fmt: skip
+    return out
+
+
+def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
+    """array[key] = value. Of several values for one element any may be the one that stays."""
+    if array.readonly:
+        raise ValueError("assignment destination is read-only")
+    chosen = _select(array, key, mode)
+    value = like(value, array)
+    if 0 in chosen.shape:
+        _spread(value, chosen.shape)
+        return
+    if assign.overlap(value, array):
+        value = value.copy(stream=stream or array.stream)
+    strides = _spread(value, chosen.shape)
+    indices = [
+        index._replace(array=index.array.copy()) if assign.overlap(index.array, array) else index
+        for index in chosen.indices
+    ]
+    skipped = max(value.ndim - len(chosen.shape), 0)
+    if skipped:
+        value = value._view(value.shape[skipped:], value.strides[skipped:], value.dtype)
+    gather.scatter(
+        value, strides, chosen.view, chosen.strides, chosen.shape, indices, gather.MODES[mode],
+        stream or array.stream,
+    )  # fmt: skip
+
+
+def like(value: Any, array: Any) -> Any:
+    """A value as a device array of an array's dtype, on its device."""
+    found = foreign.if_cuda_array(value)
+    if found is not None:
+        if found.device != array.device:
+            found = assign.moved(found, array.device)
+        return found if found.dtype == array.dtype else found.astype(array.dtype)
+    try:
+        host = assign.scalar(value, array.dtype)
+    except (TypeError, ValueError):
+        given = np.asarray(value)
+        host = np.empty(given.shape, array.dtype)
+        host[...] = given
+    with assign.on_device(array.device):
+        made = _core.device_empty(host.shape, array.dtype, "C")
+    assign.assign(made, host)
+    return made
+
+
+def _spread(value, shape):
+    try:
+        return shapes.spread(value.shape, value.strides, shape)
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {shapes._brief(value.shape)} could not be "
+            f"broadcast to indexing result of shape {shapes._brief(shape)}"
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------- keys
+
+
+def _select(array, key, mode):
+    items = _expanded(array, key)
+    basic: list = []
+    indices, flags, axis, dim = [], [], 0, 0  # dim: of the view
+    for item in items:
+        if item is None:
+            basic.append(None)
+            dim += 1
+            continue
+        if isinstance(item, _Mask):
+            flags.append((int(bool(item.values)),))
+            continue
+        if isinstance(item, slice):
+            basic.append(item)
+            dim += 1
+        elif not isinstance(item, (np.ndarray, _core.DeviceArray)):
+            basic.append(item)
+        else:
+            basic.append(slice(None))
+            indices.append((item, dim, axis))
+            dim += 1
+        axis += 1
+    view = array._part(tuple(basic))
+    shape = _broadcast([item.shape for item, _, _ in indices] + flags)
+    lone = {dim for _, dim, _ in indices}
+    before = _front(items)
+    kept = [i for i in range(view.ndim) if i not in lone]
+    head, tail = [i for i in kept if i < before], [i for i in kept if i >= before]
+    result = (*(view.shape[i] for i in head), *shape, *(view.shape[i] for i in tail))
+    strides = (
+        *(view.strides[i] for i in head),
+        *(0 for _ in shape),
+        *(view.strides[i] for i in tail),
+    )
+    if len(result) > _MOST_DIMS:
+        raise IndexError(f"the result would have more than {_MOST_DIMS} dimensions")
+    made = []
+    for item, dim, axis in indices:
+        length = view.shape[dim]
+        found = _checked(item, length, axis, mode, 0 in result, array.device)
+        own = shapes.spread(found.shape, found.strides, shape)
+        own = (*(0 for _ in head), *own, *(0 for _ in tail))
+        made.append(gather.Index(found, own, length, view.strides[dim]))
+    return _Selection(view, result, strides, made)
+
+
+def _front(items):
+    """The axis of the view before which those of the indices come."""
+    dim, first, ended = 0, None, False
+    for item in items:
+        if item is None or isinstance(item, slice):
+            ended |= first is not None
+            dim += 1
+            continue
+        if ended:
+            return 0
+        first = dim if first is None else first
+        dim += isinstance(item, (np.ndarray, _core.DeviceArray))
+    return first
+
+
+def _expanded(array, key):
+    """The items of a key: None, slices and integers as they are, index arrays of the host or the device;
+    the ellipsis and masks are gone, and there is one for each axis."""
+    items = []
+    for item in key if isinstance(key, tuple) else (key,):
+        items += [item] if _is_basic(item) else _index_arrays(item)
+    taken = sum(_axes_of(item) for item in items)
+    if taken > array.ndim:
+        raise IndexError(
+            f"too many indices for array: array is {array.ndim}-dimensional, but {taken} were indexed"
+        )
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    at = dots[0] if dots else len(items)
+    items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
+    axis, made = 0, []
+    for item in items:
+        if isinstance(item, _Mask):
+            made += item.places(array, axis)
+        else:
+            made.append(item)
+        axis += _axes_of(item)
+    return made
+
+
+def _is_basic(item):
+    return type(item) in _PLAIN or not _is_many(item)
+
+
+def _axes_of(item):
+    return item.axes if isinstance(item, _Mask) else 0 if item is None or item is Ellipsis else 1
+
+
+class _Mask:
+    def __init__(self, values):
+        self.values = values
+        self.axes = values.ndim
+
+    def places(self, array, axis):
+        """An array of integers for each axis; the mask itself if it has none."""
+        if self.axes == 0:
+            return [self]
+        for i, length in enumerate(self.values.shape):
+            if length != array.shape[axis + i]:
+                raise IndexError(
+                    "boolean index did not match indexed array along axis "
+                    f"{axis + i}; size of axis is {array.shape[axis + i]} but size of corresponding "
+                    f"boolean axis is {length}"
+                )
+        return list(np.nonzero(self.values))
+
+
+def _index_arrays(item):
+    """An index array or a mask, on the device if it is there."""
+    found = foreign.if_cuda_array(item)
+    if found is None:
+        found = np.asarray(item)
+        if found.size == 0 and not isinstance(item, np.ndarray):
+            found = found.astype(np.intp)
+    if found.dtype == bool:
+        return [_Mask(found)]
+    if found.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return [found]
+
+
+def _broadcast(given):
+    try:
+        return np.broadcast_shapes(*given)
+    except ValueError:
+        shown = " ".join(map(shapes._brief, given))
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown}"
+        ) from None
+
+
+def _checked(indices, length, axis, mode, nothing, device):
+    """Index arrays as device arrays of int32 or int64."""
+    if isinstance(indices, _core.DeviceArray):
+        if length == 0 and indices.size and not nothing:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        if indices.device != device:
+            indices = assign.moved(indices, device)
+        if indices.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+            indices = indices.astype(np.int64)
+        return indices
+    if indices.size and mode == "raise" and not nothing:
+        for extreme in (indices.min(), indices.max()):
+            if not -length <= extreme < length:
+                raise IndexError(
+                    f"index {extreme} is out of bounds for axis {axis} with size {length}"
+                )
+    with assign.on_device(device):
+        made = _core.device_empty(indices.shape, np.dtype(np.int64), "C")
+    if indices.size:
+        made._write(indices.astype(np.int64, order="C"))
+    return made

@@ -1,0 +1,231 @@
+"""Elements by their places: indexing by arrays, take, put, repeat, pad, with NumPy as the judge."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import compare, same
+
+from numbalite import cuda
+from numbalite.cuda import gather
+from numbalite.errors import KernelError
+
+DTYPES = ["f4", "f8", "u1"]
+
+
+@st.composite
+def arrays(draw, min_dims=1, dtypes=DTYPES):
+    shape = draw(st.lists(st.integers(1, 4), min_size=min_dims, max_size=3).map(tuple))
+    values = (
+        np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(draw(st.sampled_from(dtypes)))
+    )
+    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    return placed.device(), placed.host
+
+
+def items_for(draw, length, shape):
+    """(a key's item for the device, for the host)"""
+    kind = draw(st.sampled_from(["array", "device", "slice", "int", "list"]))
+    if kind == "slice":
+        item = draw(st.sampled_from([slice(None), slice(1, None), slice(None, None, -1), slice(0)]))
+        return item, item
+    if kind == "int":
+        item = draw(st.integers(-length, length - 1))
+        return item, item
+    rng = np.random.default_rng(draw(st.integers(0, 20)))
+    item = rng.integers(-length, length, draw(st.sampled_from(shape)))
+    if kind == "list":
+        return item.tolist(), item.tolist()
+    return (cuda.to_device(item) if kind == "device" else item), item
+
+
+@st.composite
+def keys(draw, shape):
+    """Integer arrays that broadcast, or hardly, among all that a key may have."""
+    chosen = draw(st.sampled_from([[(3,), (1,)], [(3,), (2, 1)], [(), (2,)], [(3,), (2,)], [(0,)]]))
+    pairs = [items_for(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
+    if draw(st.integers(0, 3)) == 0:
+        pairs.insert(
+            draw(st.integers(0, len(pairs))), draw(st.sampled_from([(None, None), (..., ...)]))
+        )
+    if len(pairs) == 1:
+        return pairs[0]
+    return tuple(zip(*pairs, strict=True))
+
+
+@examples(60)
+@given(data=st.data())
+def test_keys(data):
+    device, host = data.draw(arrays())
+    key, host_key = data.draw(keys(host.shape))
+    same(lambda x, k: x[k], (device, key), (host, host_key))
+    value = data.draw(st.sampled_from([7, np.float32(3), [5]]))
+
+    def put(x, k):
+        x = x.copy()
+        x[k] = value
+        return x
+
+    same(put, (device, key), (host, host_key))
+
+
+def test_values_of_assignments():
+    """Broadcast, converted, from the array itself, each in its place."""
+    host = np.arange(24, dtype="f4").reshape(4, 6)
+    places = np.array([3, 1])
+    for value in (
+        np.arange(6),
+        np.arange(12.0).reshape(2, 6),
+        np.arange(12).reshape(1, 1, 2, 6),
+        host[:2],
+    ):
+        expected = host.copy()
+        expected[places] = value
+        for what in (value, cuda.to_device(value)):
+            d = cuda.to_device(host)
+            d[cuda.to_device(places)] = what
+            compare(d, expected)
+    d, expected = cuda.to_device(host), host.copy()
+    d[[0, 1]] = d[1:3]
+    expected[[0, 1]] = expected[1:3].copy()
+    compare(d, expected)
+    stream = cuda.stream()
+    d.setitem(([0, 1], 2), 9, stream)
+    expected[[0, 1], 2] = 9
+    stream.synchronize()
+    compare(d, expected)
+    d[[0, 1]] += 1
+    expected[[0, 1]] += 1
+    compare(d, expected)
+    with pytest.raises(ValueError, match=r"shape mismatch: value array of shape \(3,\) could not"):
+        d[[0, 1]] = np.zeros(3)
+
+
+@pytest.mark.parametrize("dtype", ["S3", "c16", [("a", "i2"), ("b", "f4", 3)], "M8[s]"])
+def test_elements_of_every_size(dtype):
+    host = np.zeros((5, 4), dtype)
+    host.view("u1").reshape(-1)[:] = np.arange(host.nbytes) % 100
+    d = cuda.to_device(host)
+    for key in (([4, 0],), (slice(None), [3, 1]), ([1, 2], [3, 3])):
+        assert d[key].copy_to_host().tobytes() == host[key].tobytes()
+    d[[1, 2]], host[[1, 2]] = d[[0, 4]], host[[0, 4]]
+    assert d.copy_to_host().tobytes() == host.tobytes()
+
+
+def test_widths_of_words(monkeypatch):
+    """Rows move in pieces of 16 bytes where they allow it."""
+    words = []
+    real = gather._kernel
+    monkeypatch.setattr(gather, "_kernel", lambda *key: words.append(key[:3]) or real(*key))
+    host = np.arange(96, dtype="f4").reshape(4, 24)
+    d = cuda.to_device(host)
+    rows = cuda.to_device(np.array([3, 0], "i4"))
+    compare(d[rows], host[[3, 0]])
+    compare(d[:, 1:4][rows], host[:, 1:4][[3, 0]])
+    assert words == [("complex128", "int32", 2), ("uint32", "int32", 2)]
+
+
+def test_refusals():
+    host = np.arange(6.0).reshape(2, 3)
+    d = cuda.to_device(host)
+    for key in ([2], (0, [-4]), [0.5], ([0, 1], [0, 1, 2]), (0, 0, [1]), (..., [0], ...), "a", {}):
+        same(lambda x, k=key: x[k], (d,), (host,))
+    with pytest.raises(IndexError, match="index -4 is out of bounds for axis 1 with size 3"):
+        d[0, [-4]]
+    with pytest.raises(
+        IndexError, match="arrays of integers or booleans are valid indices, not dict"
+    ):
+        d[{}]
+    with pytest.raises(IndexError, match="with size 0"):
+        d[:0][cuda.to_device(np.array([0]))]
+
+
+def test_indices_on_the_device_beyond_the_axis():
+    """Nothing outside is touched; the simulator says it."""
+    host = np.arange(6.0)
+    d, bad = cuda.to_device(host), cuda.to_device(np.array([1, 8, -7]))
+    if cuda.is_simulated():
+        with pytest.raises(KernelError, match="index_is_within_the_axis"):
+            d[bad]
+    else:
+        compare(d[bad], host[[1, 2, 5]])
+    for mode in ("wrap", "clip"):
+        compare(d.take(bad, mode=mode), host.take([1, 8, -7], mode=mode))
+
+
+# ------------------------------------------------------------------------------------- functions
+
+
+@examples(40)
+@given(data=st.data())
+def test_take_and_put(data):
+    device, host = data.draw(arrays(dtypes=["f4"]))
+    mode = data.draw(st.sampled_from(["raise", "wrap", "clip"]))
+    axis = data.draw(st.one_of(st.none(), st.integers(-host.ndim, host.ndim - 1)))
+    indices = data.draw(st.sampled_from([0, [1, -1, 0], [[0], [5]], [], [300]]))
+    same(lambda x: np.take(x, indices, axis, mode=mode), (device,), (host,))
+    values = data.draw(st.sampled_from([9, [7, 8], [1, 2, 3, 4], []]))
+    flat = np.ravel(np.asarray(indices, int))
+    if len(set(flat % host.size)) == len(flat):  # which one stays is anybody's
+
+        def put(x):
+            x = x.copy()
+            np.put(x, indices, values, mode)
+            return x
+
+        same(put, (device,), (host,))
+
+
+@examples(40)
+@given(data=st.data())
+def test_along_axes(data):
+    device, host = data.draw(arrays(dtypes=["f4"]))
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    shape = list(host.shape)
+    shape[axis] = data.draw(st.integers(0, 3))
+    length = host.shape[axis]
+    order = np.argsort(np.random.default_rng(1).random((*shape, length)), -1)[..., 0]
+    on_device = data.draw(st.booleans())
+    indices = cuda.to_device(order) if on_device else order
+    same(np.take_along_axis, (device, indices, axis), (host, order, axis))
+
+    def put(x, i):
+        x = x.copy()
+        np.put_along_axis(x, i, 50, axis)
+        return x
+
+    same(put, (device, indices), (host, order))
+    repeats = data.draw(st.sampled_from([0, 2, [3], list(range(length))]))
+    same(lambda x: np.repeat(x, repeats, axis), (device,), (host,))
+    same(lambda x: np.repeat(x, 2), (device,), (host,))
+
+
+@examples(40)
+@given(data=st.data())
+def test_pad(data):
+    device, host = data.draw(arrays(dtypes=["f4"]))
+    width = data.draw(st.sampled_from([1, 3, (2, 0), [(1, 2)] * host.ndim, -1, 1.5]))
+    mode = data.draw(st.sampled_from(["constant", "edge", "reflect", "symmetric", "wrap"]))
+    keywords = {}
+    if mode == "constant":
+        keywords = data.draw(
+            st.sampled_from([{}, {"constant_values": 4}, {"constant_values": (1, 2)}])
+        )
+    same(lambda x: np.pad(x, width, mode, **keywords), (device,), (host,))
+
+
+def test_more_places():
+    a = np.array([[0, 1, 2], [2, 0, 1]])
+    choices = [np.arange(3), 10, np.arange(6.0).reshape(2, 3)]
+    d = cuda.to_device(a)
+    compare(np.choose(d, choices), np.choose(a, choices))
+    compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
+    with pytest.raises(TypeError, match="mode='mean' has no counterpart"):
+        np.pad(d, 1, "mean")
+    out = cuda.device_array((2, 2), "f8")
+    assert np.take(d, [0, 2], 1, out=out) is out
+    compare(out, a[:, [0, 2]].astype(float))
+    repeats = cuda.to_device(np.array([2, 0, 3]))
+    compare(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))

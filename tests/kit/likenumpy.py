@@ -1,0 +1,35 @@
+"""A function of NumPy's on device arrays and on NumPy's own: the same result, or the same refusal."""
+
+import warnings
+
+import numpy as np
+
+from kit import drawn
+from kit.drawn import outcome
+
+
+def compare(result, expected):
+    """The same on the device as on the host, in each part of the result."""
+    if isinstance(expected, (tuple, list)):
+        assert type(result) in (tuple, list) and len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
+            compare(one, other)
+    elif isinstance(expected, (np.ndarray, np.generic)) and not isinstance(result, (bool, int)):
+        drawn.compare(result, np.asarray(expected), ulps=8, scale=8.0, device=True)
+    else:
+        assert result == expected
+
+
+def same(function, on_device, on_host, keywords=None):
+    """Both give the same, or both refuse."""
+    keywords = keywords or {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, refused = outcome(function, *on_host, **keywords)
+        result, error = outcome(function, *on_device, **keywords)
+    if refused is None:
+        assert error is None, f"{error!r}, NumPy {expected!r}"
+        compare(result, expected)
+    else:
+        assert error is not None, f"{result!r}, NumPy {refused!r}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
