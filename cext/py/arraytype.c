@@ -145,6 +145,29 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     return (PyObject *)view;
 }
 
+/* _call_key(): what a call of a library depends on, as bytes to find it again by: the layout,
+ * alignment, dtype, the devices (the array's and the current one), the number of the stream. */
+static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    enum { HEAD = 5 };
+    const nl_py_array *a = (nl_py_array *)self;
+    int64_t words[HEAD + 2 * NL_MAX_DIMS];
+    CUstream handle = NULL;
+    PyObject *stream = devarray_stream(self, NULL);
+    int status = nl_py_stream_from(a->state, stream, &handle, NULL);
+    Py_DECREF(stream);
+    if (status < 0)
+        return NULL;
+    words[0] = a->ndim | a->dtype << 8 | a->class << 16 | a->flags << 24;
+    words[1] = (int64_t)(a->address & 15) | (int64_t)nl_device_selected() << 8 |
+               (int64_t)a->buffer->device->ordinal << 32;
+    words[2] = (int64_t)nl_atomic_load(&a->buffer->device->generation);
+    words[3] = (int64_t)(uintptr_t)handle;
+    words[4] = a->itemsize;
+    memcpy(&words[HEAD], a->shape, 2 * (size_t)a->ndim * sizeof words[0]);
+    return PyBytes_FromStringAndSize((const char *)words, (HEAD + 2 * (Py_ssize_t)a->ndim) *
+                                                              (Py_ssize_t)sizeof words[0]);
+}
+
 /* ---- constructors ---- */
 
 /* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
@@ -364,6 +387,7 @@ static PyMethodDef devarray_methods[] = {
     {"is_f_contiguous", devarray_is_f, METH_NOARGS,
      "Whether the elements lie in Fortran order without gaps."},
     {"_record", devarray_record, METH_NOARGS, "_record(): an array of one record as that record."},
+    {"_call_key", devarray_call_key, METH_NOARGS, "What a library's call of it is found again by."},
     {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},

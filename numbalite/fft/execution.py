@@ -80,7 +80,7 @@ def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
 
 def _layout(array, axes):
     """Of the moved view. Pairs of real numbers that are no complex number's place are not for cuFFT."""
-    if array.address % (
+    if array._address % (
         2 * array.dtype.itemsize if array.dtype.kind == "f" else array.dtype.itemsize
     ):
         return None

@@ -8,10 +8,10 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import arrays, assign
+from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.fft import plans
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
-from numbalite.libraries.table import stream_number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,6 +36,8 @@ def ifft_inplace(ary: Any, stream: Any = None) -> None:
 
 
 def _in_place(name, ary, stream, direction):
+    if stream is None and type(ary) is DeviceNDArray and _again(ary, direction):
+        return
     on_host = isinstance(ary, np.ndarray)
     if not on_host and not isinstance(ary, _core.DeviceArray):
         raise TypeError(f"{name}: ary must be an array, not {type(ary).__name__}")
@@ -49,26 +51,24 @@ def _in_place(name, ary, stream, direction):
     array = arrays.to_device(ary, stream=stream or 0) if on_host else ary
     if stream is not None:
         array = array.bind(stream)
-    if array.size and array.ndim:
+    if array.size and array.ndim and not _again(array, direction):
         _transform(array, direction)
     if on_host:
         array.copy_to_host(ary, stream=stream or 0)
 
 
-def _transform(array, direction):
-    stream = array.stream
-    key = (
-        array.shape, array.strides, array.dtype, array.address & 15, _core.current_device(), array.device,
-        stream_number(stream),
-    )  # fmt: skip
-    kept = plans.of_thread()
-    plan = kept.call(key)
+def _again(array, direction):
+    """The same of an array like an earlier one goes straight to its plan."""
+    plan = plans.of_thread().call(array._call_key())
     if plan is not None:
-        plan.run(stream, array, array, direction)
-        return
+        plan.run(array.stream, array, array, direction)
+    return plan is not None
+
+
+def _transform(array, direction):
     axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
     operand, plan = complex_to_complex(Operand(array, owned=True), axes, direction)
     if operand.array is not array:
         assign.assign(array, operand.array)
     elif plan is not None:
-        kept.put_call(key, plan, plan)
+        plans.of_thread().put_call(array._call_key(), plan, plan)

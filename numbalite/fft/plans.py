@@ -7,7 +7,6 @@ least recently used are destroyed. A stream is known by its number: a plan does 
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import threading
 from typing import TYPE_CHECKING, NamedTuple
@@ -95,6 +94,7 @@ class Plan:
         self.device = _core.current_device()
         self.generation = _core.device_generation(self.device)
         self.calls: list[Hashable] = []
+        self.used = 0
         cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
         number = cufft.make("Create", "Destroy", kind=ctypes.c_int)
         cufft.plain("SetAutoAllocation", number, 0)
@@ -118,15 +118,19 @@ class Plan:
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
         """Transforms, on the plan's stream."""
-        CUFFT.on(stream).plain("XtExec", self.number, source, target, direction)
+        function = CUFFT.functions.get("XtExec") or CUFFT.find("XtExec", False)
+        status = function(stream, self.number, source, target, direction)
+        if status:
+            raise CUFFT.failure("XtExec", status)
 
 
 class Plans:
-    """What a thread keeps: plans by layout, and by their arguments the calls that go straight to one."""
+    """What a thread keeps: plans by layout, and by what they were given the calls that go straight to one."""
 
     def __init__(self) -> None:
-        self.plans: collections.OrderedDict[Hashable, Plan] = collections.OrderedDict()
-        self.calls: dict[Hashable, tuple[Hashable, Any]] = {}
+        self.plans: dict[Hashable, Plan] = {}
+        self.calls: dict[Hashable, tuple[Plan, Any]] = {}
+        self.clock = 0
 
     def get(self, key: Hashable) -> Plan | None:
         """The plan, if its device is still the same."""
@@ -134,34 +138,39 @@ class Plans:
         if found is None:
             return None
         if found.generation != _core.device_generation(found.device):
-            self._drop(key)
+            self._drop(found)
             return None
-        self.plans.move_to_end(key)
+        self.clock = found.used = self.clock + 1
         return found
 
-    def put(self, key: Hashable, plan: Plan) -> None:
+    def put(self, plan: Plan) -> None:
         """Keeps a plan; the least recently used one goes, with its calls."""
-        self.plans[key] = plan
-        while len(self.plans) > KEPT:
-            self._drop(next(iter(self.plans)))
+        self.clock = plan.used = self.clock + 1
+        self.plans[plan.key] = plan
+        if len(self.plans) > KEPT:
+            self._drop(min(self.plans.values(), key=lambda one: one.used))
 
     def call(self, key: Hashable) -> Any:
-        """What was kept of a call, if its plan still is; TypeError for arguments that are no keys."""
+        """What was kept of a call; TypeError for arguments that are no key."""
         found = self.calls.get(key)
-        return None if found is None or self.get(found[0]) is None else found[1]
+        if found is None:
+            return None
+        self.clock = found[0].used = self.clock + 1
+        return found[1]
 
     def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
-        """Keeps a call as long as its plan."""
+        """Keeps a call as long as its plan. The key has the generation of the device in it."""
         if len(self.calls) >= KEPT_CALLS:
             self.calls.clear()
             for one in self.plans.values():
                 one.calls.clear()
         if plan is self.plans.get(plan.key):
             plan.calls.append(key)
-            self.calls[key] = plan.key, call
+            self.calls[key] = plan, call
 
-    def _drop(self, key):
-        for call in self.plans.pop(key).calls:
+    def _drop(self, plan):
+        del self.plans[plan.key]
+        for call in plan.calls:
             self.calls.pop(call, None)
 
 
@@ -182,5 +191,5 @@ def plan(
     found = plans.get(key)
     if found is None:
         found = Plan(key, stream, lengths, batch, dtypes, layouts)
-        plans.put(key, found)
+        plans.put(found)
     return found

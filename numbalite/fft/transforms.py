@@ -25,7 +25,6 @@ from numbalite.fft.execution import (
     scale,
 )
 from numbalite.fft.plans import FORWARD, INVERSE
-from numbalite.libraries.table import stream_number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -213,10 +212,7 @@ def _remembered(compute, name, a, s, axes, norm, out, *more):
     """The same call of an array like an earlier one goes straight to its plan."""
     if out is not None or type(a) is not DeviceNDArray:
         return compute(name, a, s, axes, norm, out, *more)[0]
-    key = (
-        name, a.shape, a.strides, a.dtype, a.address & 15, a.device, _core.current_device(),
-        stream_number(a.stream), s, axes, norm,
-    )  # fmt: skip
+    key = name, a._call_key(), s, axes, norm
     kept = plans.of_thread()
     try:
         direct = kept.call(key)

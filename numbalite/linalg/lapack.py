@@ -48,10 +48,12 @@ def _type(array):
 def _addresses(stack):
     """Where each matrix begins, in device memory. The matrices are used with it."""
     step = stack.strides[0]
-    places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(stack.address)
+    places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(
+        stack._address
+    )
     made = empty(stack, places.shape, np.uint64)
     made._write(places, stack.stream)
-    return _core.LibraryValue(made.address, None, (made, stack))
+    return _core.LibraryValue(made._address, None, (made, stack))
 
 
 class _Generic:

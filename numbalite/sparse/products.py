@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _INDEX = {"i": 2, "l": 3, "q": 3}  # cusparseIndexType_t
 _BY_COLUMNS, _BY_ROWS = 1, 2
-_MOST_PLANS = 8
+_MOST_PLANS = 16
 _descriptions = threading.local()
 
 
@@ -204,14 +204,21 @@ class VectorPlan:
             self.y, _compute(char), 0,
         )  # fmt: skip
         self.buffer = workspace(handle.size("SpMV_bufferSize", *self.args))
+        for name, takes_handle in (("SpMV", True), ("DnVecSetValues", False)):
+            CUSPARSE.find(name, takes_handle)
         if CUSPARSE.has("SpMV_preprocess"):
             handle("SpMV_preprocess", *self.args, self.buffer)
 
-    def run(self, handle: Any, x: Any, y: Any) -> None:
+    def run(self, stream: Any, x: Any, y: Any) -> None:
         """y = op(A) x; the lock of A is held."""
-        handle.plain("DnVecSetValues", self.x, x)
-        handle.plain("DnVecSetValues", self.y, y)
-        handle("SpMV", *self.args, self.buffer)
+        functions = CUSPARSE.functions
+        set_values, name = functions["DnVecSetValues"], "DnVecSetValues"
+        status = set_values(stream, self.x, x) or set_values(stream, self.y, y)
+        if not status:
+            name = "SpMV"
+            status = functions["SpMV"](stream, *self.args, self.buffer)
+        if status:
+            raise CUSPARSE.failure(name, status)
 
 
 def _vector_product(rows, operation, x, y):
@@ -223,27 +230,20 @@ def _vector_product(rows, operation, x, y):
             if len(rows._plans) >= _MOST_PLANS:
                 rows._plans.clear()
             plan = rows._plans[key] = VectorPlan(handle, rows, operation, x, y)
-        plan.run(handle, x, y)
+        plan.run(handle.stream, x, y)
+        rows._plans[operation, x._call_key()] = plan
 
 
 def warm(a: Any, x: Any) -> Any:
-    """a @ x of a vector of a's dtype, where that has been computed before; else None."""
+    """a @ x of a vector like one of which that has been computed before; else None."""
     rows = a._as_rows()
-    data, dtype = rows.data, x.dtype
-    operation = int(a.format == "csc")
-    plan = rows._plans.get((operation, stream_number(data.stream or x.stream)))
-    if (
-        plan is None
-        or plan.data is not data
-        or dtype is not data.dtype
-        or x.shape != (a.shape[1],)
-        or not x.is_c_contiguous()
-        or not _core.current_device() == data.device == x.device
-    ):
+    data = rows.data
+    plan = rows._plans.get((int(a.format == "csc"), x._call_key()))
+    if plan is None or plan.data is not data or x.dtype is not data.dtype:
         return None
-    made = _core.device_empty((a.shape[0],), dtype)
+    made = _core.device_empty((a.shape[0],), data.dtype)
     with rows._lock:
-        plan.run(CUSPARSE.on(data.stream or x.stream), x, made)
+        plan.run(data.stream or x.stream, x, made)
     return made
 
 
