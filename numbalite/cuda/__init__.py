@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
+    from numbalite.cuda.algorithms.scan import Scan as scan
     from numbalite.cuda.arrayfunctions.creation import (
         arange,
         empty,
@@ -129,6 +130,7 @@ _LATER = {
     "checks": "numbalite.sim.checks:checks",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
+    "scan": "numbalite.cuda.algorithms.scan:Scan",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
         "numbalite.cuda.arrayfunctions.creation",
@@ -259,6 +261,7 @@ __all__ = [
     "profiling",
     "reduce",
     "require_context",
+    "scan",
     "select_device",
     "set_default_device",
     "set_memory_manager",

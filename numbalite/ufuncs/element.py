@@ -109,6 +109,33 @@ def _from_unit(code, name, options, frame):
     return DeviceFunction(made, (), options)
 
 
+def operation(
+    functor, parameters, what, noun, *, source=None, name=None, args=None, options=None, frame=None
+) -> DeviceFunction:
+    """The DeviceFunction of what ``cuda.reduce`` (``what``; a reduction is the ``noun``) and its like are
+    given: a text in ``parameters`` ("a, b"), a complete source, or a function. TypeError if it has another
+    number of parameters."""
+    if isinstance(functor, str):
+        if source is not None:
+            raise TypeError(f"{what}: two sources are given")
+        functor, source = None, functor
+        if name is None and args is None and not scanner.parameter_lists(source):
+            args = parameters
+    if args is not None and name is None:
+        name = noun
+    function = element_function(
+        functor, source=source, name=name, args=args, what=noun, options=options, frame=frame
+    )
+    count, wanted = arity(function), parameters.count(",") + 1
+    if count not in (wanted, None):
+        words = ("", "one number", "two numbers", "three numbers")
+        raise TypeError(
+            f"{what} takes a function of {words[wanted]}, {function.name} has {count} "
+            f"parameter{'s' * (count != 1)}"
+        )
+    return function
+
+
 def from_body(function) -> bool:
     """Is it written as a body, whose types are declared around it?"""
     return not function.definition.is_unit

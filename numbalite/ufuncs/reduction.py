@@ -20,7 +20,6 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.kernels import options as options_
-from numbalite.text import scanner
 
 from ..cuda import assign
 from . import element, operands, reduceloops
@@ -61,25 +60,10 @@ class Reduce(_core.Reduction):
 
     def __init__(self, functor=None, *, source=None, name=None, args=None, **given):
         options = options_.parse(given, "cuda.reduce")
-        frame = sys._getframe(1)
-        if isinstance(functor, str):
-            if source is not None:
-                raise TypeError("cuda.reduce: two sources are given")
-            functor, source = None, functor
-            if name is None and args is None and not scanner.parameter_lists(source):
-                args = "a, b"
-        if args is not None and name is None:
-            name = "reduction"
-        function = element.element_function(
-            functor, source=source, name=name, args=args, what="reduction", options=options,
-            frame=frame,
+        function = element.operation(
+            functor, "a, b", "cuda.reduce", "reduction", source=source, name=name, args=args,
+            options=options, frame=sys._getframe(1),
         )  # fmt: skip
-        count = element.arity(function)
-        if count not in (2, None):
-            raise TypeError(
-                f"cuda.reduce takes a function of two numbers, {function.name} has {count} "
-                f"parameter{'s' * (count != 1)}"
-            )
         self._set(function, options)
 
     def _set(self, function, options):
@@ -98,14 +82,7 @@ class Reduce(_core.Reduction):
 
     @property
     def _identity(self):
-        """What it gives of nothing: 0 for a sum, 1 for a product, None where that is not known."""
-        definition = self.function.definition
-        if definition.is_unit or len(definition.parameters) != 2:
-            return None
-        a, b = definition.parameters
-        text = re.sub(r"\s+|\breturn\b|[;()]", "", definition.expression)
-        known = {"+": 0, "*": 1}
-        return next((known[s] for s in known if text in (f"{a}{s}{b}", f"{b}{s}{a}")), None)
+        return identity(self.function)
 
     def _function_for(self, dtype):
         return self.function
@@ -119,9 +96,9 @@ class Reduce(_core.Reduction):
             array = _first(array, size)
         axes = operands.axes_of(axis, array.ndim)
         shape = operands.without(array.shape, axes)
-        initial = _initial(init, array.dtype, self.__name__)
+        initial = initial_of(init, array.dtype, self.__name__)
         if initial is None and 0 in array.shape:
-            initial = _initial(self._identity, array.dtype, self.__name__)
+            initial = initial_of(self._identity, array.dtype, self.__name__)
         if initial is None and 0 in array.shape and 0 not in shape:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no identity: "
@@ -180,6 +157,18 @@ class Reduce(_core.Reduction):
         return self
 
 
+def identity(function):
+    """What a fold with the function gives of nothing: 0 for a sum, 1 for a product, None where that is
+    not known."""
+    definition = function.definition
+    if definition.is_python or definition.is_unit or len(definition.parameters) != 2:
+        return None
+    a, b = definition.parameters
+    text = re.sub(r"\s+|\breturn\b|[;()]", "", definition.expression)
+    known = {"+": 0, "*": 1}
+    return next((known[s] for s in known if text in (f"{a}{s}{b}", f"{b}{s}{a}")), None)
+
+
 def _unpickle(cls, function, options):
     made = _core.Reduction.__new__(cls)
     made._set(function, options)
@@ -207,7 +196,7 @@ def _first(array, size):
     return array[:count]
 
 
-def _initial(init, dtype, name):
+def initial_of(init, dtype, name, word="init"):
     """init= as a 0-d array of the dtype, or None."""
     if init is None:
         return None
@@ -215,7 +204,7 @@ def _initial(init, dtype, name):
         init = init.copy_to_host()
     value = np.asarray(init)
     if value.ndim:
-        raise TypeError(f"init= is a number, not an array of shape {value.shape}")
+        raise TypeError(f"{word}= is a number, not an array of shape {value.shape}")
     weak = type(init) in (int, float, complex)
     kinds = "biufc"
     fits = value.dtype.kind in kinds and (
@@ -223,7 +212,7 @@ def _initial(init, dtype, name):
         or (weak and value.dtype.kind in "iu" and dtype.kind in "iu")
     )
     if not fits:
-        raise TypeError(f"{name}: init={init!r} is no number of the array's dtype, {dtype}")
+        raise TypeError(f"{name}: {word}={init!r} is no number of the array's dtype, {dtype}")
     return np.array(init, dtype)
 
 

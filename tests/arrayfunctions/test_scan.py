@@ -1,0 +1,175 @@
+"""cuda.scan: running folds with an operation of one's own, against a loop in Python.
+
+On the simulator everything runs twice: as it is divided there, and as on a GPU.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+from numbalite.ufuncs import reduceloops, reduceplan
+
+# Compositions of x -> m x + c, of which no two commute.
+AFFINE = np.dtype([("m", "u4"), ("c", "u4"), ("tag", "u4")])
+after = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")
+last = cuda.scan("b")
+total = cuda.scan("a + b")
+
+
+def affine(size, seed=0):
+    made = np.empty(size, AFFINE)
+    bits = np.random.default_rng(seed).integers(0, 1 << 32, (3, size), "u4")
+    made["m"], made["c"], made["tag"] = bits
+    return made
+
+
+def composed(maps, initial=None):
+    """Inclusive, one after the other."""
+    out = np.empty_like(maps)
+    so_far = initial
+    for i, (m, c, tag) in enumerate(maps.tolist()):
+        if so_far is None:
+            so_far = (m, c, tag)
+        else:
+            so_far = (so_far[0] * m & 0xFFFFFFFF, (so_far[1] * m + c) & 0xFFFFFFFF, tag)
+        out[i] = so_far
+    return out
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """So that few elements make many tiles, groups and ranges of them."""
+    monkeypatch.setattr(reduceplan, "THREADS", 32)
+    monkeypatch.setattr(reduceplan, "_SCAN_RUNS", 1)
+    monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
+
+
+def test_records_in_order(ways):
+    maps = affine(6000)
+    expected = composed(maps)
+    d = cuda.to_device(maps)
+    assert (after(d).copy_to_host() == expected).all()
+    assert (after(maps[::2]) == composed(maps[::2])).all()
+    start = (3, 5, 7)
+    assert (after(d, initial=start).copy_to_host() == composed(maps, start)).all()
+    exclusive = after(d, initial=start, exclusive=True).copy_to_host()
+    assert exclusive[0] == np.array(start, AFFINE)
+    assert (exclusive[1:] == composed(maps, start)[:-1]).all()
+
+
+def test_groups_and_ranges_of_tiles(small_tiles):
+    """More than 1024 tiles of 32 records each: every level of the tree, two lines of it."""
+    maps = affine(2 * 34_000).reshape(2, -1)
+    got = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")(
+        cuda.to_device(maps), 1
+    ).copy_to_host()
+    for line in range(2):
+        assert (got[line] == composed(maps[line])).all()
+
+
+def test_a_larger_initial_than_numbers_have(as_on_a_gpu):
+    dtype = np.dtype([("x", "f8", 5)])
+    x = np.zeros(3000, dtype)
+    x["x"][:, 4] = np.arange(3000)
+    later = cuda.scan("a.x[4] > b.x[4] ? a : b")
+    start = np.zeros((), dtype)
+    start["x"][4] = 1000.0
+    got = later(cuda.to_device(x), initial=start).copy_to_host()
+    np.testing.assert_array_equal(got["x"][:, 4], np.maximum(np.arange(3000), 1000))
+
+
+def test_python_functions(ways):
+    @cuda.scan
+    def largest(a, b):
+        return max(a, b)
+
+    x = np.random.default_rng(1).normal(size=5000).astype("f4")
+    np.testing.assert_array_equal(largest(x), np.maximum.accumulate(x))
+    assert largest.__name__ == "largest" and "largest" in repr(largest)
+    assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"
+
+
+def test_sums_know_what_nothing_is(ways):
+    x = np.arange(1, 5001)
+    np.testing.assert_array_equal(total(x, exclusive=True), np.cumsum(x) - x)
+    product = cuda.scan("a * b")
+    assert product(np.array([2, 3, 4]), exclusive=True).tolist() == [1, 2, 6]
+    with pytest.raises(ValueError, match="exclusive=True needs initial="):
+        last(x, exclusive=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_shapes_strides_and_axes(data):
+    """Views of one buffer along any axis, inclusive and exclusive, into new arrays, given ones and in place."""
+    shape = data.draw(st.lists(st.integers(0, 7), min_size=1, max_size=3)) + [
+        data.draw(st.sampled_from((1, 33, 300)))
+    ]
+    host = np.random.default_rng(2).integers(-9, 9, shape)
+    key = tuple(slice(None, None, data.draw(st.sampled_from((1, 2, -1)))) for _ in shape)
+    order = data.draw(st.permutations(range(len(shape))))
+    axis = data.draw(st.one_of(st.none(), st.integers(-len(shape), len(shape) - 1)))
+    exclusive, start = data.draw(st.booleans()), data.draw(st.sampled_from((None, 5)))
+    device = cuda.to_device(host)[key].transpose(order)
+    x = host[key].transpose(order)
+    expected = np.cumsum(x, axis)
+    if exclusive:
+        expected -= x.ravel() if axis is None else x
+    expected += start or 0
+    more = {"initial": start, "exclusive": exclusive}
+    where = data.draw(st.sampled_from(("new", "given", "in place")))
+    with pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):
+            patch.setattr(reduceloops, "are_serial", lambda: False)
+        if where == "new" or axis is None:
+            got = total(device, axis, **more)
+        else:
+            out = cuda.device_array(x.shape, "i8") if where == "given" else device
+            got = total(device, axis, out, **more)
+            assert got is out
+    np.testing.assert_array_equal(got.copy_to_host(), expected)
+
+
+def test_out(ways):
+    x = np.arange(100.0)
+    d = cuda.to_device(x)
+    single = cuda.device_array(100, "f4")
+    assert total(d, out=single) is single
+    np.testing.assert_array_equal(single.copy_to_host(), np.cumsum(x).astype("f4"))
+    total(d[:-1], out=d[1:])  # they share memory
+    np.testing.assert_array_equal(d.copy_to_host()[1:], np.cumsum(x[:-1]))
+    for out, problem, words in (
+        (x, TypeError, "out= is a device array"),
+        (cuda.device_array(99), ValueError, "out= has shape"),
+        (cuda.device_array(100, "i4"), TypeError, "out= has dtype int32"),
+    ):
+        with pytest.raises(problem, match=words):
+            total(d, out=out)
+
+
+def test_captured(ways):
+    stream = cuda.stream()
+    d = cuda.to_device(np.ones(5000, "i4"))
+    out = cuda.device_array(5000, "i4")
+    total(d, out=out, stream=stream)
+    with stream.capture() as graph:
+        total(out, out=out, stream=stream)
+    graph.launch(stream)
+    stream.synchronize()
+    n = np.arange(1, 5001)
+    np.testing.assert_array_equal(out.copy_to_host(), n * (n + 1) // 2)
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="a function of two numbers"):
+        cuda.scan("a + b + c", args="a, b, c")
+    with pytest.raises(TypeError, match=r"cuda\.scan"):
+        total(np.array(["text"]))
+    with pytest.raises(TypeError, match="initial"):
+        total(np.arange(3), initial=2.5)
+    with pytest.raises(np.exceptions.AxisError if hasattr(np, "exceptions") else np.AxisError):
+        total(np.arange(3), 1)
