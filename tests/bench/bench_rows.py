@@ -18,6 +18,7 @@ import rows  # noqa: F401  (registers, as the others do)
 import ufunc_rows  # noqa: F401  isort: skip
 import element_rows  # noqa: F401  isort: skip
 import memory_rows  # noqa: F401  isort: skip
+import library_rows  # noqa: F401  isort: skip
 import python_rows  # noqa: F401  isort: skip
 
 

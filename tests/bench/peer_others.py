@@ -8,6 +8,7 @@ import time
 import numpy as np
 from peer_measure import (
     LARGE,
+    SMALL,
     TEXT,
     check,
     element_rows,
@@ -27,7 +28,46 @@ from peer_measure import (
 )
 
 HOST = np.arange(1000, dtype=np.float32)
+SPARSE, MANY = (100, 1 << 17) if SMALL else (10_000, 1 << 28)
 ONE = np.ones(1, np.float32)
+
+
+def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
+    """F, G3, G4, V and N."""
+    z = np.exp(1j * np.arange(1 << 18, dtype=np.float32)).astype("F")
+    line, square = to_device(z[:1024]), to_device(z.reshape(512, 512))
+    waiting = lambda call, n: lambda: ([call() for _ in range(n)], sync())[0][-1]
+
+    def timed_with_wait(name, call, want, n):
+        @row(name)
+        def _():
+            got = get(call())
+            np.testing.assert_allclose(got, want, atol=1e-3 * abs(want).max())
+            return median(waiting(call, n)) / n
+
+    timed_with_wait("F1", lambda: fft.fft(line), np.fft.fft(z[:1024]), 1000)
+    timed_with_wait("F2", lambda: fft.fft2(square), np.fft.fft2(z.reshape(512, 512)), 300)
+    for name, n in (("G3", 64), ("G4", 512)):
+        host = np.random.default_rng(2).random((n, n), np.float32)
+        a, out = to_device(host), to_device(np.zeros_like(host))
+        call = lambda a=a, out=out: matmul(a, a, out=out)
+        timed_with_wait(name, call, host @ host, 1000 if n < 100 else 300)
+
+    generator = np.random.default_rng(3)
+    indices = generator.integers(0, SPARSE // 10, (SPARSE, 10)) + np.arange(10) * SPARSE // 10
+    indices = np.sort(indices).ravel().astype("i4")
+    data, host = (generator.random(n, np.float32) for n in (10 * SPARSE, SPARSE))
+    x = to_device(host)
+
+    @row("V1")
+    def _():
+        product = from_rows(data, indices, np.arange(0, 10 * SPARSE + 1, 10, dtype="i4"))
+        want = (data * host[indices]).reshape(-1, 10).sum(1)
+        np.testing.assert_allclose(get(product(x)), want, rtol=1e-4)
+        return median(waiting(lambda: product(x), 1000)) / 1000
+
+    row("N1")(lambda: median(lambda: random(1000), 500, sync))
+    row("N2")(lambda: median(waiting(lambda: random(MANY), 4)) / 4)
 
 
 # ---- CuPy ------------------------------------------------------------------------------------------------
@@ -89,6 +129,17 @@ def cupy():
     on_device = asarray(m)
     product = lambda: (cupy.matmul(on_device, on_device), sync())[0]
     timed("G1", product, lambda: m @ m, 3, read=get)
+
+    def from_rows(data, indices, indptr):
+        import cupyx.scipy.sparse
+
+        parts = asarray(data), asarray(indices), asarray(indptr)
+        return cupyx.scipy.sparse.csr_matrix(parts, (SPARSE, SPARSE)).dot
+
+    random = cupy.random.default_rng(1)
+    library_rows(
+        asarray, get, sync, cupy.fft, cupy.matmul, from_rows, lambda n: random.random(n, np.float32)
+    )
 
     @row("C1")
     def _():
@@ -220,6 +271,14 @@ def torch():
         check(big.sum().item(), LARGE)
         return median(lambda: (big.sum(), sync()), 5)
 
+    def from_rows(data, indices, indptr):
+        parts = (torch.from_numpy(part).cuda() for part in (indptr, indices, data))
+        matrix = torch.sparse_csr_tensor(*parts, (SPARSE, SPARSE))
+        return lambda x: matrix @ x
+
+    to_device = lambda a: torch.from_numpy(a).cuda()
+    random = lambda n: torch.rand(n, device="cuda")
+    library_rows(to_device, get, sync, torch.fft, torch.matmul, from_rows, random)
     element_rows(Torch(torch), torch_time(torch))
 
 
