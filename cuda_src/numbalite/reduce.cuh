@@ -14,6 +14,10 @@
  *   operation commutes, threads take what is theirs in turns and exchange nothing before the end.
  * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
  *   one 16-byte load; the warps of a block take contiguous pieces of a part.
+ * - teams: rows of 16 to 512 bytes, each folded by as many lanes as it has pieces of 16 bytes.
+ * - stripes: columns of a few elements. A thread has V neighbouring ones, whole.
+ * - narrow: few and long columns whose rows are short. The threads of a block take rows in turns,
+ *   for operations that commute.
  * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
  *   It serves reductions over outer axes, very short rows, and the simulator.
  *
@@ -554,6 +558,153 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
         if (p.is_last)
             begin_with(p, all, op);
         store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false);
+        at.output += p.dims[p.kept - 1].output;
+    }
+}
+
+/* ------------------------------------------------------------------------------ short axes */
+
+constexpr int BLOCK = 32 * TEAM;
+
+/* A row for Lanes lanes, several rows for each at a time. */
+template <class S, class T, class O, int Lanes, class Op>
+NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
+    typedef packed<S, T, false> source;
+    constexpr int rows = BLOCK / Lanes, several = 4;
+    int64 first = (int64)blockIdx.x * (rows * several) + threadIdx.x / Lanes;
+    uint4 raw[several];
+    place at[several];
+#pragma unroll
+    for (int k = 0; k < several; ++k) {
+        int64 row = first + k * rows;
+        at[k] = place_of(p, row < p.results ? row : 0, 0, nullptr);
+        raw[k] = __ldcs((const uint4 *)((const char *)input + at[k].input) +
+                        threadIdx.x % Lanes);
+    }
+#pragma unroll
+    for (int k = 0; k < several; ++k) {
+        T value = source::fold(raw[k], op);
+#pragma unroll
+        for (int step = 1; step < Lanes; step *= 2) {
+            T right = shfl_down_sync(ALL, value, step);
+            if (threadIdx.x % (2 * step) == 0)
+                value = op(value, right);
+        }
+        int64 row = first + k * rows;
+        if (threadIdx.x % Lanes == 0 && row < p.results) {
+            maybe<T> all = {value, true};
+            begin_with(p, all, op);
+            store<T, O>(p, all, at[k], row, 0, out, nullptr, false);
+        }
+    }
+}
+
+/* V neighbouring columns for a thread, along one folded dimension. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = 8;
+    int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
+    if (piece * V >= p.results)
+        return;
+    place at = place_of(p, piece * V, 0, nullptr);
+    const char *x = (const char *)input + at.input;
+    int64 step = p.dims[p.kept].input;
+    T total[V];
+    for (int64 i = 0; i < p.length; i += ahead) {
+        wide w[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            if (i + k < p.length)
+                w[k] = *(const wide *)(x + (i + k) * step);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            if (i + k < p.length)
+#pragma unroll
+                for (int v = 0; v < V; ++v) {
+                    T next = nl_convert<T>(w[k].item[v]);
+                    total[v] = i + k > 0 ? op(total[v], next) : next;
+                }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {total[v], true};
+        begin_with(p, all, op);
+        store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false);
+        at.output += p.dims[p.kept - 1].output;
+    }
+}
+
+/* All of the columns, of which there are at most BLOCK, V neighbouring ones for a thread. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = 4;
+    __shared__ neighbours<T, V> totals[BLOCK];
+    __shared__ bool have[BLOCK];
+    int lanes = (int)(p.results / V), rows = BLOCK / lanes;
+    int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
+    place at = place_of(p, 0, blockIdx.x, nullptr);
+    const char *x = (const char *)input + lane * (int64)sizeof(wide);
+    int64 step = p.dims[p.kept].input, i = at.begin + row;
+    T total[V];
+    bool has = false;
+    if (row < rows && i < at.end) {
+        wide w = *(const wide *)(x + i * step);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = nl_convert<T>(w.item[v]);
+        has = true;
+        for (i += rows; i + (ahead - 1) * rows < at.end; i += ahead * rows) {
+            wide next[ahead];
+#pragma unroll
+            for (int k = 0; k < ahead; ++k)
+                next[k] = *(const wide *)(x + (i + k * rows) * step);
+#pragma unroll
+            for (int k = 0; k < ahead; ++k)
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                    total[v] = op(total[v], nl_convert<T>(next[k].item[v]));
+        }
+        for (; i < at.end; i += rows) {
+            w = *(const wide *)(x + i * step);
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+                total[v] = op(total[v], nl_convert<T>(w.item[v]));
+        }
+    }
+    have[threadIdx.x] = has;
+    if (has) {
+        neighbours<T, V> mine;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            mine.item[v] = total[v];
+        totals[threadIdx.x] = mine;
+    }
+    __syncthreads();
+    /* Halves of the rows are added to the others, until there is one. */
+    for (int left = rows; left > 1;) {
+        int half = (left + 1) / 2;
+        if (row + half < left && have[threadIdx.x + half * lanes]) {
+            neighbours<T, V> other = totals[threadIdx.x + half * lanes], mine;
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+                mine.item[v] = total[v] = has ? op(total[v], other.item[v]) : other.item[v];
+            totals[threadIdx.x] = mine;
+            have[threadIdx.x] = has = true;
+        }
+        __syncthreads();
+        left = half;
+    }
+    if (row > 0)
+        return;
+    at.output += lane * V * p.dims[p.kept - 1].output;
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {has ? total[v] : T(), has};
+        if (p.is_last)
+            begin_with(p, all, op);
+        store<T, O>(p, all, at, lane * V + v, blockIdx.x, out, nullptr, false);
         at.output += p.dims[p.kept - 1].output;
     }
 }

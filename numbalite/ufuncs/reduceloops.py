@@ -51,6 +51,9 @@ _BODIES = {
     "strided": "rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, {masked}>, {masked}>"
                "(p, input, where, output, flags, segments, nl_function());",
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
+    "teams": "teams<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
+    "stripes": "stripes<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
+    "narrow": "narrow<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "serial": "serial<{S}, {T}, {O}, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
     "scan_serial": "scan_serial<{S}, {T}, {O}, {exclusive}>(p, input, where, output, "
@@ -212,7 +215,7 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
         given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
         return _core.ReductionPlan([_step(kernel, way, results, plan, *given)], ())
     # The parts of neighbouring results are neighbours where the results' elements are.
-    by_part = way.kind == "serial" or way.kind.startswith("columns")
+    by_part = way.kind.startswith(("serial", "columns", "narrow"))
     parts, scratch = _FIRST_SCRATCH, [(results * way.parts, loop)]
     flags = parts
     if masked:  # whether a part has any element that the mask selects
@@ -229,7 +232,7 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
         for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
     ]
     kept, folded = plans.merged(kept), [plans.Dimension(count, after * size, after)]
-    last = plans.choose(kept, folded, size, 0, masked, serial, size)
+    last = plans.choose(kept, folded, size, 0, masked, serial, size, loops.commutes(loop))
     last = last._replace(parts=1, chunk=count)
     plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
     kernel = loops.loop(last.kind, loop, loop, result, masked, wide)

@@ -34,6 +34,11 @@ _COLUMN_THREADS = 1 << 17  # that keep a device busy
 _COLUMN_WARPS = 8  # of a block, as in reduce.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
+_TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few lanes fold each
+_STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
+_STRIPE_THREADS = 1 << 15
+_NARROW_BYTES = 512  # of all the columns that one block folds
+_NARROW_PART_BYTES = 1 << 16
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 64  # of the numbers that a thread has of a tile
 
@@ -51,8 +56,8 @@ class Way(NamedTuple):
     """How one launch folds."""
 
     kind: str
-    """"packed" and "strided" (rows, by warps), "columns" and how many of them a thread has, "serial"
-    (by threads)."""
+    """"packed" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
+    thread has, "teams" with how many lanes a row has, "serial" (by threads)."""
     threads: int
     team: int
     parts: int
@@ -157,6 +162,64 @@ def _by_columns(results, length, width):
     return Way(f"columns{width}", THREADS, _COLUMN_WARPS, max(1, -(-length // chunk)), chunk)
 
 
+def _by_teams(kept, folded, itemsize, address):
+    """How many lanes fold a row by one access each; 0 if they cannot."""
+    if len(folded) != 1 or folded[0].input != itemsize:
+        return 0
+    lanes, rest = divmod(folded[0].length * itemsize, 16)
+    if rest or lanes > _WARP or lanes & (lanes - 1) or lanes == 0:
+        return 0
+    if address % 16 or any(dim.input % 16 for dim in kept):
+        return 0
+    return lanes
+
+
+def _by_stripes(kept, folded, itemsize, address, folded_size, results):
+    """How many neighbouring columns of a few elements a thread folds whole; 0 if it should not."""
+    if (
+        len(folded) != 1
+        or folded[0].length > _STRIPE_ROWS
+        or not kept
+        or kept[-1].input != itemsize
+    ):
+        return 0
+    width = max(16 // itemsize, 1)
+    steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
+    if kept[-1].length % width or any(step % (width * itemsize) for step in steps):
+        return 0
+    while width > 1 and width * folded_size > _COLUMN_BYTES:
+        width //= 2
+    return width if results // width >= _STRIPE_THREADS else 0
+
+
+def _by_narrow(kept, folded, itemsize, address, folded_size):
+    """How many neighbouring columns of a few that are long a thread has; 0 if they are not so."""
+    if len(kept) != 1 or len(folded) != 1 or kept[0].input != itemsize:
+        return 0
+    columns, row = kept[0].length, folded[0].input
+    if columns * itemsize > _NARROW_BYTES or columns > THREADS // 2:
+        return 0
+    width = max(16 // itemsize, 1)
+    while width and (
+        columns % width
+        or width * folded_size > _COLUMN_BYTES
+        or any(step % (width * itemsize) for step in (row, address))
+    ):
+        width //= 2
+    if not width:
+        return 0
+    return width if folded[0].length >= 4 * THREADS // (columns // width) else 0
+
+
+def _in_narrow_parts(width, kept, folded, itemsize):
+    length, row = folded[0].length, kept[0].length * itemsize
+    parts = min(_BUSY_PARTS, length * row // _NARROW_PART_BYTES) or 1
+    if length * row <= 4 * _NARROW_PART_BYTES:
+        parts = 1
+    chunk = -(-length // parts)
+    return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk)
+
+
 def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_order=False) -> Way:
     """How to fold: by rows, columns or threads, and in how many parts.
 
@@ -171,6 +234,16 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         chunk = -(-length // parts) or 1
         threads = 1 if results * parts < 1024 else 32
         return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
+    if column_size and not masked:
+        width = _by_teams(kept, folded, itemsize, address) if results >= _TEAM_ROWS else 0
+        if width:
+            return Way(f"teams{width}", THREADS, 1, 1, length)
+        width = _by_stripes(kept, folded, itemsize, address, column_size, results)
+        if width:
+            return Way(f"stripes{width}", THREADS, 1, 1, length)
+        width = _by_narrow(kept, folded, itemsize, address, column_size) if any_order else 0
+        if width:
+            return _in_narrow_parts(width, kept, folded, itemsize)
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     inner = abs(folded[-1].input) if folded else 0
     if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
@@ -200,6 +273,12 @@ def grid_of(way, results):
     slots = results * way.parts
     if way.kind.startswith("columns"):
         return -(-(results // int(way.kind[7:])) // _WARP) * way.parts
+    if way.kind.startswith("teams"):
+        return -(-results // (4 * THREADS // int(way.kind[5:])))
+    if way.kind.startswith("stripes"):
+        return -(-(results // int(way.kind[7:])) // THREADS)
+    if way.kind.startswith("narrow"):
+        return way.parts
     if way.kind == "serial":
         return -(-slots // way.threads)
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))

@@ -5,7 +5,18 @@ import pytest
 
 from numbalite.ufuncs import element, reduceloops
 
-KINDS = ("packed", "strided", "columns4", "serial", "scan_serial", "scan_tiles1x4", "at")
+KINDS = (
+    "packed",
+    "strided",
+    "columns4",
+    "teams4",
+    "stripes4",
+    "narrow4",
+    "serial",
+    "scan_serial",
+    "scan_tiles1x4",
+    "at_in_order",
+)
 
 
 def compiled(nvrtc, builder, arch, options=()):
@@ -30,7 +41,7 @@ def test_architectures(nvrtc, loops, kind):
 @pytest.mark.parametrize("code", "?bhiqBHIQdFD")
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
-    for kind in ("packed", "scan_tiles1x4"):
+    for kind in ("packed", "scan_tiles1x4", "teams8", "stripes2", "narrow1"):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
@@ -62,4 +73,4 @@ def test_a_function_of_one_number(nvrtc, loops):
     function = element.element_function(source="-a", args="a", what="ufunc")
     loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")
-    compiled(nvrtc, loops.generated("at", f4, f4, f4, unary=True)[0], 90)
+    compiled(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)

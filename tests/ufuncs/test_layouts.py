@@ -92,6 +92,34 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
     assert_array_equal(first(x, axis=0, init=7).copy_to_host(), np.full(64, 7))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
+    """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
+    turns: as much as a GPU is given only from some size on."""
+    for name, value in (("TEAM_ROWS", 8), ("STRIPE_THREADS", 4), ("NARROW_PART_BYTES", 4096)):
+        monkeypatch.setattr(reduceplan, f"_{name}", value)
+    ways, real = [], reduceplan.choose
+    monkeypatch.setattr(
+        reduceplan, "choose", lambda *a, **k: ways.append(real(*a, **k)) or ways[-1]
+    )
+    total, first, last = (cuda.reduce(text) for text in ("a + b", "a", "b"))
+    for shape, axis in (
+        ((70, 16), 1),
+        ((16, 128), 0),
+        ((3000, 16), 0),
+        ((2000, 3), 0),
+        ((5, 3, 64), 1),
+    ):
+        a = drawn(shape, dtype)
+        x = cuda.to_device(a)
+        assert_array_equal(total(x, axis=axis).copy_to_host(), a.sum(axis=axis, dtype=dtype))
+        if shape[axis] <= 16:
+            assert_array_equal(first(x, axis=axis).copy_to_host(), a.take(0, axis))
+            assert_array_equal(last(x, axis=axis, init=7).copy_to_host(), a.take(-1, axis))
+    kinds = {way.kind.rstrip("0123456789") for way in ways}
+    assert kinds >= {"teams", "stripes", "narrow"}
+
+
 AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
     "u4": "((a & 65535) * (b & 65535) & 65535) | ((a >> 16) * (b & 65535) + (b >> 16)) << 16",
     "u8": "((a & 0xffffffff) * (b & 0xffffffff) & 0xffffffff)"
