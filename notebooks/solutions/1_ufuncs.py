@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from numbalite import cuda, guvectorize, vectorize
+from numbalite import cuda, guvectorize, jit, prange, vectorize
 
 
 # %% zero_suppress-exercise
@@ -153,3 +153,39 @@ def spread(vector, out):
 
 # %% closest-exercise
 closest = cuda.reduce("fabs(a) < fabs(b) ? a : b")
+
+
+# The tasks of the last lessons.
+
+
+# %% row_lengths-exercise
+@jit(parallel=True)
+def row_lengths(a, out):
+    for i in prange(a.shape[0]):
+        total = 0.0
+        for j in range(a.shape[1]):
+            total += a[i, j] ** 2
+        out[i] = np.sqrt(total)
+
+
+# %% count_positive-exercise
+@jit(parallel=True)
+def count_positive(x):
+    count = 0
+    for i in prange(x.size):
+        if x[i] > 0:
+            count += 1
+    return count
+
+
+# %% denoised-exercise
+def denoised(signal):
+    spectrum = np.fft.rfft(signal)
+    spectrum[151:] = 0
+    return np.fft.irfft(spectrum, n=signal.size)
+
+
+# %% trimmed_mean-exercise
+def trimmed_mean(values):
+    tenth = values.size // 10
+    return np.sort(values)[tenth:-tenth].mean().item()

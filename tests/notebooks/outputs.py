@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import pathlib
 import sys
 import time
@@ -119,7 +120,8 @@ def record(paths, file, seconds):
     from numbalite.course import where
 
     matplotlib.use("Agg")
-    device = where().removeprefix("On ").removesuffix(".")
+    cores = len(os.sched_getaffinity(0))
+    device = f"a machine with {where().removeprefix('On ').removesuffix('.')} and {cores} CPU cores"
     taken, end = {"device": device, "books": {}}, time.time() + seconds
     for path in paths:
         book = books.read(path)
@@ -180,7 +182,7 @@ def place(paths, file):
 
 def _below(cell, device, text, pictures):
     """The cell with what a GPU has given."""
-    parts = [f"**Recorded on {device}**, not on your machine: what the cell above gives there."]
+    parts = [f"**Recorded on {device}**, not on yours: what the cell above gives there."]
     if text.strip():
         parts.append(f"```\n{text.rstrip()}\n```")
     attachments = {}
@@ -210,8 +212,6 @@ def main():
     elif given.recorded:
         place(paths, given.recorded)
     else:
-        import os
-
         os.environ["NUMBALITE_DRIVER"] = "sim"
         kernels = books.Kernels()
         for path in paths:
