@@ -50,6 +50,6 @@ def of(dtype: np.dtype, descending: bool = False) -> Order:
 
 
 @functools.lru_cache(4 * _KEPT)
-def kernel(header: str, name: str) -> Any:
-    """The kernel of this name expression from a header of cuda_src/numbalite."""
-    return jit(source=f'#include "numbalite/{header}.cuh"\n', name=name)
+def kernel(header: str, name: str, head: str = "") -> Any:
+    """The kernel of this name expression from a header of cuda_src/numbalite; ``head`` comes before it."""
+    return jit(source=f'{head}#include "numbalite/{header}.cuh"\n', name=name)

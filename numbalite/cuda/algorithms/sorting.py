@@ -92,7 +92,7 @@ def argsort(
 ) -> DeviceNDArray:
     """The places of the elements in sorted order; records are compared by ``fields`` first, then the others."""
     if a.dtype.names is not None:
-        keys = list(_fields(a, fields))
+        keys = list(fields_of(a, fields))
         return lexsort(keys[::-1], axis, descending, stream)
     how = order.of(a.dtype, descending)
     n = a.shape[axis]
@@ -105,9 +105,9 @@ def argsort(
     return _dense(_back(places, axis), stream)
 
 
-def _fields(a, first=()) -> Iterator[DeviceNDArray]:
+def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
     """The numbers that records are compared by, the most important first."""
-    for name in (*first, *(name for name in a.dtype.names if name not in first)):
+    for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
         yield from _numbers(a[name], a.ndim)
 
 
@@ -116,7 +116,7 @@ def _numbers(part, ndim):
         for number in range(part.shape[ndim]):
             yield from _numbers(part[(slice(None),) * ndim + (number,)], ndim)
     elif part.dtype.names is not None:
-        yield from _fields(part)
+        yield from fields_of(part)
     else:
         yield part
 

@@ -27,6 +27,10 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "joining",
                 "places",
                 "sorting",
+                "searching",
+                "counting",
+                "uniques",
+                "quantiles",
                 "text",
             )
         ),

@@ -1,0 +1,64 @@
+"""Numbers of elements, or sums of weights, by bins (cuda_src/numbalite/histogram.cuh)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.algorithms.order import kernel
+from numbalite.cuda.arrays import device_array
+from numbalite.random.kernels import cxx_name
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_THREADS, _EACH, _MOST_BLOCKS = 256, 32, 1056
+_HALF = "#include <cuda_fp16.h>\n"
+
+
+def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
+    """How often each number below ``bins`` is there; or sums of weights, as doubles."""
+    counts = _zeros(bins, weights, stream)
+    names = _names(x, weights, counts)
+    _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
+    return counts
+
+
+def between(
+    x: DeviceNDArray,
+    weights: Any,
+    edges: DeviceNDArray,
+    first: float,
+    scale: float,
+    stream: Any = 0,
+) -> DeviceNDArray:
+    """How many elements are between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
+    bins = edges.size - 1
+    counts = _zeros(bins, weights, stream)
+    names = f"{_names(x, weights, counts)}, {cxx_name(edges.dtype)}"
+    _launch(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
+    return counts
+
+
+def _zeros(bins, weights, stream):
+    counts = device_array(bins, np.int64 if weights is None else np.float64, stream=stream)
+    if bins:
+        counts.fill(0, stream=stream)
+    return counts
+
+
+def _names(x, weights, counts):
+    of_weights = "void" if weights is None else cxx_name(weights.dtype)
+    return f"{cxx_name(x.dtype)}, {of_weights}, {cxx_name(counts.dtype)}"
+
+
+def _launch(name, x, weights, counts, stream, *more):
+    if x.size and counts.size:
+        head = _HALF if "__half" in name else ""
+        blocks = max(1, min(-(-x.size // (_THREADS * _EACH)), _MOST_BLOCKS))
+        kernel("histogram", name, head)[blocks, _THREADS, stream](
+            x, weights, counts, x.size, counts.size, *more
+        )

@@ -1,0 +1,96 @@
+"""Places in sorted arrays, and what is there only once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.algorithms import order
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_THREADS, _MOST_BLOCKS = 256, 1 << 13
+
+
+def _line(a, dtype=None):
+    """Contiguous, aligned, of a dtype."""
+    a = a if dtype is None else a.astype(dtype, copy=False)
+    return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
+
+
+def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
+    """`searchsorted` of device arrays."""
+    common = np.promote_types(a.dtype, v.dtype)
+    how = order.of(common)
+    a, v = _line(a, common), _line(v, common)
+    found = arguments.empty(v.shape, np.int64, v)
+    if v.size:
+        blocks = min(-(-v.size // _THREADS), _MOST_BLOCKS)
+        order.kernel("search", f"nl_search<{how.kind}>")[blocks, _THREADS](
+            a, sorter, v, found, a.size, v.size, int(side == "right"), *how.flips
+        )
+    return found
+
+
+def _side_of(side):
+    if not isinstance(side, str):
+        raise TypeError(f"search side must be str, not {type(side).__name__}")
+    if side[:1] not in ("l", "r", "L", "R"):
+        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    return "left" if side[0] in "lL" else "right"
+
+
+@implements("searchsorted")
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
+    side = _side_of(side)
+    a, v = arguments.arrays_of((a, v))
+    if a.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array"
+            if a.ndim == 0
+            else "object too deep for desired array"
+        )
+    if sorter is not None:
+        sorter = arguments.array(sorter)
+        if sorter.dtype.kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        if sorter.ndim != 1:
+            raise TypeError("could not parse sorter argument")
+        if sorter.size != a.size:
+            raise ValueError("sorter.size must equal a.size")
+        sorter = _line(sorter, np.int64)
+        if sorter.size and not (0 <= np.min(sorter).item() and np.max(sorter).item() < a.size):
+            raise ValueError("Sorter index out of range.")
+    with arguments.on_device_of(a):
+        return digits(a, v, side, sorter)
+
+
+@implements("digitize")
+def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
+    x, bins = arguments.arrays_of((x, bins))
+    if x.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    if bins.ndim != 1:
+        raise ValueError(
+            "object too deep for desired array"
+            if bins.ndim
+            else "object of too small depth for desired array"
+        )
+    with arguments.on_device_of(x):
+        rises, falls = True, True
+        if bins.size > 1:
+            rises = bool(np.all(bins[1:] >= bins[:-1]))
+            falls = not rises and bool(np.all(bins[1:] <= bins[:-1]))
+        if not rises and not falls:
+            raise ValueError("bins must be monotonically increasing or decreasing")
+        side = "left" if right else "right"
+        if rises:
+            return digits(bins, x, side)
+        return bins.size - digits(bins[::-1], x, side)

@@ -1,0 +1,213 @@
+"""Histograms, searches, what is there once, and quantiles, on the device against NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples, outcome
+
+from numbalite import cuda
+
+RNG = np.random.default_rng(11)
+on_device = cuda.to_device
+
+
+def alike(result, expected):
+    if isinstance(expected, (tuple, list)):
+        assert len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
+            alike(one, other)
+        return
+    expected = np.asarray(expected)
+    got = result.copy_to_host()
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    if got.dtype.kind in "fc":
+        eps = float(np.finfo(got.dtype).eps)
+        np.testing.assert_allclose(got, expected, rtol=64 * eps, atol=64 * eps)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+def same(function, host, device):
+    """Both give the same, or refuse in the same way."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, refused = outcome(function, *host)
+        result, error = outcome(function, *device)
+    if refused is None:
+        assert error is None, f"{error!r}, NumPy {expected!r}"
+        alike(result, expected)
+    else:
+        assert error is not None, f"{result!r}, NumPy {refused!r}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+
+
+# ------------------------------------------------------------------------------------- histograms
+
+
+def test_bincount():
+    x, weights = RNG.integers(0, 50, 1000), RNG.random(1000)
+    d, w = on_device(x), on_device(weights)
+    for host, device in (
+        ((x,), (d,)),
+        ((x[::-2], weights[::2], 80), (d[::-2], w[::2], 80)),
+        ((x.astype("u1"), None, 3), (on_device(x.astype("u1")), None, 3)),
+        ((x[:0], None, 2), (d[:0], None, 2)),
+        ((x * 1000,), (on_device(x * 1000),)),  # more than fit into shared memory
+        ((x - 1,), (on_device(x - 1),)),
+        ((weights,), (w,)),
+        ((x, weights[1:]), (d, w[1:])),
+        ((x, None, -1), (d, None, -1)),
+        ((x.reshape(10, 100),), (d.reshape(10, 100),)),
+    ):
+        same(np.bincount, host, device)
+
+
+@examples(30)
+@given(data=st.data())
+def test_histogram(data):
+    dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "?"]))
+    shape = data.draw(drawn.shapes(0, 2, most=60))
+    rng = np.random.default_rng(data.draw(st.integers(0, 50)))
+    values = (rng.standard_normal(shape) * 20).astype(dtype)
+    if dtype == "f4" and values.size and data.draw(st.booleans()):
+        values.flat[0] = data.draw(st.sampled_from([np.nan, np.inf]))
+    placed = drawn.Placed(values, data.draw(drawn.recipes(len(shape))))
+    bins = data.draw(st.sampled_from([1, 7, 10, 0, [-10, 0, 0.5, 20], [3, 1], [0, 5, 5, 9]]))
+    keywords = {"density": data.draw(st.booleans())}
+    if data.draw(st.booleans()):
+        keywords["range"] = data.draw(st.sampled_from([(-3, 7), (0, 0), (5, 2)]))
+    weights = data.draw(st.sampled_from([None, "f8", "i4", "c16"]))
+    of_weights = None if weights is None else rng.integers(0, 5, shape).astype(weights)
+    same(
+        lambda a, w: np.histogram(a, bins, weights=w, **keywords),
+        (placed.host, of_weights),
+        (placed.device(), None if weights is None else on_device(of_weights)),
+    )
+
+
+def test_histograms_of_several_dimensions():
+    sample, weights = RNG.random((300, 2)), RNG.integers(0, 4, 300)
+    d, w = on_device(sample), on_device(weights)
+    same(np.histogramdd, (sample, 4), (d, 4))
+    same(np.histogramdd, (sample, (3, [0, 0.3, 1])), (d, (3, [0, 0.3, 1])))
+    same(
+        lambda x, y, w: np.histogram2d(x, y, [3, [0, 0.3, 1]], density=True, weights=w),
+        (sample[:, 0], sample[:, 1], weights),
+        (d[:, 0], d[:, 1], w),
+    )
+    same(np.histogram2d, (sample[:, 0], sample[:, 1]), (d[:, 0], d[:, 1]))
+    same(np.histogramdd, (sample, (1, 2, 3)), (d, (1, 2, 3)))
+
+
+def test_bins_by_name_are_refused():
+    with pytest.raises(TypeError, match="np.histogram_bin_edges"):
+        np.histogram(on_device(RNG.random(9)), "auto")
+
+
+# --------------------------------------------------------------------------------------- searches
+
+
+def test_searchsorted():
+    a = np.sort(RNG.integers(0, 20, 40)).astype("f4")
+    a[-2:] = np.nan
+    v = RNG.integers(-1, 21, (5, 6)).astype("f8")
+    v[0, 0] = np.nan
+    sorter = RNG.permutation(40)
+    shuffled = np.empty(40, "f4")
+    shuffled[sorter] = a
+    for side in ("left", "right"):
+        same(np.searchsorted, (a, v, side), (on_device(a), on_device(v), side))
+        same(np.searchsorted, (a[:0], v.T, side), (on_device(a[:0]), on_device(v).T, side))
+        same(
+            np.searchsorted,
+            (shuffled, v, side, sorter),
+            (on_device(shuffled), on_device(v), side, on_device(sorter)),
+        )
+    d = on_device(a)
+    assert np.searchsorted(d, 3.0).item() == np.searchsorted(a, 3.0)
+    for more in ((v, "middle"), (v, 3), (v, "left", sorter[1:]), (v, "left", sorter + 1)):
+        same(np.searchsorted, (a, *more), (d, *more))
+
+
+def test_digitize():
+    x = RNG.integers(-1, 11, (5, 6)).astype("f8")
+    d, edges = on_device(x), np.array([0, 3, 3, 9.0])
+    for bins in (edges, edges[::-1], edges[[0, 2, 1]] * [1, 2, 1]):
+        for right in (False, True):
+            same(np.digitize, (x, bins, right), (d, on_device(bins), right))
+            same(np.digitize, (x, bins, right), (d, bins, right))
+    same(np.digitize, (x * 1j, edges), (on_device(x * 1j), edges))
+
+
+# ---------------------------------------------------------------------------------- what is there once
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8", "c16", "record"])
+def test_unique(dtype):
+    host = RNG.integers(0, 4, (7, 5)).astype("i8" if dtype == "record" else dtype)
+    if dtype == "record":
+        fields = np.zeros(host.shape, [("a", "i8"), ("b", "f4")])
+        fields["a"], fields["b"] = host, host.T.reshape(host.shape) % 2
+        host = fields.ravel()
+    elif dtype != "i8":
+        host[0] = host[3, 2] = np.nan
+    if dtype == "c16":
+        host[1, 1] = complex(1, np.nan)
+    every = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for keywords in ({}, {"return_inverse": True}, {"return_counts": True}, every):
+        for array in (host, host[:0]):
+            same(lambda a, kw=keywords: np.unique(a, **kw), (array,), (on_device(array),))
+        if dtype == "f4" and "return_inverse" not in keywords:  # NumPy's NaNs are in no order then
+            keywords = {**keywords, "equal_nan": False}
+            same(lambda a, kw=keywords: np.unique(a, **kw), (host,), (on_device(host),))
+    if dtype == "record":
+        return
+    rows = np.repeat(RNG.integers(0, 2, (6, 3)), 2, 0).astype(dtype)
+    for axis in (0, 1, -1, 2):
+        same(lambda a, n=axis: np.unique(a, axis=n, **every), (rows,), (on_device(rows),))
+
+
+@pytest.mark.skipif(not hasattr(np, "unique_all"), reason="NumPy 2.0 has them")
+def test_unique_of_the_array_api():
+    host = RNG.integers(0, 4, 30)
+    for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values"):
+        function = getattr(np, name)
+        result, expected = function(on_device(host)), function(host)
+        assert isinstance(result, cuda.DeviceNDArray) or type(result) is type(expected)
+        if name != "unique_values":  # NumPy's are in no order
+            alike(result, expected)
+
+
+# -------------------------------------------------------------------------------------- quantiles
+
+METHODS = [
+    "linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull", "inverted_cdf",
+    "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "median_unbiased",
+    "normal_unbiased", "mode",
+]  # fmt: skip
+
+
+@examples(40)
+@given(data=st.data())
+def test_quantiles(data):
+    dtype = data.draw(st.sampled_from(["f4", "f8", "i4"]))
+    shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 50)))
+    values = (rng.standard_normal(shape) * 9).astype(dtype)
+    if dtype != "i4" and data.draw(st.integers(0, 2)) == 0:
+        values.flat[0] = np.nan
+    placed = drawn.Placed(values, data.draw(drawn.recipes(len(shape))))
+    host, device = placed.host, placed.device()
+    axes = [None, *range(-len(shape), len(shape) + 1), tuple(range(len(shape)))]
+    keywords = {"axis": data.draw(st.sampled_from(axes)), "keepdims": data.draw(st.booleans())}
+    same(lambda a: np.median(a, **keywords), (host,), (device,))
+    keywords["method"] = data.draw(st.sampled_from(METHODS))
+    q = data.draw(
+        st.sampled_from([0, 1, 0.3, [0, 0.5, 0.77, 1], np.array([[0.1], [0.2]]), -0.1, 2])
+    )
+    same(lambda a: np.quantile(a, q, **keywords), (host,), (device,))
+    same(lambda a: np.percentile(a, 30, **keywords), (host,), (device,))
