@@ -13,7 +13,7 @@ from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.decorators import cuda_vectorize
+from numbalite.ufuncs.ruled import RuledUfunc, common
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 _NO_VALUE: Any = np._NoValue
 
 
-@functools.cache
-def _chosen():
-    return cuda_vectorize(
-        source="template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
-    )
-
-
 def _operand(value):
     """Something for a ufunc: an array, or a number as it is."""
     return value if type(value) in (bool, int, float, complex) else arguments.array(value)
 
 
-def _is_bool(condition):
-    return condition if condition.dtype == bool else np.not_equal(condition, 0)
+@functools.cache
+def _chosen():
+    source = "template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
+    return RuledUfunc(source, _choice)
+
+
+def _choice(request):
+    dtype = common(request.inputs[1:])
+    if not assign.is_number(dtype):
+        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
+    return np.dtype(bool), dtype, dtype, dtype
 
 
 @implements("where")
@@ -46,11 +48,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
-        condition, x, y = _is_bool(arguments.array(condition)), _operand(x), _operand(y)
-        dtype = np.result_type(*(getattr(one, "dtype", one) for one in (x, y)))
-        if assign.is_number(dtype):
-            return _chosen()(condition, x, y, signature=(bool, dtype, dtype, dtype))
-        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
+        return _chosen()(condition, x, y)
 
 
 @implements("clip")
@@ -64,7 +62,6 @@ def clip(
     max: Any = _NO_VALUE,
     **keywords: Any,
 ) -> DeviceNDArray:
-    a = arguments.array(a)
     if a_min is _NO_VALUE and a_max is _NO_VALUE:
         a_min = None if min is _NO_VALUE else min
         a_max = None if max is _NO_VALUE else max
@@ -75,18 +72,17 @@ def clip(
         raise ValueError(
             "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
         )
-    if a_min is None and a_max is None:
-        return np.positive(a, out=out, **keywords) if a.dtype != bool else a.copy()
-    if a_min is None:
-        return np.minimum(a, _operand(a_max), out=out, **keywords)
-    if a_max is None:
-        return np.maximum(a, _operand(a_min), out=out, **keywords)
-    low, high = _operand(a_min), _operand(a_max)
-    shown = [getattr(one, "dtype", one) for one in (a, low, high)]
-    dtype = np.dtype(keywords.pop("dtype", None) or np.result_type(*shown))
-    if dtype.kind == "b":
-        raise TypeError("ufunc 'clip' did not contain a loop with signature matching types bool")
-    return _limited()(a, low, high, out=out, signature=(dtype,) * 4, **keywords)
+    if out is not None:
+        keywords["out"] = out
+    with arguments.on_device_of(a, a_min, a_max):
+        if a_min is not None and a_max is not None:
+            return _limited()(a, a_min, a_max, **keywords)
+        a = arguments.array(a)
+        if a_min is None and a_max is None:
+            return np.positive(a, **keywords) if a.dtype != bool else a.copy()
+        if a_min is None:
+            return np.minimum(a, _operand(a_max), **keywords)
+        return np.maximum(a, _operand(a_min), **keywords)
 
 
 @functools.cache
@@ -96,7 +92,14 @@ def _limited():
         return np_minimum(np_maximum(x, low), high);
     }
     """
-    return cuda_vectorize(source=source, name="limited")
+    return RuledUfunc(source, _limits, "limited")
+
+
+def _limits(request):
+    dtype = request.fixed[-1] if request.fixed else common(request.inputs)
+    if dtype.kind == "b":
+        raise TypeError("ufunc 'clip' did not contain a loop with signature matching types bool")
+    return request.checked((dtype,) * 4)
 
 
 @implements("copyto")
@@ -138,7 +141,13 @@ def _close():
         return np_absolute(a - b) <= atol + rtol * np_absolute(b);
     }
     """
-    return cuda_vectorize(source=source, name="close")
+    return RuledUfunc(source, _tolerances, "close")
+
+
+def _tolerances(request):
+    kind = np.result_type(common(request.inputs[:2]), np.float32)
+    real, boolean = np.dtype(kind.char.lower()), np.dtype(bool)
+    return kind, kind, real, real, boolean, boolean
 
 
 @implements("isclose")
@@ -146,12 +155,7 @@ def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> DeviceNDArray:
     with arguments.on_device_of(a, b, rtol, atol):
-        a, b, rtol, atol = map(_operand, (a, b, rtol, atol))
-        kind = np.result_type(*(getattr(one, "dtype", one) for one in (a, b)), np.float32)
-        real = np.dtype(kind.char.lower())
-        return _close()(
-            a, b, rtol, atol, bool(equal_nan), signature=(kind, kind, real, real, bool, bool)
-        )
+        return _close()(a, b, rtol, atol, bool(equal_nan))
 
 
 @implements("allclose")

@@ -1,0 +1,38 @@
+"""Ufuncs whose loops are chosen by a rule of their own: those behind NumPy's functions that compute some
+of their inputs in one dtype (`where`, `clip`). A rule is asked once for each list of types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import element, resolve
+from .cudaufunc import CudaUfunc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class RuledUfunc(CudaUfunc):
+    """A ufunc of a C++ source; ``rule(request)`` gives the dtypes of its inputs and its one output."""
+
+    def __init__(self, source: str, rule: Callable, name: str | None = None):
+        self._rule = rule
+        super().__init__(element.element_function(source=source, name=name))
+
+    def _counts(self):
+        return element.arity(self._function), 1
+
+    def _loop_for(self, *asked):
+        request = resolve.Request(self, *asked)
+        loop = tuple(self._rule(request))
+        with self._lock:
+            if loop not in self._loops:
+                self._loops.append(loop)
+        return loop
+
+
+def common(inputs) -> np.dtype:
+    """The dtype that inputs are computed in together: NumPy's promotion, weak scalars as such."""
+    return np.result_type(*resolve.promoted(inputs))
