@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numbalite.libraries.solversim import CHARACTERS
+from numbalite.libraries.solversim import CHARACTERS, as_it_is
 
 INVALID_PLAN, INVALID_VALUE = 1, 4
 _numbers = itertools.count(1)
@@ -108,7 +108,11 @@ def XtExec(stream, number, source, target, direction):
             if direction < 0
             else np.fft.ifftn(data, axes=axes, norm="forward")
         )
-    flat = _read(target, plan.target, shapes[1], plan.batch, stream)
+    count = plan.target.size(shapes[1], plan.batch)
+    if count == result.size:
+        flat = np.empty(count, plan.target.dtype)
+    else:
+        flat = as_it_is(_flat(target, count, plan.target.dtype), stream)
     plan.target.view(flat, shapes[1], plan.batch)[...] = result
     _flat(target, flat.size, flat.dtype)._write(flat, stream)
     return 0

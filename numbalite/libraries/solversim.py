@@ -5,10 +5,12 @@ order."""
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
 from numbalite import _core
+from numbalite.sim.checks import checks
 
 CHARACTERS = {0: "f", 1: "d", 2: "e", 4: "F", 5: "D"}  # of cudaDataType
 
@@ -30,11 +32,17 @@ def _read(array, rows, columns, ld, kind, stream):
     return host.reshape(columns, ld).T[:rows]
 
 
+def as_it_is(array: Any, stream: Any) -> np.ndarray:
+    """What lies in an array of which a part is then written: it need not have been written before."""
+    with checks("none"):
+        return array.copy_to_host(stream=stream)
+
+
 def _write(array, matrix, ld, kind, stream):
     """Writes a matrix by columns, and leaves what is between them."""
     rows, columns = matrix.shape
     flat = _flat(array, ld * (columns - 1) + rows, kind)
-    host = flat.copy_to_host(stream=stream) if rows != ld else np.empty(flat.size, kind)
+    host = as_it_is(flat, stream) if rows != ld else np.empty(flat.size, kind)
     padded = np.zeros(ld * columns, np.dtype(kind))
     padded[: host.size] = host
     padded.reshape(columns, ld).T[:rows] = matrix

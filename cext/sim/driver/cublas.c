@@ -7,6 +7,8 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "driver/driver.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/shadow.h"
 
 static const nl_driver *driver; /* the open table: products are put into streams by it */
 
@@ -55,6 +57,19 @@ DEFINE(of_double, double, double, SAME, SAME)
 DEFINE(of_complex, float complex, float complex, SAME, SAME)
 DEFINE(of_double_complex, double complex, double complex, SAME, SAME)
 
+static size_t size_of(int type) {
+    switch (type) {
+    case CUDA_R_16F:
+        return sizeof(uint16_t);
+    case CUDA_R_32F:
+        return sizeof(float);
+    case CUDA_C_64F:
+        return sizeof(double complex);
+    default:
+        return sizeof(double); /* of complex64, too */
+    }
+}
+
 static void one(const product *p, int64_t i) {
 #define CASE(code, name, stored) \
     case code: \
@@ -70,10 +85,24 @@ static void one(const product *p, int64_t i) {
     }
 }
 
+/* For the checks: the columns of the results have been written. */
+static void mark_written(const product *p) {
+    size_t size = size_of(p->type);
+    if (!nl_sim_shadow_is_kept()) {
+        nl_sim_memory_written();
+        return;
+    }
+    for (int64_t i = 0; i < p->count; i++)
+        for (int64_t j = 0; j < p->n; j++)
+            nl_sim_shadow_set((uintptr_t)(p->c + (i * p->stride_c + j * p->ldc) * (int64_t)size),
+                              (size_t)p->m * size, NL_SIM_THERE | NL_SIM_WRITTEN);
+}
+
 static void multiply(void *data) {
     product *p = data;
     for (int64_t i = 0; i < p->count; i++)
         one(p, i);
+    mark_written(p);
     nl_mem_free(p);
 }
 

@@ -1,0 +1,20 @@
+"""Checks, and the CUDA libraries that the simulator computes by NumPy."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import KernelError
+
+
+def test_libraries_write_and_read():
+    """What the simulated libraries write counts as written; what they read must have been."""
+    a = cuda.to_device(np.eye(4))
+    with cuda.checks():
+        np.testing.assert_array_equal((a @ a).copy_to_host(), np.eye(4))
+        out = cuda.device_array((4, 8))[:, :4]  # with gaps between the rows
+        np.testing.assert_array_equal(np.matmul(a, a, out=out).copy_to_host(), np.eye(4))
+        np.testing.assert_allclose(np.fft.ifft2(np.fft.fft2(a)).real.copy_to_host(), np.eye(4))
+        np.testing.assert_array_equal(np.linalg.solve(a, a).copy_to_host(), np.eye(4))
+    with pytest.raises(KernelError, match="nothing has written"), cuda.checks():
+        np.fft.fft(cuda.device_array((4, 4)))
