@@ -17,7 +17,7 @@
 namespace numbalite {
 namespace nl_sort {
 
-enum { DIGITS = 256, THREADS = 384, WARPS = THREADS / 32, COUNT_THREADS = 512, TICKETS = 32 }; /* radix.py has them, too */
+enum { DIGITS = 256, TICKETS = 32 }; /* radix.py has them, too */
 
 struct no_value {};
 
@@ -81,7 +81,7 @@ template <class Count> NUMBALITE_FUNCTION Count look_back(const volatile Count *
 }
 
 /* Values travel in V; no_value has none. */
-template <class V, int Items> struct carried {
+template <class V, int Threads, int Items> struct carried {
     typedef V type;
     V values[Items];
     NUMBALITE_FUNCTION void load(const V *from, uint64 row, uint64 begin, unsigned place,
@@ -102,7 +102,7 @@ template <class V, int Items> struct carried {
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < Items; ++i) {
-            unsigned j = threadIdx.x + THREADS * i;
+            unsigned j = threadIdx.x + Threads * i;
             if (j < valid) {
                 if (places_to)
                     places_to[row + to[i]] = (int64)shared[j];
@@ -112,7 +112,7 @@ template <class V, int Items> struct carried {
         }
     }
 };
-template <int Items> struct carried<no_value, Items> {
+template <int Threads, int Items> struct carried<no_value, Threads, Items> {
     typedef unsigned char type;
     NUMBALITE_FUNCTION void load(const no_value *, uint64, uint64, unsigned, unsigned) {}
     template <class Count>
@@ -120,22 +120,23 @@ template <int Items> struct carried<no_value, Items> {
                                   no_value *, int64 *) {}
 };
 
-template <class K, class V, class Count, int Items> struct tile_memory {
+template <class K, class V, class Count, int Threads, int Items> struct tile_memory {
     union {
-        unsigned counts[WARPS][DIGITS];
-        typename K::item items[THREADS * Items];
-        typename carried<V, Items>::type values[THREADS * Items];
+        unsigned counts[Threads / 32][DIGITS];
+        typename K::item items[Threads * Items];
+        typename carried<V, Threads, Items>::type values[Threads * Items];
     };
     Count base[DIGITS], of_warps[DIGITS / 32];
     unsigned sums[DIGITS / 32], ticket;
 };
 
-template <class K, class V, class Count, int Items>
-NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Items> &s, const typename K::item *from,
+template <class K, class V, class Count, int Threads, int Items>
+NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Threads, Items> &s, const typename K::item *from,
                              typename K::item *to, const V *values_from, V *values_to,
                              int64 *places_to, uint64 n, unsigned tiles, int place, const flips &f,
                              const Count *totals, Count *state, unsigned *ticket) {
-    constexpr unsigned TILE = THREADS * Items;
+    constexpr unsigned TILE = Threads * Items;
+    constexpr int WARPS = Threads / 32;
     typedef typename K::item item;
     unsigned thread = threadIdx.x, warp = thread / 32, lane = thread & 31;
     if (thread == 0)
@@ -210,7 +211,7 @@ NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Items> &s, const typename 
     for (int i = 0; i < Items; ++i)
         if (places[i] < valid)
             s.items[places[i]] = items[i];
-    carried<V, Items> values;
+    carried<V, Threads, Items> values;
     values.load(values_from, row, begin, mine, valid);
     if (thread < DIGITS) {
         if (tile > 0) {
@@ -223,7 +224,7 @@ NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Items> &s, const typename 
     Count targets[Items];
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-        unsigned j = thread + THREADS * i;
+        unsigned j = thread + Threads * i;
         targets[i] = 0;
         if (j < valid) {
             item x = s.items[j];
@@ -232,7 +233,7 @@ NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Items> &s, const typename 
                 to[row + targets[i]] = x;
         }
     }
-    values.store((typename carried<V, Items>::type *)s.values, places, targets, row, valid,
+    values.store((typename carried<V, Threads, Items>::type *)s.values, places, targets, row, valid,
                  values_to, places_to);
 }
 
@@ -242,26 +243,28 @@ NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Items> &s, const typename 
 /* `work` begins as zeros: a ticket for each place, the totals[row][place][digit] of the keys with this digit there, and
  * the states[place][tile][digit]. All are of type Count, but the tickets, of which the first 32 places have room.
  * `blocks` blocks count a row. */
-template <class K, class Count>
-__global__ void __launch_bounds__(numbalite::nl_sort::COUNT_THREADS)
+template <class K, class Count, int Threads, int Apart>
+__global__ void __launch_bounds__(Threads)
     nl_radix_count(const void *from, unsigned long long n, unsigned blocks, unsigned long long sign,
                    unsigned long long bias, unsigned long long reverse, void *work) {
     using namespace numbalite;
     using namespace numbalite::nl_sort;
-    /* Lanes have bins apart, so that equal digits do not wait for each other. */
-    constexpr unsigned bins = K::places * DIGITS, apart = K::places <= 4   ? 8
-                                                          : K::places <= 9 ? 4
-                                                                           : 2;
+    constexpr unsigned bins = K::places * DIGITS;
     constexpr int ahead = 8;
-    __shared__ unsigned counts[bins * apart];
+    /* [place][digit][Apart]: lanes have them apart */
+#ifdef NUMBALITE_SIM
+    unsigned *counts = numbalite_sim::dynamic_shared<unsigned[]>();
+#else
+    extern __shared__ unsigned counts[];
+#endif
     flips f = {sign, bias, reverse};
-    for (unsigned i = threadIdx.x; i < bins * apart; i += COUNT_THREADS)
+    for (unsigned i = threadIdx.x; i < bins * Apart; i += Threads)
         counts[i] = 0;
     __syncthreads();
-    uint64 row = blockIdx.x / blocks, step = (uint64)blocks * COUNT_THREADS;
+    uint64 row = blockIdx.x / blocks, step = (uint64)blocks * Threads;
     const typename K::item *x = (const typename K::item *)from + row * n;
-    unsigned *mine = counts + threadIdx.x % apart;
-    uint64 i = (uint64)(blockIdx.x - row * blocks) * COUNT_THREADS + threadIdx.x;
+    unsigned *mine = counts + threadIdx.x % Apart;
+    uint64 i = (uint64)(blockIdx.x - row * blocks) * Threads + threadIdx.x;
     for (; i < n; i += ahead * step) {
         typename K::item items[ahead];
 #pragma unroll
@@ -274,14 +277,14 @@ __global__ void __launch_bounds__(numbalite::nl_sort::COUNT_THREADS)
                 typename K::key key = K::of(items[k], f);
 #pragma unroll
                 for (int place = 0; place < (int)K::places; ++place)
-                    atomicAdd(mine + (place * DIGITS + K::digit(key, place)) * apart, 1u);
+                    atomicAdd(mine + (place * DIGITS + K::digit(key, place)) * Apart, 1u);
             }
     }
     __syncthreads();
-    for (unsigned bin = threadIdx.x; bin < bins; bin += COUNT_THREADS) {
+    for (unsigned bin = threadIdx.x; bin < bins; bin += Threads) {
         Count sum = 0;
-        for (unsigned k = 0; k < apart; ++k)
-            sum += counts[bin * apart + k];
+        for (int k = 0; k < Apart; ++k)
+            sum += counts[bin * Apart + k];
         if (sum)
             atomicAdd((Count *)work + TICKETS + row * bins + bin, sum);
     }
@@ -289,19 +292,19 @@ __global__ void __launch_bounds__(numbalite::nl_sort::COUNT_THREADS)
 
 /* One place. `to` may be null in the last pass, if only values are wanted; `places_to` (int64) takes the values in
  * the place of `values_to`. */
-template <class K, class V, class Count, int Items>
-__global__ void __launch_bounds__(numbalite::nl_sort::THREADS, 2)
+template <class K, class V, class Count, int Threads, int Items, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks)
     nl_radix_pass(const void *from, void *to, const void *values_from, void *values_to,
                   long long *places_to, unsigned long long n, unsigned tiles, int place,
                   unsigned long long sign, unsigned long long bias, unsigned long long reverse,
                   void *work) {
     using namespace numbalite::nl_sort;
-    __shared__ tile_memory<K, V, Count, Items> s;
+    __shared__ tile_memory<K, V, Count, Threads, Items> s;
     flips f = {sign, bias, reverse};
     Count *totals = (Count *)work + TICKETS, *state = totals;
     state += (numbalite::uint64)(gridDim.x / tiles * K::places) * DIGITS;
     state += (numbalite::uint64)gridDim.x * place * DIGITS;
-    pass<K, V, Count, Items>(s, (const typename K::item *)from, (typename K::item *)to,
+    pass<K, V, Count, Threads, Items>(s, (const typename K::item *)from, (typename K::item *)to,
                              (const V *)values_from, (V *)values_to, (numbalite::int64 *)places_to,
                              n, tiles, place, f, totals, state, (unsigned *)work + place);
 }

@@ -17,16 +17,11 @@ if TYPE_CHECKING:
 
 _TOGETHER = 1024  # places of short rows in a block
 _MOST_THREADS = 1024
-# Those of radix.cuh.
-_DIGITS, _THREADS, _COUNT_THREADS, _TICKETS = 256, 384, 512, 32
-_ITEMS = {
-    1: 24,
-    2: 24,
-    4: 20,
-    8: 12,
-    16: 6,
-}  # of a thread, by the size of the larger of key and value
-_SERIAL_ITEMS = 4  # where unrolled loops are compiled for nothing
+_DIGITS, _TICKETS = 256, 32  # radix.cuh
+_WAYS = {1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (384, 12, 2), 16: (384, 6, 2)}
+"""Threads, elements of a thread, and blocks side by side, by the size of the larger of key and value."""
+_SERIAL_WAY = 256, 4, 1  # where unrolled loops are compiled for nothing
+_COUNT_THREADS, _COUNT_BYTES, _MOST_APART = 512, 1 << 15, 8
 _COUNTING_BLOCKS = 2048
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
 _SPACE = "numbalite::nl_sort::"
@@ -82,22 +77,27 @@ def _radix(order, source, target, places, rows, n, stream):
     if places is not None:
         value_size = 4 if n < 1 << 32 else 8
         value = "unsigned" if value_size == 4 else "unsigned long long"
-    items = _SERIAL_ITEMS if are_serial() else _ITEMS[max(order.itemsize, value_size)]
-    tiles = -(-n // (_THREADS * items))
+    way = _SERIAL_WAY if are_serial() else _WAYS[max(order.itemsize, value_size)]
+    tiles = -(-n // (way[0] * way[1]))
     work = device_array(_TICKETS + rows * passes * (1 + tiles) * _DIGITS, count, stream=stream)
     work.fill(0, stream=stream)
     blocks = min(-(-n // (8 * _COUNT_THREADS)), max(1, _COUNTING_BLOCKS // rows))
-    kernel("radix", f"nl_radix_count<{order.kind}, {word}>")[rows * blocks, _COUNT_THREADS, stream](
-        source, n, blocks, *order.flips, work
-    )
-    one = kernel("radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {items}>")
+    bins = passes * _DIGITS * 4
+    apart = 1
+    while apart < _MOST_APART and 2 * apart * bins <= _COUNT_BYTES:
+        apart *= 2
+    kernel("radix", f"nl_radix_count<{order.kind}, {word}, {_COUNT_THREADS}, {apart}>")[
+        rows * blocks, _COUNT_THREADS, stream, apart * bins
+    ](source, n, blocks, *order.flips, work)
+    numbers = ", ".join(map(str, way))
+    one = kernel("radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {numbers}>")
     keys = _Turns(passes, target, lambda: device_array(rows * n, source.dtype, stream=stream))
     carried = _Turns(passes, None, lambda: device_array(rows * n, f"u{value_size}", stream=stream))
     values = None
     for place in range(passes):
         to, is_last = keys.next(), place == passes - 1
         values_to = carried.next() if places is not None else None
-        one[rows * tiles, _THREADS, stream](
+        one[rows * tiles, way[0], stream](
             source, to, values, values_to, places if is_last else None,
             n, tiles, place, *order.flips, work,
         )  # fmt: skip
