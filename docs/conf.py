@@ -33,6 +33,7 @@ exclude_patterns = [
     "dist",
     "numbalite",
     "tests",
+    "notebooks/slides/**",  # for a projector
     "**/.ipynb_checkpoints",
 ]
 html_theme = "furo"

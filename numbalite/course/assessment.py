@@ -28,6 +28,8 @@ class Assessment:
 
     name = ""
     section = 0
+    points = 1
+    """What it counts in the table of marks."""
     wants = "kernel"
     parameters = ()
     outputs = ()

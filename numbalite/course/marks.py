@@ -25,13 +25,15 @@ _NUMBER = {"passed": 1, "failed": 0, "missing": 0}
 
 
 class Marks:
-    """All marks of a run. ``order`` are the exercises, as they stand in the course; others come last."""
+    """All marks of a run. ``points``, {exercise: its points}, has the exercises in the order of the course; others
+    come last, and count one."""
 
-    def __init__(self, marks, order=()):
+    def __init__(self, marks, points=None):
         self.marks = sorted(marks, key=lambda mark: (mark.learner, mark.exercise))
         found = {mark.exercise for mark in self.marks}
-        order = list(order)
-        self.exercises = [name for name in order if name in found] + sorted(found - set(order))
+        self._points = points or {}
+        known = [name for name in self._points if name in found]
+        self.exercises = known + sorted(found - set(known))
         self.learners = sorted({mark.learner for mark in self.marks})
         self._of = {(mark.learner, mark.exercise): mark for mark in self.marks}
 
@@ -45,6 +47,11 @@ class Marks:
         marks = self.of(learner)
         return f"{sum(mark.outcome == 'passed' for mark in marks)} of {len(marks)}"
 
+    def points(self, learner) -> int:
+        """What the exercises that passed count together."""
+        passed = (mark.exercise for mark in self.of(learner) if mark.outcome == "passed")
+        return sum(self._points.get(name, 1) for name in passed)
+
     def _rows(self, texts):
         for learner in self.learners:
             found = (self._of.get((learner, name)) for name in self.exercises)
@@ -54,33 +61,37 @@ class Marks:
         """The table as text; where it would be too wide, exercises are numbers, which lines below explain."""
         titles, legend = self.exercises, []
         names = max(map(len, [*self.learners, "learner"]))
-        if names + sum(len(title) + 2 for title in titles) + 12 > width:
+        if names + sum(len(title) + 2 for title in titles) + 20 > width:
             titles = [str(number) for number in range(1, len(self.exercises) + 1)]
             legend = ["", *(f"{n:>3}  {name}" for n, name in zip(titles, self.exercises))]
         wide = [max(len(title), 3) for title in titles]
         cells = "".join(f"  {title:>{w}}" for title, w in zip(titles, wide))
-        lines = [f"{'learner':{names}}{cells}  passed"]
+        lines = [f"{'learner':{names}}{cells}  passed   points"]
         for learner, row in self._rows(_SHORT):
             cells = "".join(f"  {cell:>{w}}" for cell, w in zip(row, wide))
-            lines.append(f"{learner:{names}}{cells}  {self.passed(learner)}")
+            lines.append(
+                f"{learner:{names}}{cells}  {self.passed(learner):8} {self.points(learner):6}"
+            )
         return lines + legend
 
     def csv(self) -> str:
-        """1 for what passed, 0 for what did not, nothing where nobody asked for it; the sum in the last column."""
+        """1 for what passed, 0 for what did not, nothing where nobody asked for it; then the sum, and the points."""
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
-        table.writerow(["learner", *self.exercises, "passed"])
+        table.writerow(["learner", *self.exercises, "passed", "points"])
         for learner, row in self._rows(_NUMBER):
-            table.writerow([learner, *row, sum(cell or 0 for cell in row)])
+            table.writerow([learner, *row, sum(cell or 0 for cell in row), self.points(learner)])
         return out.getvalue()
 
     def html(self) -> str:
         """A page with the table, then what the judge says to each learner: a sheet of paper for each."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", *self.exercises, "passed"])
+        head = "".join(
+            f"<th>{html.escape(name)}</th>" for name in ["", *self.exercises, "passed", "points"]
+        )
         rows = "".join(
             f"<tr><th>{html.escape(learner)}</th>"
             + "".join(f'<td class="{cell}">{cell}</td>' for cell in row)
-            + f"<td>{self.passed(learner)}</td></tr>\n"
+            + f"<td>{self.passed(learner)}</td><td>{self.points(learner)}</td></tr>\n"
             for learner, row in self._rows(_SHORT)
         )
         sheets = "".join(map(self._sheet, self.learners))
@@ -92,9 +103,7 @@ class Marks:
             f"<pre>{html.escape(mark.text)}</pre>\n"
             for mark in self.of(learner)
         )
-        return (
-            f"<section><h2>{html.escape(learner)}: {self.passed(learner)}</h2>\n{parts}</section>\n"
-        )
+        return f"<section><h2>{html.escape(learner)}: {self.passed(learner)}, {self.points(learner)} points</h2>\n{parts}</section>\n"
 
     def write(self, file):
         """Writes the table, in the format that the file's name asks for."""

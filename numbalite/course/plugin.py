@@ -151,7 +151,8 @@ def _show_marks(terminalreporter, found):
     from numbalite.course import exercises
     from numbalite.course.marks import Mark, Marks
 
-    marks = Marks([Mark(*row) for row in rows], exercises())
+    points = {name: kind.points for name, kind in exercises().items()}
+    marks = Marks([Mark(*row) for row in rows], points)
     terminalreporter.section("marks")
     for line in marks.lines(terminalreporter._tw.fullwidth):
         terminalreporter.write_line(line)

@@ -225,6 +225,7 @@ class HiddenLayer(Assessment):
     """The assessment of the first section: normalize, weigh, activate, chained on the device."""
 
     name = "hidden_layer"
+    points = 3
     section = 1
     wants = "function"
     parameters = ("greyscales", "weights")

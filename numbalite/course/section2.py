@@ -296,6 +296,7 @@ class Spectrum(Assessment):
     """The assessment of the second section: a histogram with few, crowded bins, and fast."""
 
     name = "spectrum"
+    points = 3
     section = 2
     wants = "function"
     parameters = ("heights", "width", "bins")

@@ -348,6 +348,7 @@ class BestMatch(_Products):
     """The assessment of the third section: the largest product of each row of b with a row of a."""
 
     name = "best_match"
+    points = 3
     parameters = ("a", "b", "best")
     outputs = ("best",)
     why_shared = "Tiles of both matrices belong there."

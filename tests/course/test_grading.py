@@ -204,6 +204,7 @@ from numbalite.course import Assessment, exercise
 class Twice(Assessment):
     name = "twice"
     wants = "function"
+    points = 2
     parameters = ("x",)
     launches = (0, 0)
     checked = ()
@@ -278,10 +279,10 @@ def test_a_class_of_ten(run_python, tmp_path, driver_kind):
     for line in (tmp_path / "marks.csv").read_text().splitlines():
         learner, _, marks = line.partition(",")
         table[learner] = marks
-    assert table.pop("learner") == "bank_conflicts,twice,thrice,passed", said
-    assert table.pop("joe/mine") == "0,0,,0"
+    assert table.pop("learner") == "bank_conflicts,twice,thrice,passed,points", said
+    assert table.pop("joe/mine") == "0,0,,0,0"
     for learner, (_, marks) in OF_TEN.items():
-        cells = [*marks[:2], *(marks[2:] or [""]), sum(marks)]
+        cells = [*marks[:2], *(marks[2:] or [""]), sum(marks), sum(marks) + marks[1]]
         assert table[learner] == ",".join(map(str, cells)), (learner, said)
     for line in (
         "ed\ntwice: not passed\n  It never ends",
@@ -321,6 +322,31 @@ def test_usage_errors(run_python, tmp_path, driver_kind, arguments, said):
     arguments = ["--pyargs", "numbalite.course", *arguments]
     result = grade(run_python, *arguments, driver_kind=driver_kind)
     assert result.returncode != 0 and said in result.stdout + result.stderr
+
+
+def test_the_table_of_marks(tmp_path):
+    from numbalite.course.marks import Mark, Marks
+
+    marks = [
+        Mark("bo", "vadd", "passed", "vadd: passed"),
+        Mark("bo", "wave", "failed", "a < b"),
+        Mark("ada", "wave", "missing", "no wave"),
+        Mark("ada", "own", "passed", "own: passed"),
+    ]
+    table = Marks(marks, {"vadd": 1, "wave": 3, "unused": 1})
+    assert table.lines() == [
+        "learner  vadd  wave  own  passed   points",
+        "ada               -  yes  1 of 2        1",
+        "bo        yes    no       1 of 2        1",
+    ]
+    assert table.lines(width=40)[0].split() == ["learner", "1", "2", "3", "passed", "points"]
+    assert table.lines(width=40)[-1] == "  3  own"
+    assert table.csv().splitlines()[1:] == ["ada,,0,1,1,1", "bo,1,0,,1,1"]
+    table.write(tmp_path / "marks.html")
+    page = (tmp_path / "marks.html").read_text()
+    assert (
+        "a &lt; b" in page and page.count("<section>") == 2 and "{" not in page.split("</style>")[1]
+    )
 
 
 def test_the_fixtures(run_python, tmp_path, driver_kind):

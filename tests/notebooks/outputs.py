@@ -74,7 +74,7 @@ def store(path, kernels):
     kept, before = [], None
     for cell in book["cells"]:
         if cell["cell_type"] == "code":
-            cell["outputs"] = list(map(_tidy, ran[cell["id"]]["outputs"]))
+            cell["outputs"] = _tidied(ran[cell["id"]]["outputs"])
             cell["execution_count"] = ran[cell["id"]]["execution_count"]
         stale = is_recorded(cell) and (
             before is None or cell["metadata"].get("program") != digest(books.source(before))
@@ -85,6 +85,11 @@ def store(path, kernels):
     book["cells"] = kept
     book["metadata"]["numbalite"] = {"programs": programs(book)}
     write(book, path)
+
+
+def _tidied(outputs):
+    """The outputs, without those that were taken away again."""
+    return [_tidy(output) for output in outputs if output.get("data") != {}]
 
 
 def _tidy(output):

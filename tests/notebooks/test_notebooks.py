@@ -87,6 +87,16 @@ class Nothing:
         return book
 
 
+@pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
+def test_slides(path):
+    """Each cell is a slide, goes on with one, or is a note: little on each, and notes for the teacher."""
+    cells = books.read(path)["cells"]
+    kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in cells]
+    assert set(kinds) <= {"slide", "fragment", "-", "notes"} and kinds[0] == "slide"
+    assert kinds.count("slide") >= 8 and kinds.count("notes") >= 4
+    assert all(len(books.source(cell).splitlines()) <= 20 for cell in cells)
+
+
 def test_it_runs(notebook, kernels):
     path, book = notebook
     if kernels is None and books.uses_magic(book):
