@@ -128,8 +128,8 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #endif
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
-#define NUMBALITE_SIM_ASM(...) \
-    static_assert(false, "numbalite: inline PTX (asm) cannot run on the CPU simulator")
+#define NUMBALITE_SIM_ASM(instruction) \
+    static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
     static_assert(false, "numbalite: a launch in a source (<<<...>>>) cannot run on the CPU " \
@@ -204,6 +204,7 @@ extern "C" {
 #include "library.h"
 #include "driver_types.h"
 #include "texture.h"
+#include "ptx.h"
 #include "unsupported.h"
 #include "division.h"
 #include "new.h"

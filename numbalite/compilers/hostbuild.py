@@ -326,6 +326,9 @@ class _Build:
         self.checks, self.log = checks, ""
         self.marked = False  # has the source marks at divisions?
         self.header = "prelude.h"  # what is precompiled
+        # As NVRTC has it, a template's body is read when there is an instance. clang++ cannot precompile
+        # headers that way, so it is tried second.
+        self.delayed = []
 
     def run(self, whole):
         """Leaves the shared object at `output`; gives the log."""
@@ -335,11 +338,17 @@ class _Build:
         try:
             self._steps(text, prelude)
         except CompileError as problem:
+            as_text = hostprelude.text_arguments(self.kind)
             # A precompiled prelude that is not to the compiler's liking: the text is.
-            if prelude == hostprelude.text_arguments(self.kind) or not _UNFIT.search(problem.log):
+            if prelude != as_text and _UNFIT.search(problem.log):
+                hostprelude.forget(self.compiler, self.flags, *of)
+                self._steps(text, as_text)
+            elif self.family == "clang" and self.kind == "sim" and "template" in whole:
+                self.log = ""
+                self.delayed = ["-fdelayed-template-parsing"]
+                self._steps(text, as_text)
+            else:
                 raise
-            hostprelude.forget(self.compiler, self.flags, *of)
-            self._steps(text, hostprelude.text_arguments(self.kind))
         return self.log
 
     def _steps(self, text, prelude):
@@ -348,7 +357,7 @@ class _Build:
         if self.compiler.is_zig:  # it would check for undefined behaviour without optimisation
             common.append("-fno-sanitize=undefined")
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
-        front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
+        front = [*common, limit, *self.delayed, *prelude, *self.search, "-x", "c++", "-"]
         path = self.output[: -len(".so")]
         object_file = path + ".o"
         if gcc:

@@ -8,7 +8,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * ``alignas`` after ``__shared__`` goes before it.
 * ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
   variables, too, become references, to memory that the engine gives: it keeps them apart.
-* ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
+* ``asm(...)`` becomes C++ that does the same (ptx.py), or an error that names the instruction.
 * So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
 * What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
   with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
@@ -31,7 +31,7 @@ import os
 import re
 
 from numbalite.compilers import headers, toolkit
-from numbalite.sim import divisions, jumps
+from numbalite.sim import divisions, jumps, ptx
 from numbalite.text import scanner
 
 _TRIGGER = re.compile(
@@ -118,6 +118,10 @@ def without_host_headers(text: str, given, folders) -> str:
         return match[0].replace(name, "sim/host_library.h")
 
     return _INCLUDE.sub(replace, text) if "#" in text else text
+
+
+def _literal(text):
+    return '"' + re.sub(r'[\\"\n]', " ", text) + '"'
 
 
 class _Translation:
@@ -444,8 +448,18 @@ class _Translation:
         opening = at + 1
         while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
             opening += 1
-        if self._opens(opening):
-            self._replace(at, opening - 1, "NUMBALITE_SIM_ASM")
+        if not self._opens(opening):
+            return
+        closing = self.partner[opening]
+        try:
+            if self.kind != "sim":
+                raise ptx.Unknown("")
+            made = ptx.statement(
+                self.tokens[opening + 1 : closing], self.text, self.tokens[at].start
+            )
+        except ptx.Unknown as problem:
+            made = f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
+        self._replace(at, closing, made)
 
     def _launch(self, at):
         end = at + 3

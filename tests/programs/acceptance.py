@@ -105,6 +105,9 @@ def try_one(path: str, known: dict) -> dict:
         result["nvrtc"] = _said(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
     if not result["nvrtc"]:
         result["sim"] = _said(lambda: hostbuild.compile(source), CompileError)
+        if "not defined" in result["sim"]:  # PTX may have such functions, machine code has not
+            whole = source._replace(opt=True)
+            result["nvrtc"] = _said(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
     return result
 
 

@@ -161,3 +161,10 @@ def test_a_whole_program(verdict):
 )
 def test_what_to_do_about_a_header(verdict, line, hint):
     assert hint in verdict(kernel("x[0] = 1;", line))
+
+
+def test_a_template_without_an_instance(verdict):
+    """Nobody looks into it; g++ does."""
+    source = "template <class T> __global__ void j(T* x) { x[0] = nowhere; }\n__global__ void k(int* x) {}\n"
+    assert verdict(source) == "" or "nowhere" in verdict(source)
+    assert "nowhere" in verdict(source + "template __global__ void j<int>(int*);")

@@ -27,6 +27,9 @@ NUMBALITE_SIM_INLINE float bfloat16_to_float(unsigned short h) {
 
 } // namespace numbalite_sim
 
+#ifndef NUMBALITE_HOST
+NUMBALITE_SIM_PTX16(bf16, bfloat16_from_float, bfloat16_to_float)
+#endif
 NUMBALITE_SIM_SIXTEEN_STRUCT(__nv_bfloat16, numbalite_sim::bfloat16_from_float,
                              numbalite_sim::bfloat16_to_float)
 template <> struct numbalite_sim::raw_of<__nv_bfloat16> { typedef __nv_bfloat16_raw type; };

@@ -45,7 +45,11 @@ NUMBALITE_SIM_INLINE float half_to_float(unsigned short h) {
 
 } // namespace numbalite_sim
 
+#include "../ptx16.h"
 #include "../sixteen.h"
+#ifndef NUMBALITE_HOST
+NUMBALITE_SIM_PTX16(f16, half_from_float, half_to_float)
+#endif
 
 NUMBALITE_SIM_SIXTEEN_STRUCT(__half, numbalite_sim::half_from_float, numbalite_sim::half_to_float)
 template <> struct numbalite_sim::raw_of<__half> { typedef __half_raw type; };

@@ -1,0 +1,3 @@
+/* cooperative_groups/details/partitioning.h: a part of cooperative_groups.h. */
+#pragma once
+#include "../../cooperative_groups.h"

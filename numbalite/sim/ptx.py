@@ -1,0 +1,851 @@
+"""Inline PTX as C++: one asm statement becomes statements that do the same with cuda_src/sim/ptx.h.
+
+A register is a local variable of the size and kind of its type; an instruction reads its operands as its own type
+has them, and writes its result into the register: bits stay bits where the kinds differ, integers are
+widened by their sign. No compiler on a CPU reads PTX, so this does. `{`, `}`, predicates and labels become blocks, ifs and gotos. An instruction that is not in
+the tables is named in an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+from numbalite.text.scanner import Token
+
+
+class Unknown(Exception):
+    """The statement cannot be said in C++: an instruction, as text."""
+
+
+_TYPES = {
+    "pred": "bool", "u8": "unsigned char", "s8": "signed char", "b8": "unsigned char",
+    "u16": "unsigned short", "s16": "short", "b16": "unsigned short", "f16": "unsigned short",
+    "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned",
+    "u32": "unsigned", "s32": "int", "b32": "unsigned", "f32": "float", "u64": "unsigned long long",
+    "s64": "long long", "b64": "unsigned long long", "f64": "double", "b128": "unsigned __int128",
+}  # fmt: skip
+_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "6x2": 4, "28": 16}
+_CONSTRAINTS = {
+    "r": "unsigned", "h": "unsigned short", "l": "unsigned long long", "f": "float", "d": "double",
+    "q": "unsigned __int128", "n": "long long", "i": "long long", "C": "const void *",
+}  # fmt: skip
+_SPACES = frozenset(
+    ("global", "shared", "local", "const", "param", "generic", "shared::cta", "shared::cluster")
+)
+_PTX = "::numbalite_sim::ptx::"
+_SPECIAL = {
+    **{f"{p}.{x}": f"{word}.{x}" for p, word in (
+        ("%tid", "threadIdx"), ("%ntid", "blockDim"), ("%ctaid", "blockIdx"), ("%nctaid", "gridDim"),
+    ) for x in "xyz"},
+    "%laneid": "::numbalite_sim::lane()", "%warpid": "(::numbalite_sim::rank() / 32)", "WARP_SZ": "32",
+    "%nwarpid": "((::numbalite_sim::block_threads() + 31) / 32)", "%smid": "::numbalite_sim::smid()",
+    "%nsmid": "132u", "%gridid": "0u", "%clock": "static_cast<unsigned>(clock64())", "%clock64": "clock64()",
+    "%clock_hi": "static_cast<unsigned>(clock64() >> 32)",
+    "%globaltimer": "::numbalite_sim::globaltimer()",
+    "%globaltimer_lo": "static_cast<unsigned>(::numbalite_sim::globaltimer())",
+    "%globaltimer_hi": "static_cast<unsigned>(::numbalite_sim::globaltimer() >> 32)",
+    "%lanemask_lt": "((1u << ::numbalite_sim::lane()) - 1)", "%lanemask_eq": "(1u << ::numbalite_sim::lane())",
+    "%lanemask_le": "((2u << ::numbalite_sim::lane()) - 1)", "%lanemask_ge": "(~0u << ::numbalite_sim::lane())",
+    "%lanemask_gt": "(~1u << ::numbalite_sim::lane())",
+    "%dynamic_smem_size": "::numbalite_sim::here.dynamic_bytes",
+}  # fmt: skip
+_IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
+_REAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][+-]?\d+)?)\Z")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+
+
+def statement(tokens: Sequence[Token], text: str, number: int) -> str:
+    """C++ for what stands between the parentheses of an asm statement of `text`; Unknown if there is none.
+    `number` differs for each statement of a source."""
+    parts = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if token.kind == "sign" and depth == 0 and token.text in (":", "::"):
+            parts += [[]] * (token.text == "::")
+            parts.append([])
+            parts[-1] = []
+        else:
+            parts[-1] = [*parts[-1], token]
+    template = _template(parts[0])
+    operands = []
+    for part, is_output in (
+        (parts[1] if len(parts) > 1 else [], True),
+        (parts[2] if len(parts) > 2 else [], False),
+    ):
+        operands += _operands(part, text, is_output)
+    return _Statement(template, operands, len(parts) > 1, number).result()
+
+
+def _template(tokens):
+    out = []
+    for before, token in itertools.pairwise([None, *tokens]):
+        if token.kind == "string":
+            if "R" in token.text.partition('"')[0]:
+                out.append(token.text[token.text.index("(") + 1 : token.text.rindex(")")])
+            else:
+                out.append(
+                    re.sub(
+                        r"\\(.)",
+                        lambda m: _ESCAPES.get(m[1], m[1]),
+                        _TEXT.search(token.text)[1],
+                        flags=re.S,
+                    )
+                )
+        elif token.text == "#" or (before is not None and before.text == "#"):
+            continue  # a macro's argument, such as the cache operator of a load: "ld." #op ".u32"
+        else:
+            raise Unknown(f"with the macro {token.text} in its text")
+    return _COMMENT.sub(" ", "".join(out))
+
+
+def _operands(tokens, text, is_output):
+    """(constraint, expression, symbolic name, is an output) of each."""
+    found, at = [], 0
+    while at < len(tokens):
+        name = None
+        if tokens[at].text == ",":
+            at += 1
+            continue
+        if tokens[at].text == "[":
+            name = tokens[at + 1].text
+            at += 3
+        constraint = tokens[at].text.strip('"') if at < len(tokens) else ""
+        opening = at + 1
+        if opening >= len(tokens) or tokens[opening].text != "(":
+            raise Unknown("with operands that are not written out")
+        depth, closing = 0, opening
+        for closing in range(opening, len(tokens)):
+            depth += (tokens[closing].text in "([{") - (tokens[closing].text in ")]}")
+            if depth == 0:
+                break
+        expression = " ".join(token.text for token in tokens[opening + 1 : closing])
+        found.append((constraint, expression, name, is_output))
+        at = closing + 1
+    return found
+
+
+class _Statement:
+    def __init__(self, template, operands, is_extended, number):
+        self.template, self.number = template, number
+        self.operands = operands
+        self.is_extended = is_extended
+        self.registers = []  # a dict for each open block: name -> (variable, type)
+        self.serial = 0
+        self.labels = {}
+        self.uses_carry = False
+
+    def result(self):
+        body = self.block_of(self.template)
+        before, after = [], []
+        for i, (constraint, expression, _, is_output) in enumerate(self.operands):
+            letter = constraint.lstrip("=+&%")
+            if letter not in _CONSTRAINTS:
+                raise Unknown(f"with the constraint {constraint!r}")
+            kind = _CONSTRAINTS[letter]
+            if is_output and "+" not in constraint:
+                before.append(f"{kind} nl_{i}; __builtin_memset(&nl_{i}, 0, sizeof nl_{i});")
+            else:
+                before.append(f"{kind} nl_{i} = {_PTX}as<{kind}>({expression});")
+            if is_output:
+                after.append(f"{_PTX}put({expression}, nl_{i});")
+        carry = "bool nl_carry = false;" if self.uses_carry else ""
+        inner = " ".join([*before, carry, body, *after])
+        if self.labels:
+            return f"[&] {{ {inner} }}()"
+        return f"do {{ {inner} }} while (0)"
+
+    def block_of(self, text):
+        """The instructions of a template, one after the other."""
+        out, heads, at = [], [], 0
+        self.registers.append({})
+        for piece in _pieces(text):
+            if piece == "{":
+                self.registers.append({})
+                out.append("{")
+            elif piece == "}":
+                if len(self.registers) > 1:
+                    self.registers.pop()
+                out.append("}")
+            elif label := re.match(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)", piece):
+                out.append(f"{self.label(label[1])}:;")
+                rest = piece[label.end() :].strip()
+                if rest:
+                    out.append(self.instruction(rest))
+            elif piece.strip():
+                out.append(self.instruction(piece.strip()))
+        if self.labels:  # a jump must not cross a variable's beginning: all of them stand in front
+            heads, out = self.hoisted(out)
+        del at
+        return " ".join([*heads, *out])
+
+    def hoisted(self, out):
+        declared = re.compile(
+            r"(?:unsigned __int128|unsigned long long|long long|[\w ]+?) nl_r\d+_\d+;"
+        )
+        heads, rest = [], []
+        for one in out:
+            heads += declared.findall(one)
+            rest.append(declared.sub("", one))
+        return heads, rest
+
+    def label(self, name):
+        return self.labels.setdefault(name, f"nl_l{self.number}_{len(self.labels)}")
+
+    # ---- operands ----
+
+    def value(self, operand, kind):
+        """An operand as a value of a C++ type."""
+        operand = operand.strip()
+        if operand.startswith("!"):
+            return f"(!{self.value(operand[1:], 'bool')})"
+        return f"{_PTX}as<{kind}>({self.plain(operand)})"
+
+    def plain(self, operand):
+        operand = operand.strip()
+        if _IMMEDIATE.match(operand):
+            return (
+                operand.rstrip("U") + "LL"
+                if not operand.lower().startswith("0x")
+                else operand.rstrip("U") + "ULL"
+            )
+        if _REAL.match(operand):
+            sign, digits = ("-", operand[1:]) if operand[0] == "-" else ("", operand)
+            if digits[1:2] in ("f", "F"):
+                return f"({sign}{_PTX}as<float>(0x{digits[2:]}u))"
+            if digits[1:2] in ("d", "D"):
+                return f"({sign}{_PTX}as<double>(0x{digits[2:]}ull))"
+            return operand
+        if operand.startswith("-"):
+            return f"(-{self.plain(operand[1:])})"
+        return self.register(operand)[0]
+
+    def register(self, operand):
+        """(variable, C++ type, or None) of a register."""
+        if operand == "_":
+            return f"{_PTX}nobody()", None
+        special = operand.replace("%%", "%")
+        if special in _SPECIAL:
+            return _SPECIAL[special], None
+        if self.is_extended:
+            if found := re.fullmatch(r"%(\d+)", operand):
+                if int(found[1]) < len(self.operands):
+                    return f"nl_{found[1]}", None
+            if found := re.fullmatch(r"%\[(\w+)\]", operand):
+                for i, (_, _, name, _) in enumerate(self.operands):
+                    if name == found[1]:
+                        return f"nl_{i}", None
+        for scope in reversed(self.registers):
+            if special in scope:
+                return scope[special]
+        raise Unknown(f"with the operand {operand}")
+
+    def set(self, operand, value):
+        """A statement that writes a register."""
+        if operand.strip() == "_":
+            return f"(void)({value});"
+        return f"{_PTX}put({self.register(operand.strip())[0]}, {value});"
+
+    def address(self, operand, modifiers):
+        """The address of [register + number], as a number."""
+        inner = operand.strip()
+        if not (inner.startswith("[") and inner.endswith("]")):
+            raise Unknown(f"with the address {operand}")
+        base, sign, offset = re.fullmatch(
+            r"\s*([^+\-]+?)\s*(?:([+-])\s*([\w%+\-\s]+))?", inner[1:-1]
+        ).groups()
+        space = "shared" if any(m.startswith("shared") for m in modifiers) else "generic"
+        text = f"{_PTX}{space}({self.plain(base)})"
+        if offset:
+            text += f" {sign} {_PTX}as<long long>({self.plain(offset)})"
+        return f"({text})"
+
+    # ---- instructions ----
+
+    def instruction(self, text):
+        guard = ""
+        if found := re.match(r"@(!?)\s*([%\w$\[\]]+)\s+", text):
+            guard = f"if ({found[1]}{self.value(found[2], 'bool')}) "
+            text = text[found.end() :]
+        if text.startswith("."):
+            return self.directive(text)
+        opcode, _, rest = text.partition(" ") if " " in text else (text, "", "")
+        if found := re.match(r"[\w.:]+", text):
+            opcode, rest = found[0], text[found.end() :]
+        name, *modifiers = [part for part in re.split(r"\.", opcode) if part]
+        operands = [one.strip() for one in _split(rest)]
+        method = getattr(self, f"do_{name}", None)
+        try:
+            if method is not None:
+                done = method(modifiers, operands)
+            elif name in _PLAIN:
+                done = self.simple(name, modifiers, operands)
+            else:
+                raise Unknown(opcode)
+        except (IndexError, ValueError, KeyError, AttributeError, TypeError):
+            raise Unknown(opcode) from None
+        return f"{guard}{{ {done} }}"
+
+    def directive(self, text):
+        found = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text, re.S)
+        if not found or found[1] not in _TYPES:
+            raise Unknown(text.split()[0])
+        kind, out = _TYPES[found[1]], []
+        for name in found[2].split(","):
+            name = name.strip().replace("%%", "%")
+            several = re.fullmatch(r"([%\w$]+)<(\d+)>", name)
+            names = [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name]
+            for one in names:
+                self.serial += 1
+                variable = f"nl_r{self.number}_{self.serial}"
+                self.registers[-1][one] = variable, kind
+                out.append(f"{kind} {variable};")
+        return " ".join(out)
+
+    def simple(self, name, modifiers, operands):
+        """d = name(a, b, c), all of one type."""
+        kind = _kind(modifiers)
+        if kind in ("f16", "bf16", "f16x2", "bf16x2"):
+            if name not in ("add", "sub", "mul", "fma", "min", "max", "neg", "abs"):
+                raise Unknown(".".join([name, *modifiers]))
+            values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+            return self.set(operands[0], f"{_PTX}{kind}::{name}({values})")
+        function = _PLAIN[name]
+        if kind in ("f32", "f64"):
+            rounding = next((m for m in modifiers if m in ("rz", "rm", "rp")), None)
+            if rounding and name in ("add", "sub", "mul", "fma", "div", "rcp", "sqrt"):
+                named = {"rz": "rz", "rm": "rd", "rp": "ru"}[rounding]
+                letter = "f" if kind == "f32" else "d"
+                if kind == "f64" and name != "fma":
+                    function = f"::__d{name}_{named}"
+                elif kind == "f64":
+                    function = f"::__fma_{named}"
+                elif name == "fma":
+                    function = f"::__fmaf_{named}"
+                else:
+                    function = f"::__{letter}{name}_{named}"
+                values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+                return self.set(operands[0], f"{function}({values})")
+        values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+        result = f"{_PTX}{function}<{_TYPES[kind]}>({values})"
+        if "sat" in modifiers:
+            result = (
+                f"{_PTX}saturated_{name}<{_TYPES[kind]}>({values})"
+                if kind == "s32"
+                else f"{_PTX}saturate({result})"
+            )
+        if "relu" in modifiers:
+            raise Unknown(".".join([name, *modifiers]))
+        if "cc" in modifiers:
+            self.uses_carry = True
+            return self.set(
+                operands[0], f"{_PTX}{function}_cc<{_TYPES[kind]}>({values}, false, nl_carry)"
+            )
+        return self.set(operands[0], result)
+
+    def with_carry(self, name, modifiers, operands):
+        self.uses_carry = True
+        kind = _TYPES[_kind(modifiers)]
+        values = ", ".join(self.value(one, kind) for one in operands[1:])
+        out = "nl_carry" if "cc" in modifiers else f"{_PTX}lost()"
+        return self.set(operands[0], f"{_PTX}{name}_cc<{kind}>({values}, nl_carry, {out})")
+
+    def do_addc(self, modifiers, operands):
+        return self.with_carry("add", modifiers, operands)
+
+    def do_subc(self, modifiers, operands):
+        return self.with_carry("sub", modifiers, operands)
+
+    def do_mul(self, modifiers, operands):
+        return self.product("mul", modifiers, operands)
+
+    def do_mad(self, modifiers, operands):
+        return self.product("mad", modifiers, operands)
+
+    def do_madc(self, modifiers, operands):
+        return self.product("madc", modifiers, operands)
+
+    def product(self, name, modifiers, operands):
+        kind = _kind(modifiers)
+        if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
+            return self.simple("fma" if name == "mad" else name, modifiers, operands)
+        which = next(m for m in modifiers if m in ("lo", "hi", "wide"))
+        a, b = (self.value(one, _TYPES[kind]) for one in operands[1:3])
+        result = f"{_PTX}mul_{which}<{_TYPES[kind]}>({a}, {b})"
+        if name == "mul":
+            return self.set(operands[0], result)
+        wide = _WIDER[kind] if which == "wide" else _TYPES[kind]
+        c = self.value(operands[3], wide)
+        if "cc" in modifiers or name == "madc":
+            self.uses_carry = True
+            given = "nl_carry" if name == "madc" else "false"
+            out = "nl_carry" if "cc" in modifiers else f"{_PTX}lost()"
+            return self.set(operands[0], f"{_PTX}add_cc<{wide}>({result}, {c}, {given}, {out})")
+        return self.set(operands[0], f"{_PTX}add<{wide}>({result}, {c})")
+
+    def do_mov(self, modifiers, operands):
+        kind = _kind(modifiers)
+        to, source = operands
+        if source.startswith("{"):
+            parts = _split(source[1:-1])
+            piece = _whole(_size(kind) // len(parts))
+            values = ", ".join(self.value(one, piece) for one in parts)
+            return self.set(to, f"{_PTX}packed<{_whole(_size(kind))}, {piece}>({values})")
+        if to.startswith("{"):
+            parts = _split(to[1:-1])
+            piece, whole = _whole(_size(kind) // len(parts)), _whole(_size(kind))
+            out = [f"{whole} nl_whole = {self.value(source, whole)};"]
+            out += [
+                self.set(one, f"{_PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
+            ]
+            return " ".join(out)
+        return self.set(to, self.value(source, _TYPES[kind]))
+
+    def do_cvta(self, modifiers, operands):
+        way = "to" if modifiers[0] == "to" else "from"
+        space = modifiers[1] if way == "to" else modifiers[0]
+        value = self.plain(operands[1])
+        if way == "from" and space.startswith("shared"):
+            return self.set(operands[0], f"{_PTX}shared({value})")
+        return self.set(operands[0], f"{_PTX}as<unsigned long long>({value})")
+
+    def do_isspacep(self, modifiers, operands):
+        function = {
+            "shared": "__isShared",
+            "global": "__isGlobal",
+            "local": "__isLocal",
+            "const": "__isConstant",
+        }
+        pointer = f"reinterpret_cast<const void *>({self.value(operands[1], 'unsigned long long')})"
+        return self.set(
+            operands[0], f"({function[modifiers[0].partition('::')[0]]}({pointer}) != 0)"
+        )
+
+    def do_ld(self, modifiers, operands):
+        kind = _kind(modifiers)
+        to, at = operands[0], self.address(operands[1], modifiers)
+        how = _how(modifiers)
+        parts = _split(to[1:-1]) if to.startswith("{") else [to]
+        out = [f"unsigned long long nl_at = {at};"]
+        if len(parts) > 1:
+            out.append(f"{_TYPES[kind]} nl_parts[{len(parts)}]; {_PTX}load_all(nl_parts, nl_at);")
+            out += [self.set(one, f"nl_parts[{i}]") for i, one in enumerate(parts)]
+        else:
+            out.append(self.set(to, f"{_PTX}load<{_TYPES[kind]}, {how}>(nl_at)"))
+        return " ".join(out)
+
+    do_ldu = do_ld
+
+    def do_st(self, modifiers, operands):
+        kind = _kind(modifiers)
+        at, source, how = self.address(operands[0], modifiers), operands[1], _how(modifiers)
+        parts = _split(source[1:-1]) if source.startswith("{") else [source]
+        values = [self.value(one, _TYPES[kind]) for one in parts]
+        if len(parts) > 1:
+            listed = ", ".join(values)
+            return (
+                f"const {_TYPES[kind]} nl_parts[] = {{{listed}}}; {_PTX}store_all({at}, nl_parts);"
+            )
+        return f"{_PTX}store<{_TYPES[kind]}, {how}>({at}, {values[0]});"
+
+    def do_atom(self, modifiers, operands):
+        return self.atomic(modifiers, operands[1:], operands[0])
+
+    def do_red(self, modifiers, operands):
+        if "async" in modifiers:
+            raise Unknown("red.async")
+        return self.atomic(modifiers, operands, "_")
+
+    def atomic(self, modifiers, operands, to):
+        kind = _kind(modifiers)
+        name = next(m for m in modifiers if m in _ATOMICS)
+        cxx = _ATOMIC_TYPES.get((name, kind)) or _ATOMIC_TYPES[kind]
+        at = f"reinterpret_cast<{cxx} *>({self.address(operands[0], modifiers)})"
+        values = ", ".join(self.value(one, cxx) for one in operands[1:])
+        call = f"{_ATOMICS[name]}({at}, {values})"
+        fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
+        return f"{fence} {self.set(to, call)} {fence}"
+
+    def do_membar(self, modifiers, operands):
+        return "__threadfence();"
+
+    def do_fence(self, modifiers, operands):
+        return "__threadfence();"
+
+    def do_bar(self, modifiers, operands):
+        if modifiers[0] == "warp":
+            return f"__syncwarp({self.value(operands[0], 'unsigned')});"
+        modifiers = [m for m in modifiers if m not in ("cta", "aligned")]
+        if modifiers[0] == "red":
+            function = {
+                "popc": "__syncthreads_count",
+                "and": "__syncthreads_and",
+                "or": "__syncthreads_or",
+            }
+            call = f"{function[modifiers[1]]}({self.value(operands[-1], 'bool')})"
+            return self.set(operands[0], call)
+        if modifiers[0] == "sync":
+            values = ", ".join(self.value(one, "unsigned") for one in operands)
+            return f"__barrier_sync{'_count' * (len(operands) == 2)}({values});"
+        raise Unknown("bar." + ".".join(modifiers))
+
+    do_barrier = do_bar
+
+    def do_shfl(self, modifiers, operands):
+        modifiers = [m for m in modifiers if m != "sync"]
+        to, _, predicate = operands[0].partition("|")
+        value = self.value(operands[1], "unsigned")
+        more = ", ".join(self.value(one, "unsigned") for one in operands[2:])
+        out = (
+            f"bool nl_is; unsigned nl_got = {_PTX}shuffle_{modifiers[0]}({value}, {more}, &nl_is);"
+        )
+        out += self.set(to, "nl_got")
+        return out + (self.set(predicate, "nl_is") if predicate.strip() else "")
+
+    def do_vote(self, modifiers, operands):
+        function = {
+            "all": "__all_sync",
+            "any": "__any_sync",
+            "uni": "__uni_sync",
+            "ballot": "__ballot_sync",
+        }
+        mode = next(m for m in modifiers if m in function)
+        call = f"{function[mode]}({self.value(operands[2], 'unsigned')}, {self.value(operands[1], 'bool')})"
+        return self.set(operands[0], call if mode == "ballot" else f"({call} != 0)")
+
+    def do_match(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        to, _, predicate = operands[0].partition("|")
+        value, mask = self.value(operands[1], kind), self.value(operands[2], "unsigned")
+        if modifiers[0] == "any":
+            return self.set(to, f"__match_any_sync({mask}, {value})")
+        out = (
+            f"int nl_all; unsigned nl_got = __match_all_sync({mask}, {value}, &nl_all);"
+            + self.set(to, "nl_got")
+        )
+        return out + (self.set(predicate, "(nl_all != 0)") if predicate.strip() else "")
+
+    def do_redux(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        name = next(m for m in modifiers if m in ("add", "min", "max", "and", "or", "xor"))
+        value, mask = self.value(operands[1], kind), self.value(operands[2], "unsigned")
+        return self.set(operands[0], f"__reduce_{name}_sync({mask}, {value})")
+
+    def do_activemask(self, modifiers, operands):
+        return self.set(operands[0], "__activemask()")
+
+    def do_elect(self, modifiers, operands):
+        to, _, predicate = operands[0].partition("|")
+        mask = self.value(operands[1], "unsigned")
+        out = (
+            f"__syncwarp({mask}); unsigned nl_first = static_cast<unsigned>(__builtin_ctz({mask}));"
+        )
+        out += self.set(to, "nl_first")
+        return out + self.set(predicate, "(nl_first == ::numbalite_sim::lane())")
+
+    def do_setp(self, modifiers, operands):
+        compare, *rest = modifiers
+        result = self.compared(compare, _kind(rest), operands[1:])
+        first, _, second = operands[0].partition("|")
+        join = next((m for m in rest if m in ("and", "or", "xor")), None)
+        sign = {"and": "&", "or": "|", "xor": "^"}
+        out = f"bool nl_is = {result};"
+        other = self.value(operands[3], "bool") if join else ""
+        joined = f"(nl_is {sign[join]} {other})" if join else "nl_is"
+        opposite = f"(!nl_is {sign[join]} {other})" if join else "(!nl_is)"
+        if second.strip():
+            out += f" bool nl_not = {opposite};" + self.set(second, "nl_not")
+        return out + self.set(first, joined)
+
+    def compared(self, compare, kind, operands):
+        a, b = (self.value(one, _TYPES[kind]) for one in operands[:2])
+        if compare in ("lo", "ls", "hi", "hs"):
+            compare = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}[compare]
+        if kind in ("f16", "bf16"):
+            a, b = f"{_PTX}{kind}::real({a})", f"{_PTX}{kind}::real({b})"
+        sign = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+        either = f"({a} != {a} || {b} != {b})"
+        if compare == "num":
+            return f"(!{either})"
+        if compare == "nan":
+            return either
+        if compare.endswith("u") and compare[:-1] in sign and kind[0] in "fb":
+            return f"({either} || {a} {sign[compare[:-1]]} {b})"
+        if compare == "ne" and kind in ("f32", "f64", "f16", "bf16"):
+            return f"(!{either} && {a} != {b})"
+        return f"({a} {sign[compare]} {b})"
+
+    def do_set(self, modifiers, operands):
+        to = _TYPES[modifiers[-2]]
+        result = self.compared(modifiers[0], modifiers[-1], operands[1:])
+        yes = "1.0f" if to == "float" else f"static_cast<{to}>(-1)"
+        return self.set(operands[0], f"({result} ? {yes} : static_cast<{to}>(0))")
+
+    def do_selp(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        a, b = (self.value(one, kind) for one in operands[1:3])
+        return self.set(operands[0], f"({self.value(operands[3], 'bool')} ? {a} : {b})")
+
+    def do_slct(self, modifiers, operands):
+        kind, by = _TYPES[modifiers[-2]], _TYPES[modifiers[-1]]
+        a, b = (self.value(one, kind) for one in operands[1:3])
+        return self.set(operands[0], f"({self.value(operands[3], by)} >= 0 ? {a} : {b})")
+
+    def do_cvt(self, modifiers, operands):
+        kinds = [m for m in modifiers if m in _TYPES]
+        to, source = kinds[-2], kinds[-1]
+        rounding = next(
+            (
+                m
+                for m in modifiers
+                if m in ("rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna")
+            ),
+            "rn",
+        )
+        if len(operands) == 3:
+            if (
+                to not in ("f16x2", "bf16x2")
+                or source != "f32"
+                or rounding != "rn"
+                or "relu" in modifiers
+            ):
+                raise Unknown("cvt." + ".".join(modifiers))
+            a, b = (self.value(one, "float") for one in operands[1:])
+            return self.set(operands[0], f"{_PTX}{to}::both({b}, {a})")
+        value = self.value(operands[1], _TYPES[source])
+        if source in ("f16", "bf16"):
+            value, source = f"{_PTX}{source}::real({value})", "f32"
+        if to in ("f16", "bf16"):
+            if rounding != "rn":
+                raise Unknown("cvt." + ".".join(modifiers))
+            return self.set(operands[0], f"{_PTX}{to}::from(static_cast<float>({value}))")
+        if to in ("f16x2", "bf16x2") or source in ("f16x2", "bf16x2"):
+            raise Unknown("cvt." + ".".join(modifiers))
+        a, b = _TYPES[to], _TYPES[source]
+        if to in ("f32", "f64"):
+            if source in ("f32", "f64") and rounding.endswith("i"):
+                result = f"{_PTX}rounded<{b}>({value}, '{rounding[1]}')"
+                result = f"static_cast<{a}>({result})"
+            elif rounding in ("rn", "rni") or to == "f64":
+                result = f"static_cast<{a}>({value})"
+            elif source == "f64":
+                named = {"rz": "rz", "rm": "rd", "rp": "ru"}[rounding]
+                result = f"__double2float_{named}({value})"
+            else:
+                raise Unknown("cvt." + ".".join(modifiers))
+            if "sat" in modifiers:
+                result = f"{_PTX}saturate({result})"
+        elif source in ("f32", "f64"):
+            result = f"{_PTX}whole<{a}>({_PTX}rounded<{b}>({value}, '{rounding[1]}'))"
+        elif "sat" in modifiers:
+            result = f"{_PTX}clamped<{a}>({value})"
+        else:
+            result = f"static_cast<{a}>({value})"
+        return self.set(operands[0], result)
+
+    def do_bfe(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        values = [
+            self.value(operands[1], kind),
+            *(self.value(one, "unsigned") for one in operands[2:]),
+        ]
+        return self.set(operands[0], f"{_PTX}bfe<{kind}>({', '.join(values)})")
+
+    def do_bfi(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        values = [self.value(one, kind) for one in operands[1:3]]
+        values += [self.value(one, "unsigned") for one in operands[3:]]
+        return self.set(operands[0], f"{_PTX}bfi<{kind}>({', '.join(values)})")
+
+    def do_shl(self, modifiers, operands):
+        return self.shift("shl", modifiers, operands)
+
+    def do_shr(self, modifiers, operands):
+        return self.shift("shr", modifiers, operands)
+
+    def shift(self, name, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        values = f"{self.value(operands[1], kind)}, {self.value(operands[2], 'unsigned')}"
+        return self.set(operands[0], f"{_PTX}{name}<{kind}>({values})")
+
+    def do_shf(self, modifiers, operands):
+        function = "__funnelshift_" + modifiers[0] + ("c" if "clamp" in modifiers else "")
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"{function}({values})")
+
+    def do_prmt(self, modifiers, operands):
+        if len(modifiers) > 1:
+            raise Unknown("prmt." + ".".join(modifiers))
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"__byte_perm({values})")
+
+    def do_lop3(self, modifiers, operands):
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:5])
+        return self.set(operands[0], f"{_PTX}lop3({values})")
+
+    def do_popc(self, modifiers, operands):
+        return self.set(
+            operands[0], f"{_PTX}popc({self.value(operands[1], _TYPES[_kind(modifiers)])})"
+        )
+
+    def do_clz(self, modifiers, operands):
+        return self.set(
+            operands[0], f"{_PTX}clz({self.value(operands[1], _TYPES[_kind(modifiers)])})"
+        )
+
+    def do_bfind(self, modifiers, operands):
+        function = "bfind_shift" if "shiftamt" in modifiers else "bfind"
+        return self.set(
+            operands[0], f"{_PTX}{function}({self.value(operands[1], _TYPES[_kind(modifiers)])})"
+        )
+
+    def do_fns(self, modifiers, operands):
+        values = [
+            self.value(one, kind)
+            for one, kind in zip(operands[1:], ("unsigned", "unsigned", "int"), strict=True)
+        ]
+        return self.set(operands[0], f"__fns({', '.join(values)})")
+
+    def do_dp4a(self, modifiers, operands):
+        a, b = ("int" if m == "s32" else "unsigned" for m in modifiers)
+        c = "int" if "s32" in modifiers else "unsigned"
+        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')}, {self.value(operands[3], c)}"
+        return self.set(operands[0], f"{_PTX}dp4a<{a}, {b}>({values})")
+
+    def do_testp(self, modifiers, operands):
+        value = self.value(operands[1], _TYPES[modifiers[1]])
+        test = {
+            "finite": "isfinite({})",
+            "infinite": "isinf({})",
+            "number": "!isnan({})",
+            "notanumber": "isnan({})",
+        }
+        return self.set(operands[0], f"({test[modifiers[0]].format(value)})")
+
+    def do_copysign(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        a, b = (self.value(one, kind) for one in operands[1:])
+        return self.set(operands[0], f"copysign({b}, {a})")
+
+    def do_cp(self, modifiers, operands):
+        if modifiers[:1] != ["async"] or "bulk" in modifiers or "mbarrier" in modifiers:
+            raise Unknown("cp." + ".".join(modifiers))
+        if modifiers[1] in ("commit_group", "wait_group", "wait_all"):
+            return ""
+        to = self.address(operands[0], ["shared"])
+        source = self.address(operands[1], [])
+        size = self.value(operands[2], "unsigned")
+        kept = self.value(operands[3], "unsigned") if len(operands) > 3 else size
+        return f"{_PTX}copy({to}, {source}, {size}, {kept});"
+
+    def do_prefetch(self, modifiers, operands):
+        return ""
+
+    do_prefetchu = do_applypriority = do_discard = do_prefetch
+    do_griddepcontrol = do_setmaxnreg = do_pmevent = do_prefetch
+
+    def do_exit(self, modifiers, operands):
+        return "::numbalite_sim::exit_thread();"
+
+    def do_trap(self, modifiers, operands):
+        return "__trap();"
+
+    def do_brkpt(self, modifiers, operands):
+        return "__brkpt();"
+
+    def do_ret(self, modifiers, operands):
+        raise Unknown("ret")
+
+    def do_nanosleep(self, modifiers, operands):
+        return f"__nanosleep({self.value(operands[0], 'unsigned')});"
+
+    def do_bra(self, modifiers, operands):
+        return f"goto {self.label(operands[0])};"
+
+
+_PLAIN = {
+    **{name: name for name in (
+        "add", "sub", "div", "rem", "min", "max", "abs", "neg", "fma", "mul", "sqrt", "rsqrt", "rcp", "sin", "cos",
+        "ex2", "lg2", "tanh", "brev", "cnot", "sad", "mul24", "mad24",
+    )},
+    "and": "and_", "or": "or_", "xor": "xor_", "not": "not_",
+}  # fmt: skip
+_WIDER = {"u16": "unsigned", "s16": "int", "u32": "unsigned long long", "s32": "long long",
+          "u64": "unsigned __int128", "s64": "__int128"}  # fmt: skip
+_ATOMICS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
+            "xor": "atomicXor", "exch": "atomicExch", "cas": "atomicCAS", "inc": "atomicInc", "dec": "atomicDec"}  # fmt: skip
+_ATOMIC_TYPES = {
+    "u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned long long",
+    "s64": "unsigned long long", "b64": "unsigned long long", "f32": "float", "f64": "double",
+    "b16": "unsigned short", ("min", "s64"): "long long", ("max", "s64"): "long long",
+}  # fmt: skip
+
+
+def _kind(modifiers):
+    """The type of an instruction: the last of its modifiers that is one."""
+    return next(m for m in reversed(modifiers) if m in _TYPES)
+
+
+def _size(kind):
+    return _SIZES[kind.lstrip("busfpred")] if kind != "b128" else 16
+
+
+def _whole(size):
+    kinds = {
+        1: "unsigned char",
+        2: "unsigned short",
+        4: "unsigned",
+        8: "unsigned long long",
+        16: "unsigned __int128",
+    }
+    return kinds[size]
+
+
+def _how(modifiers):
+    found = set(modifiers)
+    if "volatile" in found or "cv" in found or "mmio" in found:
+        return "1"
+    return "2" if found & {"relaxed", "acquire", "release"} else "0"
+
+
+def _split(text):
+    """The operands between commas; those in braces and brackets are one."""
+    parts, depth, start = [], 0, 0
+    for i, sign in enumerate(text):
+        depth += (sign in "{[(") - (sign in "}])")
+        if sign == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _pieces(text):
+    """The instructions of a template, and the braces of its blocks."""
+    start, depth = 0, 0
+    for i, sign in enumerate(text):
+        at_start = not text[start:i].strip()
+        if sign == "{" and (at_start or depth):
+            if at_start and not depth:
+                yield "{"
+                start = i + 1
+            else:
+                depth += 1
+        elif sign == "{":
+            depth += 1
+        elif sign == "}" and depth:
+            depth -= 1
+        elif sign == "}":
+            if not at_start:
+                yield text[start:i]
+            yield "}"
+            start = i + 1
+        elif sign == ";" and not depth:
+            yield text[start:i]
+            start = i + 1
+    if text[start:].strip():
+        yield text[start:]

@@ -1,0 +1,148 @@
+"""Inline PTX on the simulator: what instructions compute, as a GPU does."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import CompileError
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+SOURCE = r"""
+#include <cuda_fp16.h>
+__device__ __forceinline__ unsigned lane() {
+    unsigned ret;
+    asm volatile("mov.u32 %0, %laneid;" : "=r"(ret));
+    return ret;
+}
+#define LOAD(op, to, at) asm volatile("ld." #op ".u32 %0, [%1];" : "=r"(to) : "l"(at))
+__global__ void scalars(unsigned* o, const float* f) {
+    unsigned a = 0xdeadbeef, r, lo, hi;
+    unsigned long long p;
+    float x;
+    int s;
+    asm("bfe.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(8), "n"(8));
+    *o++ = r;
+    asm("bfe.s32 %0, %1, 8, 8;" : "=r"(s) : "r"(a));
+    *o++ = s;
+    asm("bfi.b32 %0, %1, %2, 4, 8;" : "=r"(r) : "r"(0xffu), "r"(0x12345678u));
+    *o++ = r;
+    asm("fma.rn.f32 %0, %1, 0f40000000, %2;" : "=f"(x) : "f"(f[0]), "f"(1.0f));
+    *o++ = x;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(p) : "r"(0xffffffffu), "r"(2u));
+    *o++ = p >> 32;
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(lo), "=r"(hi) : "l"(p));
+    *o++ = lo;
+    asm("{\n\t.reg .b32 t;\n\tmov.b64 {_, t}, %1; // the upper half\n\tadd.u32 %0, t, t;\n}" : "=r"(r) : "l"(p));
+    *o++ = r;
+    asm("add.cc.u32 %0, %2, %3;\n\taddc.u32 %1, %4, %5;"
+        : "=r"(lo), "=r"(hi) : "r"(~0u), "r"(2), "r"(1), "r"(1));
+    *o++ = hi;
+    asm("{ .reg .u32 i; .reg .pred q; mov.u32 i, 0; mov.u32 %0, 0;\nL1: add.u32 %0, %0, i; add.u32 i, i, 1;"
+        "setp.lt.u32 q, i, 5; @q bra L1; }" : "=r"(r));
+    *o++ = r;
+    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r) : "r"(1u), "r"(3u), "r"(7u));
+    *o++ = r;
+    asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(s) : "f"(-3.7f));
+    *o++ = s;
+    asm("cvt.rni.u32.f32 %[to], %[from];" : [to] "=r"(r) : [from] "f"(-1.0f));
+    *o++ = r;
+    asm("shl.b32 %0, %1, 32;" : "=r"(r) : "r"(a));
+    *o++ = r;
+    asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(r) : "r"(0x11112222u), "r"(0x33334444u));
+    *o++ = r;
+    asm("selp.u32 %0, 7, 9, %1;" : "=r"(r) : "r"(0));
+    *o++ = r;
+    asm("{ .reg .pred p, q; setp.gt.f32 p|q, %1, 2.5; @p mov.u32 %0, 1; @!p mov.u32 %0, 2; }" : "=r"(r) : "f"(f[0]));
+    *o++ = r;
+    asm("{fma.rn.f16x2 %0, %1, %2, %3;}" : "=r"(r) : "r"(0x3c004000u), "r"(0x40004000u), "r"(0x3c003c00u));
+    *o++ = r;
+    unsigned short h = 0x4200;
+    asm("{cvt.f32.f16 %0, %1;}" : "=f"(x) : "h"(h));
+    *o++ = x;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(s) : "r"(0x01ff0203), "r"(0x01010101), "r"(10));
+    *o++ = s;
+}
+__global__ void memory(unsigned* o) {
+    unsigned r, lo, hi;
+    unsigned long long old;
+    LOAD(global.nc, r, o + 1);
+    o[8] = r;
+    asm volatile("ld.global.ca.v2.u32 {%0, %1}, [%2+8];" : "=r"(lo), "=r"(hi) : "l"(o) : "memory");
+    o[9] = lo * 100 + hi;
+    asm volatile("st.volatile.global.v2.b32 [%0], {%1, %2};" :: "l"(o + 10), "r"(5), "r"(6));
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" :: "l"(o + 12), "r"(2));
+    asm volatile("atom.add.u64 %0, [%1], 3;" : "=l"(old) : "l"(o + 14));
+    o[13] = old;
+    __shared__ unsigned s[4];
+    extern __shared__ unsigned d[];
+    unsigned at = (unsigned)__cvta_generic_to_shared(s), dynamic = (unsigned)__cvta_generic_to_shared(d);
+    asm volatile("st.shared.u32 [%0+4], 77;\n st.shared.u32 [%1], 78;" :: "r"(at), "r"(dynamic));
+    asm volatile("bar.sync 0; membar.gl; fence.acq_rel.gpu;");
+    o[16] = s[1] * 100 + d[0];
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, 4;\n cp.async.commit_group; cp.async.wait_group 0;"
+                 :: "r"(at), "l"(o + 1));
+    o[17] = s[0];
+}
+__global__ void warps(unsigned* o) {
+    unsigned r, me = lane(), mask = 0xffffffff;
+    asm volatile("{ .reg .s32 r0; .reg .pred p; shfl.sync.up.b32 r0|p, %1, %2, %3, %4; @p add.s32 r0, r0, %1;"
+                 "mov.s32 %0, r0; }" : "=r"(r) : "r"(me), "r"(1), "r"(0), "r"(mask));
+    o[me] = r;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
+                 : "=r"(r) : "r"(me & 1), "r"(mask));
+    o[32 + me] = r;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, -1;" : "=r"(r) : "r"(me));
+    o[64 + me] = r;
+    asm volatile("match.any.sync.b32 %0, %1, %2; " : "=r"(r) : "r"(me / 16), "r"(mask));
+    o[96 + me] = r;
+    asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(r) : "r"(me), "r"(mask));
+    o[128 + me] = r;
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(r));
+    o[160 + me] = r;
+    if (me == 3) asm volatile("exit;");
+    o[192 + me] = 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return cuda.module(SOURCE)
+
+
+def test_arithmetic(kernels):
+    out = np.zeros(19, np.uint32)
+    kernels.scalars[1, 1](out, np.array([3], np.float32))
+    assert out.tolist() == [
+        0xBE, 0xFFFFFFBE, 0x12345FF8, 7, 1, 0xFFFFFFFE, 2, 3, 10, 5, 2**32 - 3, 0, 0, 0x44442222, 9, 1,
+        0x42004500, 3, 15,
+    ]  # fmt: skip
+
+
+def test_memory(kernels):
+    out = np.arange(18, dtype=np.uint32)
+    with cuda.checks():
+        kernels.memory[1, 1, 0, 16](out)
+    assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1]
+
+
+def test_lanes(kernels):
+    out = np.zeros((7, 32), np.uint32)
+    kernels.warps[1, 32](out.reshape(-1))
+    lanes = np.arange(32)
+    assert out[0].tolist() == [0, *range(1, 63, 2)]
+    assert np.all(out[1] == 0xAAAAAAAA) and np.array_equal(out[2], lanes ^ 1)
+    assert np.array_equal(out[3], np.where(lanes < 16, 0xFFFF, 0xFFFF0000)) and np.all(out[4] == 31)
+    assert np.array_equal(out[5], 2**lanes - 1) and np.array_equal(out[6], lanes != 3)
+
+
+def test_what_is_missing_is_named():
+    for text, name in (
+        ("wgmma.fence.sync.aligned;", "wgmma.fence"),
+        ("mov.u32 %0, %envreg3;", "%envreg3"),
+    ):
+        with pytest.raises(
+            CompileError, match=rf"\((2)\): error: inline PTX \(asm\) .*{name}.* cannot run"
+        ):
+            cuda.module(f'__global__ void k(int* x) {{\n asm volatile("{text}" : "=r"(x[0])); }}')
