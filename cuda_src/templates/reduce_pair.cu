@@ -1,7 +1,7 @@
 /* What combines two numbers in a reduction or a scan. */
 struct nl_function {
     static constexpr bool commutes = ${commutes};
-    NUMBALITE_FUNCTION ${T} operator()(const ${T} &a, const ${T} &b) const {
+    NUMBALITE_FUNCTION ${T} operator()(${T} a, ${T} b) const {
         return numbalite::nl_convert<${T}>(${call});
     }
 };

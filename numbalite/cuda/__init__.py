@@ -69,6 +69,8 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 
     from numbalite import sparse, types
     from numbalite.cuda.algorithms.scan import Scan as scan
+    from numbalite.cuda.algorithms.select import Partition as partition
+    from numbalite.cuda.algorithms.select import Select as select
     from numbalite.cuda.arrayfunctions.creation import (
         arange,
         empty,
@@ -131,6 +133,8 @@ _LATER = {
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
     "scan": "numbalite.cuda.algorithms.scan:Scan",
+    "select": "numbalite.cuda.algorithms.select:Select",
+    "partition": "numbalite.cuda.algorithms.select:Partition",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
         "numbalite.cuda.arrayfunctions.creation",
@@ -252,6 +256,7 @@ __all__ = [
     "module",
     "ones",
     "open_ipc_array",
+    "partition",
     "per_thread_default_stream",
     "pinned",
     "pinned_array",
@@ -262,6 +267,7 @@ __all__ = [
     "reduce",
     "require_context",
     "scan",
+    "select",
     "select_device",
     "set_default_device",
     "set_memory_manager",

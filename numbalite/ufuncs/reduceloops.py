@@ -45,6 +45,10 @@ def are_serial() -> bool:
 
 # ------------------------------------------------------------------------------------ the kernels
 
+_SELECT = (  # those that select.cuh has
+    "select<{{S}}, numbalite::nl_reduce::{}, {{masked}}, {{width}}>"
+    "(p, input, where, output, flags, (numbalite::int64 *)segments, nl_function());"
+)
 _BODIES = {
     "packed": "rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, {masked}>, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
@@ -60,6 +64,11 @@ _BODIES = {
                    "nl_function());",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "nl_function());",
+    "select_values": _SELECT.format("VALUES"),
+    "select_places": _SELECT.format("PLACES"),
+    "select_halves": _SELECT.format("HALVES"),
+    "select_spread": _SELECT.format("SPREAD"),
+    "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
     "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
                    "nl_function());",
     "at_each_any": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::any_update>(p, output, input, "
@@ -71,6 +80,12 @@ _BODIES = {
 }  # fmt: skip
 # Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
+# The header of a family of kernels, and what the function is there: it combines two numbers in the others.
+_FAMILIES = {
+    "at": ("scatter", "reduce_at"),
+    "select": ("select", "reduce_test"),
+    "reverse": ("select", "reduce_test"),
+}
 _NAMES = ("plan", "input", "where", "output", "flags", "segments")
 
 
@@ -117,7 +132,9 @@ class Loops:
         if loop.itemsize > 16:
             size = plans.initial_size(loop.itemsize)
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
-        header = "scatter" if kind.startswith("at_") else "scan"
+        word, numbers = _KIND.fullmatch(kind).groups()
+        header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
+        unary = unary or template == "reduce_test"
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         function = function.of(used[1:2] * (1 if unary else 2))
         namespace = builder.add_function(function)
@@ -126,14 +143,13 @@ class Loops:
         operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
         builder.write_own(
             templates.fill(
-                "reduce_at" if header == "scatter" else "reduce_pair",
+                template,
                 **names,
                 call=call,
                 operand="" if unary else operand,
                 commutes=str(self.commutes(loop)).lower(),
             )
         )
-        word, numbers = _KIND.fullmatch(kind).groups()
         body = _BODIES[word].format(
             **names, masked=str(masked).lower(), exclusive=str(exclusive).lower(), width=numbers,
             tile=numbers.replace("x", ", "),

@@ -89,6 +89,14 @@ def test_python_functions(ways):
 
     x = np.random.default_rng(1).normal(size=5000).astype("f4")
     np.testing.assert_array_equal(largest(x), np.maximum.accumulate(x))
+
+    @cuda.scan
+    def later(a, b):
+        return a if a.tag > b.tag else b
+
+    maps = affine(500)
+    got = later(maps)
+    np.testing.assert_array_equal(got["tag"], np.maximum.accumulate(maps["tag"]))
     assert largest.__name__ == "largest" and "largest" in repr(largest)
     assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"
 

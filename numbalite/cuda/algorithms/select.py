@@ -1,0 +1,118 @@
+"""`cuda.select` and `cuda.partition`: the elements that a function of the user's chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import assign
+from numbalite.cuda.algorithms import selection
+from numbalite.cuda.algorithms.operation import Given, Operation
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class _Choice(Operation):
+    parameters = "x"
+    way: str
+
+    def _run(self, array, out, count, stream):
+        """(the array's call, the elements that were written, the array in which their number is)"""
+        given = Given(array, self, stream)
+        x = given.array
+        with given.device:
+            found = selection.new_count() if count is None else self._count(count, x)
+            written = self._out(out, x)
+            selection.run(self.way, x, written, found, loops=self._loops, stream=stream)
+            if out is not None and written is not out:
+                operands.device_view(out)[: x.size]._copy(written, stream)
+        return given, written if out is None else operands.device_view(out)[: x.size], found
+
+    def _count(self, count, x):
+        if (
+            not isinstance(count, _core.DeviceArray)
+            or count.dtype != np.int64
+            or count.shape != (1,)
+        ):
+            raise TypeError(f"{self.called}: count= is a device array of one int64")
+        if count.device != x.device or count.readonly:
+            raise ValueError(f"{self.called}: count= is read-only or on another device")
+        return count
+
+    def _out(self, out, x):
+        if out is None:
+            return _core.device_empty((x.size,), x.dtype, "C")
+        if not operands.is_on_device(out):
+            raise TypeError(f"{self.called}: out= is a device array, not {type(out).__name__}")
+        target = operands.device_view(out)
+        if target.ndim != 1 or target.size < x.size:
+            raise ValueError(
+                f"{self.called}: out= has shape {target.shape}, and all {x.size} elements may be chosen"
+            )
+        if target.dtype != x.dtype:
+            raise TypeError(f"{self.called}: out= has dtype {target.dtype}, the array {x.dtype}")
+        if target.readonly or target.device != x.device:
+            raise ValueError(f"{self.called}: out= is read-only or on another device")
+        if assign.overlap(target, x) or not operands.is_aligned(target):
+            return _core.device_empty((x.size,), x.dtype, "C")
+        return target
+
+
+class Select(_Choice):
+    """The elements of an array for which a function of ``x`` is true, in C order, in one pass over it.
+
+    The function is an expression or a body in ``x`` ("x > 0"), a function whose body is such a text or is Python (so
+    this is a decorator), or a complete C++ function (``source=``). Options are those of ``cuda.jit``. Elements are
+    numbers or records.
+
+    Calling: ``select(array, out=None, count=None, stream=0)``. The result has one dimension; making it waits for the
+    number of its elements. ``out`` is a device array of one dimension that has room for all elements of the array;
+    the result is then the first part of it. With ``count`` too, a device array of one int64 that gets the number,
+    nothing waits, and ``out`` is returned.
+
+    >>> positive = cuda.select("x > 0")
+    >>> print(positive(np.array([3, -1, 4, -1, 5])))
+    [3 4 5]
+    """
+
+    called, noun, way = "cuda.select", "selection", "values"
+
+    def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
+        given, made, found = self._run(array, out, count, stream)
+        if count is not None and out is not None:
+            return out
+        chosen = selection.number(found, stream)
+        made = made[:chosen]
+        if out is None and 2 * chosen < given.array.size:  # not to keep memory for all of them
+            made = made.copy(stream=stream)
+        return made if out is not None else given.result(made)
+
+
+class Partition(_Choice):
+    """The elements of an array for which a function of ``x`` is true, and the others; both in C order.
+
+    The function is given as that of ``cuda.select`` is.
+
+    Calling: ``partition(array, out=None, count=None, stream=0)`` gives two arrays, the two parts of a new one;
+    making them waits for the number of elements in the first. ``out`` is a device array of one dimension that has
+    room for all elements, of which the parts are then. With ``count`` too, a device array of one int64 that gets the
+    number, nothing waits, and ``out`` is returned.
+
+    >>> even = cuda.partition("x % 2 == 0")
+    >>> print(*even(np.array([3, 1, 4, 1, 5, 9, 2, 6])))
+    [4 2 6] [3 1 1 5 9]
+    """
+
+    called, noun, way = "cuda.partition", "partition", "halves"
+
+    def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
+        given, made, found = self._run(array, out, count, stream)
+        if count is not None and out is not None:
+            return out
+        chosen = selection.number(found, stream)
+        made = made if out is not None else given.result(made)
+        return made[:chosen], made[chosen:]

@@ -1,0 +1,126 @@
+"""Some of an array's elements, in order, and where they are: the launches of select.cuh.
+
+Elements are chosen by a function of them or by a mask, an array of bool that has the array's shape. How many they
+are is left on the device, in an array of one int64; `number` waits for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ufuncs import element, operands, reduceloops
+from numbalite.ufuncs import reduceplan as plans
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_BYTES = 64  # of the elements that a thread has
+_MOST_ITEMS = 16
+_THREADS = plans.THREADS  # of a block
+_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+_INPUT, _WHERE, _OUTPUT, _COUNT, _LETTERS = range(5)
+
+
+@functools.cache
+def truth() -> reduceloops.Loops:
+    """The kernels that choose elements that are not zero, or by a mask."""
+    function = element.element_function(source="a", args="a", name="truth")
+    return reduceloops.Loops(lambda dtype: function, "truth")
+
+
+def words(array: DeviceNDArray) -> DeviceNDArray:
+    """The elements as integers of their size, where there are such: one kernel moves many types."""
+    word = _WORDS.get(array.itemsize)
+    if word is None:
+        return array
+    dtype = np.dtype(word)
+    same = array._view(array.shape, array.strides, dtype)
+    return same if operands.is_aligned(same) else array
+
+
+def new_count() -> DeviceNDArray:
+    return _core.device_empty((1,), np.dtype("i8"), "C")
+
+
+def number(count: DeviceNDArray, stream: Any) -> int:
+    return int(count.copy_to_host(stream=stream)[0])
+
+
+def run(
+    what: str,
+    array: DeviceNDArray,
+    out: DeviceNDArray,
+    count: DeviceNDArray,
+    *,
+    loops: Any = None,
+    mask: Any = None,
+    steps: Any = None,
+    stream: Any = 0,
+) -> None:
+    """One of select.cuh's selections: "values" and "halves" go to `out` of one dimension, "places" to
+    `out` with `steps`, the bytes from one element's place to the next one's and from each dimension's
+    index to the next; "spread" takes elements from `out`."""
+    if array.size == 0:
+        count.fill(0, stream=stream)
+        return
+    loops = loops or truth()
+    key = (
+        what, _THREADS, array.shape, array.strides, reduceloops.code_of(array.dtype),
+        None if mask is None else mask.strides, out.shape, out.strides, steps,
+    )  # fmt: skip
+
+    def make():
+        return _plan(loops, what, array, mask, out, steps)
+
+    plan = loops.planned(key, make)
+    plan.run(array, array if mask is None else mask, out, count, stream)
+
+
+def _plan(loops, what, array, mask, out, steps):
+    masks = (0,) * array.ndim if mask is None else mask.strides
+    dims = [
+        plans.Dimension(n, step, over, (steps or (0, 0))[1] * i)
+        for i, (n, step, over) in enumerate(zip(array.shape, array.strides, masks, strict=True))
+    ]
+    if what != "places":
+        dims = plans.merged(dims)
+    dims = dims or [plans.Dimension(1, 0)]
+    step = steps[0] if steps else out.strides[0]
+    kept = [plans.Dimension(out.size if what == "spread" else 1, 0, 0, step)]
+    size, dtype = array.size, array.dtype
+    items = max(1, min(_MOST_ITEMS, _BYTES // max(1, dtype.itemsize)))
+    threads = min(_THREADS, -(-size // (32 * items)) * 32)
+    chunk = threads * items
+    way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
+    plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
+    kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
+    scratch = [(2 * (1 + 2 * plans.letters_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
+    used = scratch if way.parts > 1 else []
+    letters = _LETTERS if used else _OUTPUT
+    todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, letters, _COUNT))]
+    if what == "halves" and size > 1:
+        kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
+        grid = -(-(size // 2) // plans.THREADS)
+        slots = _OUTPUT, _OUTPUT, _OUTPUT, _OUTPUT, _COUNT
+        todo.append((kernel, grid, plans.THREADS, plan, slots))
+    return _core.ReductionPlan(todo, used)
+
+
+def chosen_places(array: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
+    """The indices of the elements that are not zero, of which there are `count`: (dimensions, count), or
+    with `as_rows` (count, dimensions)."""
+    size, dims = 8, array.ndim
+    shape = (count, dims) if as_rows else (dims, count)
+    out = _core.device_empty(shape, np.dtype("i8"), "C")
+    if math.prod(shape):
+        steps = (dims * size, size) if as_rows else (size, count * size)
+        mask = array if array.dtype == bool else None
+        run("places", array, out, new_count(), mask=mask, steps=steps)
+    return out
