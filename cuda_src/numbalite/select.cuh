@@ -8,8 +8,9 @@
  *     PLACES   where they are: an index for each dimension, `output` of the dimensions apart, `output` of
  *              the kept dimension from one element to the next
  *     HALVES   the chosen elements from the front, the others from the back in reverse
- *     SPREAD   the chosen elements are overwritten, by as many others as the kept dimension is long, which
- *              are taken again from the first where there are more */
+ *     SPREAD   the chosen elements are overwritten by others, in their order; the kept dimension says how
+ *              many others there are, and they are taken again from the first where there are more chosen
+ *     COVER    the same, by the other that has the chosen element's own number: no look-back */
 #ifndef NUMBALITE_SELECT_CUH
 #define NUMBALITE_SELECT_CUH
 
@@ -18,7 +19,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-enum selection { VALUES, PLACES, HALVES, SPREAD };
+enum selection { VALUES, PLACES, HALVES, SPREAD, COVER };
 
 struct add_counts {
     NUMBALITE_FUNCTION int64 operator()(int64 a, int64 b) const { return a + b; }
@@ -46,6 +47,10 @@ NUMBALITE_FUNCTION offsets element_of(const plan &p, int64 i) {
     return offsets_of(p, i);
 }
 
+NUMBALITE_FUNCTION int64 remainder(int64 i, int64 of) {
+    return i < of ? i : of == 1 ? 0 : i - quotient(i, of) * of;
+}
+
 /* The indices of element i, to where the result has them. */
 NUMBALITE_FUNCTION void put_place(const plan &p, int64 i, char *to) {
     const dimension *dims = p.dims + p.kept;
@@ -63,7 +68,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     __shared__ int of_warps[32];
     __shared__ int64 before;
     constexpr bool moves = What == VALUES || What == HALVES;
-    int64 tile = p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
+    int64 tile = What != COVER && p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     int64 first = tile * p.chunk + (int64)warp * K * 32 + lane;
     S item[K];
@@ -93,21 +98,24 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
         of_lanes[k] = __ballot_sync(ALL, chosen[k]);
         own += __popc(of_lanes[k]);
     }
-    if (lane == 0)
-        of_warps[warp] = own;
-    __syncthreads();
-    if (warp == 0) {
-        int64 sum = 0;
-        for (int w = 0; w < warps; ++w)
-            sum += of_warps[w];
-        int64 found = chosen_before(p, memory, tile, sum, count);
+    int64 place = 0;
+    if (What != COVER) {
         if (lane == 0)
-            before = found;
+            of_warps[warp] = own;
+        __syncthreads();
+        if (warp == 0) {
+            int64 sum = 0;
+            for (int w = 0; w < warps; ++w)
+                sum += of_warps[w];
+            int64 found = chosen_before(p, memory, tile, sum, count);
+            if (lane == 0)
+                before = found;
+        }
+        __syncthreads();
+        place = before;
+        for (int w = 0; w < warp; ++w)
+            place += of_warps[w];
     }
-    __syncthreads();
-    int64 place = before;
-    for (int w = 0; w < warp; ++w)
-        place += of_warps[w];
 
     const dimension &result = p.dims[0];
 #pragma unroll
@@ -125,7 +133,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
             put_place(p, i, to);
         else
             *(S *)((char *)input + element_of(p, i).input) =
-                ((const S *)out)[result.length == 1 ? 0 : at % result.length];
+                ((const S *)out)[remainder(What == SPREAD ? at : i, result.length)];
     }
 }
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from numbalite.cuda import arrays as _arrays
 from numbalite.cuda import assign as _assign
+from numbalite.cuda import indexing as _indexing
 from numbalite.cuda.arrays import (
     DeviceNDArray,
     In,
@@ -324,6 +325,14 @@ def _cast_ufunc(dtype):
     return cast_ufunc(dtype)
 
 
+def _masks():
+    """What reads and writes the elements that a mask chooses; it is above arrays, whose indexing needs it."""
+    from numbalite.cuda.algorithms import masks
+
+    return masks
+
+
 _assign.cast_ufunc = _cast_ufunc
+_indexing.masks = _masks
 _arrays.before_pickling = _tell_dask
 _tell_dask()

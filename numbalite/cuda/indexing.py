@@ -19,6 +19,8 @@ from numbalite.cuda import assign, foreign, gather, shapes
 if TYPE_CHECKING:
     from typing import Any
 
+# Gives numbalite.cuda.algorithms.masks, which is above this; numbalite/cuda/__init__.py sets it.
+masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MOST_DIMS = 32
 
@@ -48,6 +50,9 @@ class _Selection(NamedTuple):
 
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """array[key], a new array; or into `out`, of its shape and dtype."""
+    mask = _whole_mask(array, key) if out is None else None
+    if mask is not None:
+        return masks().chosen(array, mask, stream)
     chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
@@ -64,6 +69,10 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
     """array[key] = value. Of several values for one element any may be the one that stays."""
     if array.readonly:
         raise ValueError("assignment destination is read-only")
+    mask = _whole_mask(array, key)
+    if mask is not None:
+        _put_mask(array, mask, value, stream)
+        return
     chosen = _select(array, key, mode)
     value = like(value, array)
     if 0 in chosen.shape:
@@ -85,6 +94,45 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
     )  # fmt: skip
 
 
+def _whole_mask(array, key):
+    """A key that is one mask over all axes, on the device; None for other keys."""
+    if isinstance(key, tuple):
+        key = key[0] if len(key) == 1 else None
+    if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
+        return None
+    mask = foreign.if_cuda_array(key)
+    if mask is None:
+        mask = np.asarray(key)
+    if mask.dtype != bool or mask.shape != array.shape:
+        return None
+    if isinstance(mask, np.ndarray):
+        with assign.on_device(array.device):
+            made = _core.device_empty(mask.shape, mask.dtype, "C")
+        made._write(np.ascontiguousarray(mask))
+        return made
+    return mask
+
+
+def _put_mask(array, mask, value, stream):
+    """array[mask] = value"""
+    value = like(value, array)
+    if value.size == 1 and value.ndim <= 1:
+        masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
+        return
+    count = int(np.count_nonzero(mask))
+    if value.ndim > 1:
+        raise TypeError(
+            f"NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
+            f"{value.ndim} dimensions"
+        )
+    if value.size != count:
+        raise ValueError(
+            f"NumPy boolean array indexing assignment cannot assign {value.size} input values to the "
+            f"{count} output values where the mask is true"
+        )
+    masks().assign(array, mask, value, stream)
+
+
 def like(value: Any, array: Any) -> Any:
     """A value as a device array of an array's dtype, on its device."""
     found = foreign.if_cuda_array(value)
@@ -92,16 +140,23 @@ def like(value: Any, array: Any) -> Any:
         if found.device != array.device:
             found = assign.moved(found, array.device)
         return found if found.dtype == array.dtype else found.astype(array.dtype)
-    try:
-        host = assign.scalar(value, array.dtype)
-    except (TypeError, ValueError):
-        given = np.asarray(value)
-        host = np.empty(given.shape, array.dtype)
-        host[...] = given
+    host = _host_values(value, array.dtype)
     with assign.on_device(array.device):
         made = _core.device_empty(host.shape, array.dtype, "C")
     assign.assign(made, host)
     return made
+
+
+def _host_values(value, dtype):
+    if dtype.names or not np.ndim(value):  # a tuple may be a record
+        try:
+            return assign.scalar(value, dtype)
+        except (TypeError, ValueError):
+            pass
+    given = np.asarray(value)
+    host = np.empty(given.shape, dtype)
+    host[...] = given
+    return host
 
 
 def _spread(value, shape):

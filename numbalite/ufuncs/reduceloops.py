@@ -68,6 +68,7 @@ _BODIES = {
     "select_places": _SELECT.format("PLACES"),
     "select_halves": _SELECT.format("HALVES"),
     "select_spread": _SELECT.format("SPREAD"),
+    "select_cover": _SELECT.format("COVER"),
     "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
     "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
                    "nl_function());",

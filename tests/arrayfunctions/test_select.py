@@ -29,7 +29,9 @@ def test_shapes_and_strides(data):
     x = host[key].transpose(order)
     d = cuda.to_device(host)[key].transpose(order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "_THREADS", data.draw(st.sampled_from((32, 256))))  # of one tile, and of several
+        patch.setattr(
+            selection, "_THREADS", data.draw(st.sampled_from((32, 256)))
+        )  # of one tile, and of several
         np.testing.assert_array_equal(large(d).copy_to_host(), x[x > 5])
         chosen, others = halves(by_size(d))
     np.testing.assert_array_equal(chosen, x[x > 5])
@@ -64,7 +66,9 @@ def test_records_and_python_functions():
     np.testing.assert_array_equal(got, x[x["key"] % 2 == 1])
     limit = 50
     chosen, others = cuda.partition("x.key < limit")(x)
-    np.testing.assert_array_equal(np.concatenate([chosen, others]), x[np.argsort(x["key"] >= 50, kind="stable")])
+    np.testing.assert_array_equal(
+        np.concatenate([chosen, others]), x[np.argsort(x["key"] >= 50, kind="stable")]
+    )
 
 
 def test_out_and_count():

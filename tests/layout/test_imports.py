@@ -21,8 +21,8 @@ LATER = {
     ),
     "numbalite.course.*": ("*", LESSON),
     "numbalite.cuda": (
-        "cuda.serialize types ufuncs.cudaufunc",
-        "dask, type names and converting ufuncs are loaded when they are asked for",
+        "cuda.algorithms.masks cuda.serialize types ufuncs.cudaufunc",
+        "dask, type names and what computes are loaded when they are asked for",
     ),
     "numbalite.cuda.arrays": ("cuda.ipc types", QUICK),
     "numbalite.cuda.contexts": (

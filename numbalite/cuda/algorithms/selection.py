@@ -29,10 +29,10 @@ _INPUT, _WHERE, _OUTPUT, _COUNT, _LETTERS = range(5)
 
 
 @functools.cache
-def truth() -> reduceloops.Loops:
-    """The kernels that choose elements that are not zero, or by a mask."""
-    function = element.element_function(source="a", args="a", name="truth")
-    return reduceloops.Loops(lambda dtype: function, "truth")
+def by_mask() -> reduceloops.Loops:
+    """The kernels that choose elements by a mask, and ask no function."""
+    function = element.element_function(source="true", args="x", name="by_mask")
+    return reduceloops.Loops(lambda dtype: function, "by_mask")
 
 
 def words(array: DeviceNDArray) -> DeviceNDArray:
@@ -66,11 +66,11 @@ def run(
 ) -> None:
     """One of select.cuh's selections: "values" and "halves" go to `out` of one dimension, "places" to
     `out` with `steps`, the bytes from one element's place to the next one's and from each dimension's
-    index to the next; "spread" takes elements from `out`."""
+    index to the next; "spread" and "cover" take elements from `out`."""
     if array.size == 0:
         count.fill(0, stream=stream)
         return
-    loops = loops or truth()
+    loops = loops or by_mask()
     key = (
         what, _THREADS, array.shape, array.strides, reduceloops.code_of(array.dtype),
         None if mask is None else mask.strides, out.shape, out.strides, steps,
@@ -93,7 +93,7 @@ def _plan(loops, what, array, mask, out, steps):
         dims = plans.merged(dims)
     dims = dims or [plans.Dimension(1, 0)]
     step = steps[0] if steps else out.strides[0]
-    kept = [plans.Dimension(out.size if what == "spread" else 1, 0, 0, step)]
+    kept = [plans.Dimension(out.size if what in ("spread", "cover") else 1, 0, 0, step)]
     size, dtype = array.size, array.dtype
     items = max(1, min(_MOST_ITEMS, _BYTES // max(1, dtype.itemsize)))
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
@@ -102,7 +102,7 @@ def _plan(loops, what, array, mask, out, steps):
     plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
     kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
     scratch = [(2 * (1 + 2 * plans.letters_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
-    used = scratch if way.parts > 1 else []
+    used = scratch if way.parts > 1 and what != "cover" else []
     letters = _LETTERS if used else _OUTPUT
     todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, letters, _COUNT))]
     if what == "halves" and size > 1:
@@ -113,14 +113,13 @@ def _plan(loops, what, array, mask, out, steps):
     return _core.ReductionPlan(todo, used)
 
 
-def chosen_places(array: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
-    """The indices of the elements that are not zero, of which there are `count`: (dimensions, count), or
+def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
+    """The indices of the elements that are true, of which there are `count`: (dimensions, count), or
     with `as_rows` (count, dimensions)."""
-    size, dims = 8, array.ndim
+    size, dims = 8, mask.ndim
     shape = (count, dims) if as_rows else (dims, count)
     out = _core.device_empty(shape, np.dtype("i8"), "C")
     if math.prod(shape):
         steps = (dims * size, size) if as_rows else (size, count * size)
-        mask = array if array.dtype == bool else None
-        run("places", array, out, new_count(), mask=mask, steps=steps)
+        run("places", mask, out, new_count(), mask=mask, steps=steps, stream=mask.stream)
     return out

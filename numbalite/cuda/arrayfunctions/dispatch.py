@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "elements",
                 "joining",
                 "places",
+                "selection",
                 "sorting",
                 "searching",
                 "counting",

@@ -1,0 +1,154 @@
+"""Masks and what is not zero: NumPy's functions and d[mask], against NumPy."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+
+RECORD = np.dtype([("a", "u1"), ("b", "f4", 2)])  # of 9 bytes
+DTYPES = [np.dtype(code) for code in ("?", "f4", "D")] + [RECORD]
+
+
+@st.composite
+def arrays(draw, dtypes=DTYPES, least_dims=1):
+    """(a NumPy array, the same on the device): views in any order, with few different elements."""
+    shape = draw(st.lists(st.integers(0, 5), min_size=least_dims - 1, max_size=3))
+    shape += [draw(st.sampled_from((1, 7, 600)))] if least_dims else []
+    dtype = draw(st.sampled_from(dtypes))
+    made = np.random.default_rng(draw(st.integers(0, 9))).integers(0, 3, shape)
+    if dtype.names:
+        host = np.zeros(shape, dtype)
+        host["a"], host["b"] = made, made[..., None]
+    else:
+        host = np.asarray(made).astype(dtype)
+    key = tuple(slice(None, None, draw(st.sampled_from((1, 1, 2, -1)))) for _ in shape)
+    order = draw(st.permutations(range(len(shape))))
+    device = cuda.to_device(host)
+    if host.ndim == 0:
+        return host, device
+    return host[key].transpose(order), device[key].transpose(order)
+
+
+def equal(got, expected):
+    if isinstance(expected, tuple):
+        assert len(got) == len(expected)
+        for one, other in zip(got, expected, strict=True):
+            equal(one, other)
+        return
+    assert isinstance(got, cuda.DeviceNDArray)
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(got.copy_to_host(), expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(DTYPES[:-1]))
+def test_what_is_not_zero(pair):
+    x, d = pair
+    for function in (np.nonzero, np.flatnonzero, np.argwhere):
+        equal(function(d), function(x))
+    equal(np.where(d), np.where(x))
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(), st.data())
+def test_masks_of_all_axes(pair, data):
+    x, d = pair
+    mask = np.random.default_rng(3).integers(0, 2, x.shape).astype(bool)
+    given = data.draw(st.sampled_from((mask, np.asfortranarray(mask))))
+    key = given if data.draw(st.booleans()) else cuda.to_device(given)
+    equal(d[key], x[mask])
+    expected = x.copy()
+    count = int(mask.sum())
+    way = data.draw(st.sampled_from(("number", "array", "one", "part")))
+    value = np.ones((), x.dtype)
+    if way == "number":
+        value = value[()] if x.dtype.names else 1
+    elif way == "array":
+        value = np.resize(x.ravel()[::-1], count) if x.size else value
+    elif way == "one":
+        value = np.resize(value, 1)
+    else:
+        value = 2 * count * [0] if x.dtype.names is None and count else value
+    try:
+        expected[mask] = value
+    except ValueError:
+        with pytest.raises(ValueError, match="cannot assign"):
+            d[key] = value
+        return
+    d[key] = cuda.to_device(value) if isinstance(value, np.ndarray) and value.ndim else value
+    equal(d, expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(), st.data())
+def test_written_by_functions(pair, data):
+    x, d = pair
+    mask = (
+        np.random.default_rng(4).integers(0, 3, x.shape).astype(data.draw(st.sampled_from("?if")))
+    )
+    values = np.resize(x.ravel()[::-1], data.draw(st.sampled_from((1, 5)))) if x.size else x.ravel()
+    for function in (np.place, np.putmask):
+        expected = x.copy()
+        if values.size or not mask.size:
+            function(expected, mask.astype(bool), values)
+            function(d, cuda.to_device(mask), values)
+            equal(d, expected)
+            x = expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(), st.data())
+def test_compress_and_extract(pair, data):
+    x, d = pair
+    axis = data.draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1)))
+    length = x.size if axis is None else x.shape[axis]
+    condition = np.random.default_rng(5).integers(0, 2, data.draw(st.integers(0, length)))
+    equal(np.compress(condition, d, axis), np.compress(condition, x, axis))
+    chosen = np.random.default_rng(6).integers(0, 2, x.shape)
+    equal(np.extract(chosen, d), np.extract(chosen, x))
+
+
+def test_the_array_is_its_own_mask_and_values():
+    x = np.arange(1000) % 3 == 0
+    d = cuda.to_device(x)
+    equal(d[d], x[x])
+    d[d] = False
+    assert not d.copy_to_host().any()
+    y = np.arange(2000)
+    e = cuda.to_device(y)
+    np.place(e, e % 2 == 0, e[::-1])
+    np.place(y, y % 2 == 0, y[::-1].copy())
+    equal(e, y)
+
+
+def test_out():
+    x = np.arange(10.0)
+    d, out = cuda.to_device(x), cuda.device_array(3, "f4")
+    assert np.compress(x > 6, d, out=out) is out
+    equal(out, x[x > 6].astype("f4"))
+    with pytest.raises(ValueError, match="compress"):
+        np.compress(x > 5, d, out=out)
+
+
+@pytest.mark.parametrize(
+    "function, error",
+    [
+        (lambda a, _: np.nonzero(a[0, 0, ...]), ValueError),
+        (lambda a, _: np.compress([[True]], a), ValueError),
+        (lambda a, _: np.compress([False] * 9 + [True], a), IndexError),
+        (lambda a, _: np.place(a, np.ones(3, bool), 1), ValueError),
+        (lambda a, m: np.place(a, m, []), ValueError),
+        (lambda a, _: np.putmask(a, np.ones(3, bool), 1), ValueError),
+        (lambda a, _: a.__getitem__(np.ones((2, 2), bool)), IndexError),
+        (lambda a, m: a.__setitem__(m, np.ones((2, 3))), TypeError),
+    ],
+)
+def test_numpys_errors(function, error):
+    x = np.arange(6.0).reshape(2, 3)
+    for a in (x, cuda.to_device(x)):
+        with pytest.raises(error):
+            function(copy.copy(a), np.ones((2, 3), bool))
