@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         void,
     )
     from numbalite.ufuncs.decorators import guvectorize, vectorize
+    from numbalite.ufuncs.fuse import fuse
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "fuse",
     "get_num_threads",
     "guvectorize",
     "install_as_numba",
@@ -91,6 +93,7 @@ __all__ = [
 _FUNCTIONS = {
     "vectorize": "ufuncs.decorators",
     "guvectorize": "ufuncs.decorators",
+    "fuse": "ufuncs.fuse",
     "jit": "cpu.jit",
     "njit": "cpu.jit",
     "seed": "cpu.jit",

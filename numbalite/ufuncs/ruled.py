@@ -3,9 +3,12 @@ of their inputs in one dtype (`where`, `clip`). A rule is asked once for each li
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from numbalite.cuda.assign import is_number
 
 from . import element, resolve
 from .cudaufunc import CudaUfunc
@@ -36,3 +39,17 @@ class RuledUfunc(CudaUfunc):
 def common(inputs) -> np.dtype:
     """The dtype that inputs are computed in together: NumPy's promotion, weak scalars as such."""
     return np.result_type(*resolve.promoted(inputs))
+
+
+@functools.cache
+def chosen() -> RuledUfunc:
+    """What numpy.where computes: of two numbers, the first where a condition is true."""
+    source = "template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
+    return RuledUfunc(source, _choice)
+
+
+def _choice(request):
+    dtype = common(request.inputs[1:])
+    if not is_number(dtype):
+        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
+    return np.dtype(bool), dtype, dtype, dtype

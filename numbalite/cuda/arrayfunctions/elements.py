@@ -13,7 +13,7 @@ from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.ruled import RuledUfunc, common
+from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,19 +28,6 @@ def _operand(value):
     return value if type(value) in (bool, int, float, complex) else arguments.array(value)
 
 
-@functools.cache
-def _chosen():
-    source = "template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
-    return RuledUfunc(source, _choice)
-
-
-def _choice(request):
-    dtype = common(request.inputs[1:])
-    if not assign.is_number(dtype):
-        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
-    return np.dtype(bool), dtype, dtype, dtype
-
-
 @implements("where")
 def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
     if x is _NO_VALUE and y is _NO_VALUE:
@@ -48,7 +35,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
-        return _chosen()(condition, x, y)
+        return chosen()(condition, x, y)
 
 
 @implements("clip")

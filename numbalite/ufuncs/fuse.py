@@ -1,0 +1,439 @@
+"""``numbalite.fuse``: one kernel of a Python function that computes element by element.
+
+The function is called once for each list of types, with operands that note what is done to them
+(`_Traced`); what was noted becomes the body of a ufunc, or of what a reduction folds. So the types are
+those that the same function has on arrays: every step asks its ufunc for the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core, types
+from numbalite.cuda import assign
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.options import Options
+from numbalite.text import capture, linemap
+from numbalite.text.definition import Definition
+
+from . import mapped, operands
+from .cudaufunc import CudaUfunc
+from .protocols import counterpart
+from .ruled import chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_WEAK = {int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)}
+_PYTHON = {"i": int, "u": int, "f": float, "c": complex}
+_FOLDS = {
+    "sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum,
+    "amin": np.minimum, "any": np.logical_or, "all": np.logical_and,
+}  # fmt: skip
+
+
+def fuse(function: Callable | None = None) -> Any:
+    """Makes one kernel of a function that computes element by element.
+
+    The function is Python: NumPy's ufuncs, operators, ufuncs of numbalite's for the GPU, ``np.where``,
+    ``np.clip``, ``.astype``, and at the end at most one sum, prod, max, min, any or all. It is called
+    once for each list of its arguments' types, with stand-ins for arrays; the kernel is what it does to
+    them. Arguments are device arrays, host arrays and numbers, which are broadcast; ``out=`` and
+    ``stream=`` go to the result. Types and results are those of the function without ``fuse``.
+
+    TypeError for what cannot be fused: decisions by values, indexing, functions of whole arrays, a
+    reduction that is not the last step.
+
+    >>> @numbalite.fuse
+    ... def distance(x, y):
+    ...     return np.sqrt(x * x + y * y)
+    >>> d = cuda.to_device(np.array([3.0, 6.0]))
+    >>> print(distance(d, 4.0)[0])
+    5.0
+    """
+    return Fused if function is None else Fused(function)
+
+
+class Fused:
+    """A function that was fused; see numbalite.fuse."""
+
+    def __init__(self, function: Callable):
+        if not callable(function):
+            raise TypeError(f"fuse takes a function, not {function!r}")
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._programs: dict[tuple, Any] = {}
+
+    def __call__(self, *args: Any, out: Any = None, stream: Any = 0) -> Any:
+        key = tuple(map(_type_of, args))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = _program(self.function, key)
+        return program(args, out, stream)
+
+    def inspect_source(self, *args: Any) -> str:
+        """The body in C++ for arguments like these."""
+        return _program(self.function, tuple(map(_type_of, args))).text
+
+    def __repr__(self) -> str:
+        return f"<fused {self.__name__}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _type_of(value):
+    """The dtype of an argument, or int, float or complex for a number without one."""
+    kind = type(value)
+    if kind in _WEAK:
+        return kind
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or not isinstance(dtype, np.dtype):
+        if operands.is_on_device(value):
+            dtype = operands.device_view(value).dtype
+        else:
+            dtype = np.asarray(value).dtype
+    if not assign.is_number(dtype.newbyteorder("=")):
+        raise TypeError(f"fuse: there are no numbers of dtype {dtype} on the device")
+    return dtype.newbyteorder("=")
+
+
+# ------------------------------------------------------------------------------------------- tracing
+
+
+class _Step(NamedTuple):
+    """One line of the body."""
+
+    text: str
+    dtype: np.dtype
+
+
+class _Fold(NamedTuple):
+    """The reduction at the end."""
+
+    ufunc: np.ufunc
+    value: _Traced
+    keywords: dict
+
+
+class _Trace:
+    """What a function does, line by line."""
+
+    def __init__(self, name):
+        self.name = name
+        self.constants: list = []
+        self.steps: list[_Step] = []
+        self.functions: dict[str, DeviceFunction] = {}
+        self.count = 0
+
+    def line(self, text, dtype):
+        self.steps.append(_Step(text, dtype))
+        return f"v{len(self.steps) - 1}"
+
+    def constant(self, value):
+        """A number of the function's text becomes one more argument."""
+        dtype = _type_of(value)
+        self.constants.append(value)
+        return _Traced(self, f"c{len(self.constants) - 1}", dtype)
+
+    def function(self, ufunc):
+        for name, known in self.functions.items():
+            if known is ufunc._function:
+                return name
+        name = f"u{len(self.functions)}"
+        self.functions[name] = ufunc._function
+        return name
+
+    def call(self, ufunc, given, keywords, is_operator=False):
+        """The results of a ufunc."""
+        made = ufunc if isinstance(ufunc, CudaUfunc) else counterpart(ufunc)
+        for word in keywords:
+            if word not in ("dtype", "casting", "signature"):
+                raise TypeError(f"fuse: {ufunc.__name__} with {word}= cannot be fused")
+        if len(given) != made.nin:
+            raise TypeError(f"fuse: {ufunc.__name__} takes {made.nin} inputs")
+        inputs = [one if isinstance(one, _Traced) else self.constant(_number(one)) for one in given]
+        loop = made._loop_for(
+            tuple(one.type for one in inputs), (None,) * made.nout,
+            keywords.get("casting", "same_kind"), keywords.get("dtype"), keywords.get("signature"),
+        )  # fmt: skip
+        words = ", ".join(map(_converted, inputs, loop))
+        name = self.function(made)
+        if made.nout > 1:
+            whole = self.line(f"const auto {{}} = {name}({words});", None)
+            return tuple(
+                self.stored(f"{whole}.item{i}", dtype) for i, dtype in enumerate(loop[made.nin :])
+            )
+        result = self.stored(f"{name}({words})", loop[-1])
+        if is_operator and all(one.type in _WEAK for one in inputs) and loop[-1].kind in _PYTHON:
+            result.type = _PYTHON[loop[-1].kind]  # Python's own numbers stay such
+        return result
+
+    def stored(self, text, dtype):
+        cxx = types.scalar(dtype).cxx
+        name = self.line(f"const {cxx} {{}} = numbalite::nl_convert<{cxx}>({text});", dtype)
+        return _Traced(self, name, dtype)
+
+    def body(self, result):
+        lines = [step.text.format(f"v{i}") for i, step in enumerate(self.steps)]
+        return "\n".join([*lines, f"return {result};"])
+
+
+def _converted(one, dtype):
+    if _dtype(one.type) == dtype:
+        return one.name
+    return f"numbalite::nl_convert<{types.scalar(dtype).cxx}>({one.name})"
+
+
+def _dtype(kind):
+    return _WEAK.get(kind, kind)
+
+
+def _number(value):
+    """A constant of the function: a number."""
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return value[()]
+    raise TypeError(
+        f"fuse: {type(value).__name__} is used in the function: give arrays as arguments"
+    )
+
+
+def _refused(what):
+    def refuse(self, *args, **keywords):
+        raise TypeError(f"fuse: {what}")
+
+    return refuse
+
+
+_BY_VALUE = (
+    "the function decides by values (if, while, and, or, min(), float()), which are not known when it "
+    "is fused: use np.where, np.minimum, &, |"
+)
+
+
+def _binary(ufunc, is_turned=False):
+    def operate(self, other):
+        if isinstance(other, (_core.DeviceArray, np.ndarray)) and getattr(other, "ndim", 0):
+            _number(other)
+        pair = (other, self) if is_turned else (self, other)
+        return self.trace.call(ufunc, pair, {}, True)
+
+    return operate
+
+
+class _Traced:
+    """Stands for an array, or a number, while a function is fused."""
+
+    __array_priority__ = 1000
+
+    def __init__(self, trace, name, kind):
+        self.trace = trace
+        self.name = name
+        self.type = kind
+
+    @property
+    def dtype(self):
+        return _dtype(self.type)
+
+    def astype(self, dtype, *args, **keywords):
+        dtype = types.scalar(np.dtype(dtype)).dtype
+        return self.trace.stored(self.name, dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+        if method == "__call__":
+            return self.trace.call(ufunc, inputs, keywords)
+        if method == "reduce" and inputs[0] is self:
+            names = ("axis", "dtype", "out", "keepdims")
+            return _Last(_Fold(ufunc, self, {**dict(zip(names, inputs[1:])), **keywords}))
+        raise TypeError(f"fuse: {ufunc.__name__}.{method} cannot be fused")
+
+    def __array_function__(self, function, kinds, args, keywords):
+        name = function.__name__
+        if name in _FOLDS and getattr(np, name, None) is function and args and args[0] is self:
+            return _folded(name, *args, **keywords)
+        if function is np.where and len(args) == 3:
+            return self.trace.call(chosen(), args, {})
+        if function is np.clip:
+            return _clipped(*args, **keywords)
+        raise TypeError(f"fuse: numpy.{name} cannot be fused: it is no function of single elements")
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise TypeError(f"fuse: what stands for an array while it is fused has no {name}")
+
+    def clip(self, min=None, max=None):
+        return _clipped(self, min, max)
+
+    def conj(self):
+        return np.conjugate(self)
+
+    conjugate = conj
+
+    def __pow__(self, other):
+        special = {2: np.square, 1: np.positive, 0.5: np.sqrt, -1: np.reciprocal}
+        if type(other) in (int, float) and other in special and self.dtype.kind in "fc":
+            if self.type not in _WEAK:
+                return self.trace.call(special[other], (self,), {})
+        return self.trace.call(np.power, (self, other), {}, True)
+
+    def __neg__(self):
+        return self.trace.call(np.negative, (self,), {}, True)
+
+    def __pos__(self):
+        return self.trace.call(np.positive, (self,), {}, True)
+
+    def __abs__(self):
+        return self.trace.call(np.absolute, (self,), {}, True)
+
+    def __invert__(self):
+        return self.trace.call(np.invert, (self,), {}, True)
+
+    __bool__ = __float__ = __int__ = __complex__ = __index__ = _refused(_BY_VALUE)
+    __iter__ = __len__ = __getitem__ = __setitem__ = __array__ = _refused(
+        "the function asks for elements or for whole arrays: it computes element by element"
+    )
+    shape = ndim = size = property(
+        _refused("the function asks for a shape, which calls may differ in")
+    )
+    __hash__ = None  # type: ignore[assignment]
+
+
+for _word, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "divmod": np.divmod, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
+}.items():  # fmt: skip
+    setattr(_Traced, f"__{_word}__", _binary(_ufunc))
+    setattr(_Traced, f"__r{_word}__", _binary(_ufunc, True))
+_Traced.__rpow__ = _binary(np.power, True)  # type: ignore[attr-defined]
+for _word, _ufunc in {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
+}.items():  # fmt: skip
+    setattr(_Traced, f"__{_word}__", _binary(_ufunc))
+
+
+def _folded(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
+    if name in ("max", "min", "amax", "amin", "any", "all"):  # they have no dtype
+        dtype, out, keepdims = None, dtype, more.pop("keepdims", out or False)
+    for word, value in {"out": out, **more}.items():
+        if value is not None and value is not np._NoValue:
+            raise TypeError(f"fuse: {name} with {word}= cannot be fused")
+    keepdims = keepdims is not np._NoValue and bool(keepdims)
+    return _Last(_Fold(_FOLDS[name], a, {"axis": axis, "dtype": dtype, "keepdims": keepdims}))
+
+
+def _method(name):
+    def fold(self, *args, **keywords):
+        return _folded(name, self, *args, **keywords)
+
+    return fold
+
+
+for _word in ("sum", "prod", "max", "min", "any", "all"):
+    setattr(_Traced, _word, _method(_word))
+
+
+class _Last:
+    """A reduction: nothing may come after it."""
+
+    __array_priority__ = 1000
+    __array_ufunc__ = _refused("a reduction must be the last step of the function")
+    __array_function__ = __array_ufunc__
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, fold):
+        self.fold = fold
+
+    def __getattr__(self, name):
+        raise TypeError("fuse: a reduction must be the last step of the function")
+
+
+for _word in (
+    *("add radd sub rsub mul rmul truediv rtruediv floordiv mod pow rpow neg abs eq ne lt le gt ge").split(),
+    *("bool", "float", "int", "getitem", "and", "or", "xor", "invert"),
+):  # fmt: skip
+    setattr(_Last, f"__{_word}__", _refused("a reduction must be the last step of the function"))
+
+
+def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):
+    low, high = (a_min, a_max) if a_min is not None or a_max is not None else (min, max)
+    if low is not None:
+        a = np.maximum(a, low)
+    return a if high is None else np.minimum(a, high)
+
+
+# ------------------------------------------------------------------------------------------- programs
+
+
+def _program(function, kinds):
+    """What a call with these types does."""
+    trace = _Trace(function.__name__)
+    given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
+    made = function(*given)
+    if isinstance(made, _Last):
+        return _Folding(trace, kinds, made.fold)
+    results = made if isinstance(made, tuple) else (made,)
+    results = tuple(
+        one if isinstance(one, _Traced) else trace.constant(_number(one)) for one in results
+    )
+    return _Mapping(trace, kinds, results)
+
+
+def _function(trace, kinds, results):
+    """(DeviceFunction, signature) of the body."""
+    parameters = [f"x{i}" for i in range(len(kinds))]
+    parameters += [f"c{i}" for i in range(len(trace.constants))]
+    of = [types.scalar(_dtype(kind)) for kind in (*kinds, *map(_type_of, trace.constants))]
+    to = [types.scalar(one.dtype) for one in results]
+    names = ", ".join(one.name for one in results)
+    text = trace.body(names if len(results) == 1 else f"make_tuple({names})")
+    name = trace.name if trace.name.isidentifier() else "fused"
+    definition = Definition(
+        name, parameters, linemap.plain(text, f"<{name}, fused>"), capture.Scope(trace.functions)
+    )
+    returned = to[0] if len(to) == 1 else types.Tuple(to)
+    return DeviceFunction(definition, (), None), types.Signature(returned, of), text
+
+
+class _Mapping:
+    """A ufunc of what was noted."""
+
+    def __init__(self, trace, kinds, results):
+        function, signature, self.text = _function(trace, kinds, results)
+        self.constants = trace.constants
+        self.ufunc = CudaUfunc(function, [signature], Options(), None, "", compile=False)
+
+    def __call__(self, args, out, stream):
+        device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)
+        with operands.on_device_of(device):
+            return self.ufunc(*args, *self.constants, out=out, casting="unsafe", stream=stream)
+
+
+class _Folding:
+    """A reduction of what was noted."""
+
+    def __init__(self, trace, kinds, fold):
+        value = fold.value
+        made = counterpart(fold.ufunc)
+        if fold.ufunc in (np.logical_or, np.logical_and) and value.dtype != bool:
+            value = trace.call(np.not_equal, (value, 0), {})
+        dtype = fold.keywords.get("dtype")
+        dtype = made._dtype_to_fold_in(dtype, value, None)
+        dtype = value.dtype if dtype is None else np.dtype(dtype)
+        self.axis, self.keepdims = fold.keywords.get("axis"), fold.keywords.get("keepdims")
+        if value.dtype != dtype:
+            value = trace.stored(value.name, dtype)
+        function, signature, self.text = _function(trace, kinds, (value,))
+        self.constants = trace.constants
+        self.fold = mapped.MappedFold(function, signature, made, dtype)
+
+    def __call__(self, args, out, stream):
+        return self.fold((*args, *self.constants), self.axis, self.keepdims, out, stream)

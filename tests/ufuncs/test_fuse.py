@@ -1,0 +1,143 @@
+"""numbalite.fuse: the kernel computes what the function does on NumPy's arrays, in NumPy's dtypes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import compare
+
+import numbalite
+from numbalite import cuda, vectorize
+
+
+@numbalite.fuse
+def chain(x, y):
+    return np.where(x > y, x - 1, np.clip(y, 0, 2)) * 2 + abs(x) // 3
+
+
+@numbalite.fuse
+def several(x, y):
+    return x * y, (x < y) | (y == 2), np.divmod(x, y + 10)[1]
+
+
+@numbalite.fuse
+def blend(x, a):
+    return (a * x + (1 - a) * 2).astype("f4").sum()
+
+
+@numbalite.fuse
+def largest(x, y):
+    return np.maximum(x, y + 1).max(axis=0)
+
+
+@numbalite.fuse
+def squares(x, y):
+    return np.sum(x**2 + y, axis=-1, keepdims=True)
+
+
+@examples(20)
+@given(data=st.data())
+def test_as_numpy(data):
+    """Arrays of several dtypes that lie anyhow, numbers with and without a dtype."""
+    shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    dtype = data.draw(st.sampled_from(["f4", "i4"]))
+    placed = drawn.Placed(
+        rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.recipes(len(shape)))
+    )
+    other = data.draw(st.sampled_from([2, 1.5, np.float32(2), np.ones(shape[-1], "i4")]))
+    for fused in (chain, several, largest, squares):
+        if fused is several and np.ndim(other) == 0:
+            continue
+        expected = fused.function(placed.host, other)
+        result = fused(placed.device(), other)
+        for one, wanted in zip(
+            *(x if isinstance(x, tuple) else (x,) for x in (result, expected)), strict=True
+        ):
+            compare(one, wanted)
+
+
+def test_numbers_stay_weak():
+    host = np.arange(6, dtype="f4")
+    d = cuda.to_device(host)
+    for a in (0.25, 3, np.float64(0.25), np.float32(0.5)):
+        compare(blend(d, a), blend.function(host, a))
+    assert len(blend._programs) == 4
+    text = blend.inspect_source(d, 0.25)
+    assert "const float v0 =" in text and text.count("return") == 1
+    assert isinstance(blend(host, 0.25), np.float32)  # of the host's arrays alone
+
+
+def test_results_elsewhere(ways):
+    """out=, streams, captured in a graph, in one part and several, of nothing."""
+    host = np.arange(70_000, dtype="f8").reshape(70, 1000)
+
+    @numbalite.fuse
+    def total(x, y):
+        return (x + y * 2).sum(axis=1)
+
+    @numbalite.fuse
+    def doubled(x):
+        return x + x
+
+    d, e = cuda.to_device(host), cuda.to_device(np.arange(1000.0))
+    expected = total.function(host, np.arange(1000.0))
+    out, stream = cuda.device_array(70), cuda.stream()
+    assert total(d, e, out=out, stream=stream) is out
+    stream.synchronize()
+    compare(out, expected)
+    with stream.capture() as graph:
+        doubled(d, out=d, stream=stream)
+    graph.launch(stream)
+    stream.synchronize()
+    compare(d, host * 2)
+    flat = cuda.to_device(host.reshape(-1)[::-1].copy())
+
+    @numbalite.fuse
+    def everything(x):
+        return (x * 2).sum()
+
+    compare(everything(flat[::2]), (host.reshape(-1)[::-1][::2] * 2).sum())
+    compare(everything(flat[:0]), np.float64(0))
+    with pytest.raises(ValueError, match="zero-size array"):
+        largest(d[:0], 1)
+
+
+def test_ufuncs_of_ones_own():
+    @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+    def hypotenuse(x, y):
+        "return sqrt(x * x + y * y);"
+
+    @numbalite.fuse
+    def longest(x, y):
+        return np.any(hypotenuse(x, y) > 4.5)
+
+    d = cuda.to_device(np.array([3, 1], "f4"))
+    assert bool(longest(d, 4)) and not bool(longest(d, 1.0))
+
+
+def test_refusals():
+    d = cuda.to_device(np.arange(3.0))
+    for function, message in (
+        (lambda x: x if x > 0 else 1, "decides by values"),
+        (lambda x: x[0], "asks for elements"),
+        (lambda x: np.sort(x), "numpy.sort cannot be fused"),
+        (lambda x: x.sum() + 1, "must be the last step"),
+        (lambda x: np.sqrt(x.max()), "must be the last step"),
+        (lambda x: x + d, "give arrays as arguments"),
+        (lambda x: x.mean(), "has no mean"),
+        (lambda x: x * x.size, "asks for a shape"),
+        (lambda x: np.add(x, 1, out=d), "with out= cannot be fused"),
+        (lambda x: np.cumsum(x), "numpy.cumsum cannot be fused"),
+        (lambda x: "x", "str is used in the function"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            numbalite.fuse(function)(d)
+    with pytest.raises(TypeError, match="no numbers of dtype"):
+        chain(np.array(["a"]), 1)
+    with pytest.raises(TypeError, match="takes a function"):
+        numbalite.fuse("x + 1")
+    with pytest.raises(ValueError, match="broadcast"):
+        chain(d, np.ones(2))
