@@ -11,6 +11,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from .mistakes import ENDLESS
 JUDGING_LIMIT = 600.0
 """Seconds for all calls of an answer; each call has a limit of its own."""
 
-_CHILD = "from numbalite.course.grading import serve; serve()"
+# A learner's files may be called like modules: their folder is no place to import ours from.
+_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.grading import serve; serve()"
 
 
 class Result:
@@ -40,10 +42,14 @@ class Result:
 
 
 class Grader:
-    """Judges the answers in a file (`Learner` says what they are). ``modules`` have exercises of one's own."""
+    """Judges the answers in a file (`Learner` says what they are), which runs in its own folder. ``modules`` have
+    exercises of one's own."""
 
     def __init__(self, path, modules=(), speed=True):
-        self._task = {"file": str(path), "modules": list(modules), "speed": speed}
+        path = pathlib.Path(path).resolve()
+        modules = [os.path.abspath(m) if m.endswith(".py") else m for m in modules]
+        self._folder = path.parent
+        self._task = {"file": path.name, "modules": modules, "speed": speed}
         self._skipped = {}  # number of a piece -> why it is not run again
         self._child = None
 
@@ -69,7 +75,7 @@ class Grader:
             return
         while True:
             self.close()
-            self._child = child = _Child({**self._task, "skipped": self._skipped})
+            self._child = child = _Child({**self._task, "skipped": self._skipped}, self._folder)
             piece = None
             try:
                 while (said := child.receive(patience.CELL_LIMIT + 4 * patience.GRACE)) != "done":
@@ -88,14 +94,14 @@ class _Ended(Exception):
 class _Child:
     """A process and the pipe to it, with messages in JSON."""
 
-    def __init__(self, task):
+    def __init__(self, task, folder):
         self.pipe, theirs = multiprocessing.Pipe()
         self.last_words = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", _CHILD, str(theirs.fileno())],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
-            pass_fds=[theirs.fileno()], start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)},
+            pass_fds=[theirs.fileno()], start_new_session=True, cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
         )  # fmt: skip
         theirs.close()
         self.send(task)

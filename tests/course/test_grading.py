@@ -238,7 +238,7 @@ def twice(x):
 OF_TEN = {
     "ada": (RIGHT, [1, 1]),
     "bo": (RIGHT, [1, 1]),
-    "cy": (RIGHT, [1, 1]),
+    "cy": (RIGHT + "open('cy.py').close()  # its own folder\nimport own\n", [1, 1]),
     "di": (RIGHT.replace("x * 2", "x * 3"), [1, 0]),
     "ed": (RIGHT.replace("    return x * 2", "    while True: pass"), [1, 0]),
     "fay": (
@@ -255,7 +255,7 @@ OF_TEN = {
         ),
         [0, 1],
     ),
-    "hal": (RIGHT + 'assess("thrice", 3)\n', [1, 1, 0]),
+    "json": (RIGHT + 'assess("thrice", 3)\n', [1, 1, 0]),
     "ida": ("import os\nos._exit(0)\n", [0, 0]),
 }
 
@@ -295,7 +295,7 @@ def test_a_class_of_ten(run_python, tmp_path, driver_kind):
     ):
         assert line in said, said
     report = (tmp_path / "marks.xml").read_text()
-    assert '<property name="learner" value="hal" />' in report and 'failures="' in report
+    assert '<property name="learner" value="json" />' in report and 'failures="' in report
 
 
 @pytest.mark.parametrize(
