@@ -15,6 +15,7 @@ USAGE = """usage: numbalite COMMAND
   demo          runs a few kernels and shows what they do
   run FILE ...  runs a Python program that imports numba on numbalite (also: -m MODULE ..., -c CODE ...)
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
+  editor        tells an editor of kernels: .clangd for *.cu files, --vscode for strings in Python
   cache         where the disk cache is and how much it holds
   cache clear   empties the disk cache
   --version     the version
@@ -65,6 +66,10 @@ def run(arguments) -> int:
         from numbalite.sim import debugger
 
         return debugger.run_gdb(arguments)
+    if command == "editor":
+        from numbalite import editor
+
+        return editor.main(arguments)
     if command == "cache" and arguments in ([], ["clear"]):
         return cache_command(bool(arguments))
     print(USAGE, end="", file=sys.stdout if command in ("help", "-h", "--help") else sys.stderr)
