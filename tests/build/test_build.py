@@ -115,6 +115,8 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
     for pattern in ("*.py", "*.pyi", "py.typed"):
         found = [str(path.relative_to(ROOT)) for path in (ROOT / "numbalite").rglob(pattern)]
         assert found and names.issuperset(found)
+    for path in (ROOT / "numbalite/editor/vscode").rglob("*"):
+        assert path.is_dir() or str(path.relative_to(ROOT)) in names, path
     front_end = "data/share/jupyter/labextensions/numbalite"
     for name in ("package.json", "static/remoteEntry.js"):
         assert any(n.endswith(f"{front_end}/{name}") for n in names), name
