@@ -20,7 +20,7 @@ author = "the numbalite authors"
 version = release = numbalite.__version__
 html_title = f"numbalite {version}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "kernels", "notebooks"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "kernels", "notebooks", "search"]
 root_doc = "docs/index"
 include_patterns = ["README.md", "docs/**", "notebooks/**"]
 exclude_patterns = [
@@ -41,6 +41,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_extra"]
 html_copy_source = False
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_copyright = False
 highlight_language = "none"
 pygments_style = "friendly"

@@ -2,6 +2,7 @@
 
 import html
 import json
+import pathlib
 import re
 
 from myst_parser.parsers.sphinx_ import MystParser
@@ -69,7 +70,10 @@ class NotebookParser(MystParser):
     supported = ("ipynb",)
 
     def parse(self, inputstring, document):
-        super().parse(markdown(json.loads(inputstring)), document)
+        title, end, rest = markdown(json.loads(inputstring)).partition("\n\n")
+        name = pathlib.Path(document["source"]).name
+        load = f"{{download}}`This page is a notebook: {name} <{name}>`"
+        super().parse(f"{title}{end}{load}\n\n{rest}", document)
 
 
 def setup(app):

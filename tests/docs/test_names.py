@@ -19,7 +19,7 @@ def text(request):
 
 def test_commands(text):
     known = set(re.findall(r"^  (\w+)", numbalite.__main__.USAGE, re.M))
-    named = re.findall(r"(?:python -m |^\$ )numbalite ([a-z]+)", text, re.M)
+    named = re.findall(r"(?:python -m |^\$ |`)numbalite ([a-z]+)", text, re.M)
     assert set(named) <= known
 
 

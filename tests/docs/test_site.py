@@ -1,5 +1,6 @@
 """The site builds without a warning, and has what it should have."""
 
+import json
 import subprocess
 import sys
 
@@ -41,3 +42,14 @@ def test_the_front_page_leads_to_all_others(site):
         link = str(page.relative_to(doc_pages.ROOT / "docs").with_suffix(".html"))
         assert link == "index.html" or f'href="{link}"' in front, f"{link} is not in the contents"
     assert "docs/index.html" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_search_knows_names_without_their_underscores(site):
+    """Whoever looks for syncthreads means __syncthreads."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    (language,) = (
+        n for n, name in enumerate(index["docnames"]) if name == "docs/reference/language"
+    )
+    pages = index["terms"]["syncthread"]  # stemmed
+    assert language in pages and len(pages) > 10

@@ -24,7 +24,7 @@ def test_the_examples_run(capsys):
     programs = PROGRAM.findall(README.read_text())
     assert programs
     printing = 0
-    names = {"x": np.arange(100, dtype=np.float32), "y": np.ones(100, np.float32)}
+    names = {}  # what is pasted in order needs nothing else
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, (program, printed) in enumerate(programs):
@@ -38,5 +38,5 @@ def test_the_examples_run(capsys):
                 assert without_numbers(capsys.readouterr().out) == without_numbers(printed)
                 printing += 1
     assert printing or not cuda.is_simulated()
-    np.testing.assert_array_equal(names["out"], names["a"] * 2)
-    np.testing.assert_array_equal(names["y"], 2 * names["x"] + 1)
+    np.testing.assert_array_equal(names["out"], names["a"] * 2.5)
+    np.testing.assert_array_equal(names["y"], 2 * names["x"])
