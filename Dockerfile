@@ -9,10 +9,10 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.13-slim-bookworm AS base
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home learner
+    && useradd --create-home learner && install -d -o learner /lessons
 COPY --from=build /wheels /wheels
-COPY --chown=learner notebooks /home/learner/notebooks
-WORKDIR /home/learner
+COPY --chown=learner notebooks /lessons/notebooks
+WORKDIR /lessons
 CMD ["numbalite", "demo"]
 
 FROM base AS simulator
