@@ -447,7 +447,8 @@ def test_conversions_on_the_way():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", "?BiQefD")
 def test_cast(target):
-    for source in "?bHiqefdFD":
+    # Every kind to every kind, and every width to one of each kind.
+    for source in "?bHiqefdFD" if target in "ief" else "?HqeD":
         x = np.array([0, 1, 3, 100.5]).astype(source)
         if np.dtype(source).kind in "if" and np.dtype(target).kind != "u":
             x[1] = -1
