@@ -464,7 +464,8 @@ class _Reader:
             close = self.angle(at + 1, end)
             template |= close > at + 2  # template<> specialises: the name has the arguments
             at = close + 1
-        spot = self.declarator(at, end)
+        marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)
+        spot = self.declarator(marked, end)  # in front of it there may be macros' calls
         if spot is None:
             return
         name_at, open_at = spot

@@ -77,7 +77,7 @@ USED = {
     "cuda_fp8.h": ("__nv_fp8_e4m3 v(1.0f);", "8-bit floating point"),
     "cuda_fp6.h": ("__nv_fp6x2_e2m3 v;", "6-bit floating point"),
     "cuda_fp4.h": ("x[0] = __nv_cvt_float_to_fp4(x[1], __NV_E2M1, cudaRoundNearest);", "4-bit floating point"),
-    "mma.h": ("nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c;", "wmma"),
+    "mma.h": ("using namespace nvcuda::wmma; fragment<matrix_a, 8, 8, 32, precision::s4, row_major> a;", "wmma with numbers of 1 and 4 bits"),
     "cuda_pipeline.h": ("__pipeline_wait_prior(0);", "asynchronous copies"),
     "cuda_awbarrier.h": ("__shared__ __mbarrier_t b;", "barriers"),
     "cuda/barrier": ("__shared__ cuda::barrier<cuda::thread_scope_block> b; init(&b, 32); b.arrive_and_wait();", "cuda::barrier"),
