@@ -69,9 +69,12 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
+    from numbalite.cuda.algorithms.histogram import Histogram as histogram
     from numbalite.cuda.algorithms.scan import Scan as scan
     from numbalite.cuda.algorithms.select import Partition as partition
     from numbalite.cuda.algorithms.select import Select as select
+    from numbalite.cuda.algorithms.sort import Sort as sort
+    from numbalite.cuda.algorithms.sort import topk
     from numbalite.cuda.arrayfunctions.creation import (
         arange,
         empty,
@@ -136,6 +139,9 @@ _LATER = {
     "scan": "numbalite.cuda.algorithms.scan:Scan",
     "select": "numbalite.cuda.algorithms.select:Select",
     "partition": "numbalite.cuda.algorithms.select:Partition",
+    "sort": "numbalite.cuda.algorithms.sort:Sort",
+    "topk": "numbalite.cuda.algorithms.sort:topk",
+    "histogram": "numbalite.cuda.algorithms.histogram:Histogram",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
         "numbalite.cuda.arrayfunctions.creation",
@@ -236,6 +242,7 @@ __all__ = [
     "get_current_device",
     "gpus",
     "guvectorize",
+    "histogram",
     "host_memory_pool",
     "ipc_array",
     "is_available",
@@ -272,12 +279,14 @@ __all__ = [
     "select_device",
     "set_default_device",
     "set_memory_manager",
+    "sort",
     "sparse",
     "stream",
     "surface",
     "synchronize",
     "texture",
     "to_device",
+    "topk",
     "types",
     "vectorize",
     "zeros",

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from numbalite.cuda.arrays import DeviceNDArray
 
-_THREADS, _EACH, _MOST_BLOCKS = 256, 32, 1056
+THREADS = 256
+_EACH, _MOST_BLOCKS = 32, 1056
 _HALF = "#include <cuda_fp16.h>\n"
 
 
 def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
     """How often each number below ``bins`` is there; or sums of weights, as doubles."""
-    counts = _zeros(bins, weights, stream)
+    counts = zeros(bins, weights, stream)
     names = _names(x, weights, counts)
     _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
     return counts
@@ -37,14 +38,25 @@ def between(
 ) -> DeviceNDArray:
     """How many elements are between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
     bins = edges.size - 1
-    counts = _zeros(bins, weights, stream)
+    counts = zeros(bins, weights, stream)
     names = f"{_names(x, weights, counts)}, {cxx_name(edges.dtype)}"
     _launch(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
     return counts
 
 
-def _zeros(bins, weights, stream):
-    counts = device_array(bins, np.int64 if weights is None else np.float64, stream=stream)
+def dtype_of(weights: Any) -> np.dtype:
+    """What is counted in."""
+    return np.dtype(np.int64 if weights is None else np.float64)
+
+
+def blocks_of(count: int) -> int:
+    """How many blocks read so many elements."""
+    return max(1, min(-(-count // (THREADS * _EACH)), _MOST_BLOCKS))
+
+
+def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
+    """What is added to."""
+    counts = device_array(bins, dtype_of(weights), stream=stream)
     if bins:
         counts.fill(0, stream=stream)
     return counts
@@ -58,7 +70,6 @@ def _names(x, weights, counts):
 def _launch(name, x, weights, counts, stream, *more):
     if x.size and counts.size:
         head = _HALF if "__half" in name else ""
-        blocks = max(1, min(-(-x.size // (_THREADS * _EACH)), _MOST_BLOCKS))
-        kernel("histogram", name, head)[blocks, _THREADS, stream](
+        kernel("histogram", name, head)[blocks_of(x.size), THREADS, stream](
             x, weights, counts, x.size, counts.size, *more
         )

@@ -41,6 +41,16 @@ def _back(rows, axis):
     return rows.transpose(order)
 
 
+def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """The array, or a copy, contiguous and with the axis last."""
+    return _rows(a, axis, stream)[0]
+
+
+def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """What was made of `rows_of`, contiguous with the axis where it was."""
+    return _dense(_back(rows, axis), stream)
+
+
 def _dense(a, stream):
     return a if a.is_c_contiguous() else a.copy(stream=stream)
 

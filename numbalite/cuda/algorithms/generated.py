@@ -1,0 +1,85 @@
+"""Kernels that are generated around a function of the user's: a template of cuda_src, filled in for types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.compilers import templates
+from numbalite.kernels.builder import Builder
+from numbalite.kernels.images import Images
+from numbalite.kernels.kernel import Kernel
+from numbalite.kernels.results import explainer, result_types
+from numbalite.kernels.targets import current_device, target_of
+from numbalite.types.describe import Parameter
+from numbalite.ufuncs import element
+from numbalite.ufuncs.reduceloops import Loop
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def pointer(name: str, const: bool = False) -> Parameter:
+    """A parameter that is any array's address."""
+    ctype = "const void*" if const else "void*"
+    return Parameter(name, "pointer", ctype, "", 1, 8, 8, 0, "", const)
+
+
+def count(name: str) -> Parameter:
+    """A parameter that is a number of things."""
+    return Parameter(name, "scalar", "unsigned long long", "uint64", 8, 8, 8, 0, "", False)
+
+
+def result_dtype(function: Any, dtype: np.dtype) -> np.dtype:
+    """What the function of one element returns."""
+    found = result_types(function, (types.from_dtype(dtype),), target_of(current_device()))
+    if len(found) != 1:
+        raise TypeError(f"{function.name} returns {len(found)} values of a {dtype}, not one")
+    return found[0].dtype
+
+
+class Generated:
+    """The kernels of one template for one function and element type, compiled together."""
+
+    def __init__(
+        self,
+        function: Any,
+        options: Any,
+        dtype: np.dtype,
+        arguments: str,
+        template: str,
+        header: str,
+        kernels: dict[str, list[Parameter]],
+        words: dict[str, Any],
+    ) -> None:
+        """``arguments``: of the call, "a, b". ``words``: what the template has besides T and call; a dtype is its type."""
+        of_element = types.from_dtype(dtype)
+        builder = Builder(f"{function.name}_{template}", f"{function.name}: {template} {dtype}")
+        given = {"T": of_element}
+        for word, value in words.items():
+            given[word] = types.from_dtype(value) if isinstance(value, np.dtype) else value
+        builder.use_types(*(t for t in given.values() if isinstance(t, types.Type)))
+        builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
+        called = function.of((of_element,) * (arguments.count(",") + 1))
+        namespace = builder.add_function(called)
+        spelled = {
+            word: t.cxx if isinstance(t, types.Type) else str(t) for word, t in given.items()
+        }
+        builder.write_own(
+            templates.fill(template, call=element.call(called, namespace, arguments), **spelled)
+        )
+        source = builder.source(called.definition, options, [*kernels], suffix=f"_{template}")
+        images = Images(source, explainer(called, f"{function.name}({dtype})"))
+        label = function.definition.text.label
+        self.kernels = {
+            name: Loop(
+                Kernel(images, name, function.name, rows, options, labels=(label,)),
+                tuple(row.name for row in rows),
+            )
+            for name, rows in kernels.items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return self.kernels[name]

@@ -1,0 +1,129 @@
+"""cuda.sort, cuda.topk and cuda.histogram: orders and bins of the user's."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import CompileError
+
+RNG = np.random.default_rng(13)
+NUMBERS = RNG.integers(-20, 20, (3, 700))
+RECORDS = np.zeros(50, [("a", "i4"), ("b", "f4")])
+RECORDS["a"], RECORDS["b"] = RNG.integers(0, 5, 50), RNG.random(50)
+
+
+def equal(result, expected):
+    got = result.copy_to_host() if isinstance(result, cuda.DeviceNDArray) else result
+    assert (type(got), got.dtype) == (np.ndarray, expected.dtype)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_keys():
+    device = cuda.to_device(NUMBERS)
+    down = cuda.sort(key="-x")
+    equal(down(device), -np.sort(-NUMBERS))
+    equal(down(NUMBERS, 0), -np.sort(-NUMBERS, 0))  # what is given on the host comes back there
+    equal(down.argsort(device), np.argsort(-NUMBERS, kind="stable"))
+    equal(down(device, axis=None), -np.sort(-NUMBERS, None))
+    assert down(device, out=device) is device
+    equal(device, -np.sort(-NUMBERS))
+    modulus = 11
+
+    @cuda.sort
+    def remainder(x):
+        return x * x % modulus
+
+    equal(remainder.argsort(NUMBERS), np.argsort(NUMBERS * NUMBERS % 11, kind="stable"))
+    equal(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
+
+
+def test_comparisons():
+    by_remainder = cuda.sort(less="a % 7 < b % 7")
+    for rows in (NUMBERS[:, :5], NUMBERS, np.tile(NUMBERS, (1, 5))):
+        key = np.fmod(rows, 7)
+        for axis in (1, 0):
+            places = np.argsort(key, axis, kind="stable")
+            equal(by_remainder.argsort(rows, axis), places)
+            equal(by_remainder(cuda.to_device(rows), axis), np.take_along_axis(rows, places, axis))
+        places = np.argsort(key, None, kind="stable")
+        equal(by_remainder(rows, None), rows.ravel()[places])
+    equal(pickle.loads(pickle.dumps(by_remainder))(NUMBERS), by_remainder(NUMBERS))
+    equal(by_remainder(NUMBERS[:, :0]), NUMBERS[:, :0])
+    order = cuda.sort(less="a.a != b.a ? a.a > b.a : a.b < b.b")
+    places = np.lexsort((RECORDS["b"], -RECORDS["a"]))
+    equal(order(RECORDS), RECORDS[places])
+    equal(order.argsort(RECORDS), places)
+
+
+def test_elements_themselves():
+    equal(cuda.sort()(RECORDS), np.sort(RECORDS))
+    equal(cuda.sort(descending=True)(NUMBERS), -np.sort(-NUMBERS))
+
+
+def test_a_sort_with_a_key_in_a_graph():
+    device, down = cuda.to_device(NUMBERS), cuda.sort(key="-x")
+    less = cuda.sort(less="b < a")
+    out = [cuda.device_array_like(device) for _ in range(2)]
+    stream = cuda.stream()
+    for sort, one in zip((down, less), out, strict=True):
+        sort(device, out=one, stream=stream)
+    with stream.capture() as graph:
+        for sort, one in zip((down, less), out, strict=True):
+            sort(device, out=one, stream=stream)
+    for one in out:
+        one.fill(0)
+    graph.launch(stream)
+    stream.synchronize()
+    for one in out:
+        equal(one, -np.sort(-NUMBERS))
+
+
+def test_topk():
+    device = cuda.to_device(NUMBERS)
+    for axis, largest in ((1, True), (0, False), (-1, False)):
+        sign = -1 if largest else 1
+        places = np.argsort(sign * NUMBERS, axis, kind="stable")
+        first = (slice(None), slice(3)) if axis else (slice(2),)
+        k = 3 if axis else 2
+        values, found = cuda.topk(device, k, axis, largest=largest)
+        equal(found, np.ascontiguousarray(places[first]))
+        equal(values, np.ascontiguousarray(np.take_along_axis(NUMBERS, places, axis)[first]))
+    values, places = cuda.topk(np.array([1.0, np.nan, 3.0]), 2)
+    equal(values, np.array([np.nan, 3.0]))
+    with pytest.raises(ValueError, match="k=4 of 3 elements along axis 0"):
+        cuda.topk(device, 4, 0)
+
+
+def test_histograms():
+    numbers, weights = RNG.random(5000).astype("f4"), RNG.random(5000)
+    tens = cuda.histogram("int(x * 10)", bins=10)
+    expected = np.bincount((numbers * 10).astype(int), minlength=10)
+    equal(tens(numbers), expected)
+    out = tens(cuda.to_device(numbers))
+    assert tens(cuda.to_device(numbers[::-1]), out=out) is out
+    equal(out, 2 * expected)
+    np.testing.assert_allclose(
+        tens(numbers, weights), np.bincount((numbers * 10).astype(int), weights, 10)
+    )
+    equal(cuda.histogram("x.a", bins=4)(RECORDS), np.bincount(RECORDS["a"])[:4])
+    many = cuda.histogram("x", bins=20_000)  # counted in global memory; negative ones are not
+    equal(many(NUMBERS), np.bincount(NUMBERS[NUMBERS >= 0], minlength=20_000))
+    equal(pickle.loads(pickle.dumps(tens))(numbers), expected)
+
+
+def test_what_is_refused():
+    for call, error, words in (
+        (lambda: cuda.sort(key="x", less="a < b"), TypeError, "either key= or less="),
+        (lambda: cuda.sort(less="a < b", descending=True), TypeError, "without descending"),
+        (lambda: cuda.sort(key="x.z")(NUMBERS), CompileError, "x.z"),
+        (lambda: cuda.sort(key="x")("abc"), TypeError, "."),
+        (lambda: cuda.sort(key="x")(NUMBERS, out=NUMBERS), TypeError, "out= is a device array"),
+        (lambda: cuda.sort(less="a < b")(np.zeros(2, [("x", "u1", 4000)])), TypeError, "too large"),
+        (lambda: cuda.histogram("x", bins=0), ValueError, "must be positive"),
+        (lambda: cuda.histogram("x", bins=2)(NUMBERS, NUMBERS[0]), ValueError, "weights must be"),
+        (lambda: cuda.histogram("x", bins=2)(NUMBERS, out=NUMBERS), TypeError, "out= is a device"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
