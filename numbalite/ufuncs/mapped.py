@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SCALE = 4  # bytes that the plan takes an element to have
+_KEPT_PLANS = 256
 _NAMES = ("plan", "operands", "output")
+
+
+class Place:
+    """Stands for the number of an element among those that are folded together, in C order."""
+
+    shape: tuple[int, ...] = ()
+    dtype = np.dtype(np.int64)
+
+
+PLACE = Place()
 
 
 class MappedFold:
@@ -71,6 +82,8 @@ class MappedFold:
 
     def _operand(self, value, stream):
         """An array on the device, or a NumPy number."""
+        if value is PLACE:
+            return value
         if operands.is_on_device(value):
             array = operands.device_view(value)
             return array if operands.is_aligned(array) else array.copy(stream=stream)
@@ -88,9 +101,11 @@ class MappedFold:
                 )
             target._fill(np.array(start, self._dtype), stream)
             return
-        key = (shape, axes, *(getattr(one, "strides", None) or one.shape for one in given))
+        key = shape, axes, *((one.dtype, getattr(one, "strides", None)) for one in given)
         found = self._plans.get(key)
         if found is None:
+            if len(self._plans) >= _KEPT_PLANS:
+                self._plans.clear()
             found = self._plans[key] = self._planned(given, shape, axes)
         kernel, grid, way, plan, lengths, strides, parts = found
         slots = b"".join(map(_slot, given, self._signature.args))
@@ -123,20 +138,23 @@ class MappedFold:
         plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
         lengths, strides = _geometry(given, shape)
         dims = len(lengths) // 8
-        by_value = tuple(not isinstance(one, _core.DeviceArray) for one in given)
+        kinds = tuple(
+            "array" if isinstance(one, _core.DeviceArray) else "place" if one is PLACE else "value"
+            for one in given
+        )
         stored = tuple(np.dtype(one.dtype) for one in given)
-        kernel = self._kernel(is_serial, wide, dims, by_value, stored)
+        kernel = self._kernel(is_serial, wide, dims, kinds, stored)
         grid = plans.grid_of(way, math.prod(dim.length for dim in kept))
         return kernel, grid, way, plan, lengths, strides, way.parts
 
-    def _kernel(self, is_serial, wide, dims, by_value, stored):
-        key = is_serial, wide, dims, by_value, stored
+    def _kernel(self, is_serial, wide, dims, kinds, stored):
+        key = is_serial, wide, dims, kinds, stored
         found = self._kernels.get(key)
         if found is None:
             found = self._kernels[key] = self._made(*key)
         return found
 
-    def _made(self, is_serial, wide, dims, by_value, stored):
+    def _made(self, is_serial, wide, dims, kinds, stored):
         result = types.from_dtype(self._dtype)
         typed = element.typed(self._function, self._signature)
         title = f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
@@ -155,20 +173,20 @@ class MappedFold:
             )
         )  # fmt: skip
         words = ", ".join(
-            f"value<{t.cxx}>({i})" if one else f"load<{_in_memory(dtype)}, {t.cxx}>({i}, index)"
-            for i, (t, one, dtype) in enumerate(
-                zip(self._signature.args, by_value, stored, strict=True)
+            _read(kind, i, t.cxx, dtype)
+            for i, (kind, t, dtype) in enumerate(
+                zip(kinds, self._signature.args, stored, strict=True)
             )
         )
         name = "nl_mapped_fold"
-        inputs = [f"a{i}" for i, one in enumerate(by_value) if not one]
+        inputs = [f"a{i}" for i, kind in enumerate(kinds) if kind == "array"]
         builder.write_own(
             templates.fill(
                 "mapped", scale=_SCALE, count=len(stored), dims=dims, T=result.cxx, O=result.cxx,
                 mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=name,
                 serial=str(is_serial).lower(),
                 parameters="".join(f", const void *{name}" for name in inputs),
-                arrays=", ".join("nullptr" if one else f"a{i}" for i, one in enumerate(by_value)),
+                arrays=", ".join(f"a{i}" if kind == "array" else "nullptr" for i, kind in enumerate(kinds)),
             )
         )  # fmt: skip
         options = Options()
@@ -193,12 +211,18 @@ def _size(count, dims):
     return -(-size // 16) * 16
 
 
+def _read(kind, number, cxx, dtype):
+    if kind == "array":
+        return f"load<{_in_memory(dtype)}, {cxx}>({number}, index)"
+    return f"value<{cxx}>({number})" if kind == "value" else "i"
+
+
 def _in_memory(dtype):
     return "unsigned char" if dtype.kind == "b" else types.from_dtype(dtype).cxx
 
 
 def _slot(value, scalar):
-    if isinstance(value, _core.DeviceArray):
+    if value is PLACE or isinstance(value, _core.DeviceArray):
         return bytes(16)
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
 

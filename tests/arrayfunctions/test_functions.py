@@ -87,6 +87,22 @@ def test_reductions(data):
         same(function, (device,), (host,), keywords)
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
+def test_first_places(dtype):
+    """Of several the first, NaN before all, zeros alike: packed into 64 bits or not."""
+    host = np.random.default_rng(0).integers(0, 100, (6, 50)).astype(dtype)
+    if host.dtype.kind == "f":
+        host[2, 3:5], host[3], host[4] = np.nan, -host[3], 0
+        host[4, 7] = -0.0
+    if host.dtype.kind == "i":
+        host = -host
+    d = cuda.to_device(host)
+    for function in (np.argmax, np.argmin):
+        for axis in (None, 0, 1):
+            same(function, (d, axis), (host, axis))
+        same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
+
+
 @examples(20)
 @given(data=st.data())
 def test_places_counts_and_scans(data):

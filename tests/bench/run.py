@@ -2,6 +2,7 @@
 
     python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
     python tests/bench/run.py --from FILE --readme      the table of an earlier run
+    python tests/bench/run.py --sweep [--part 2/5]       array functions, dtypes, sizes and layouts: what is lost
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
 One table: what we need, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c, hand.cu), the ratio,
@@ -153,6 +154,15 @@ def run(options):
     return record
 
 
+def sweep(options):
+    import sweep as sweeping
+
+    number, count = map(int, options.part.split("/"))
+    only = set(options.only.split(",")) if options.only else ()
+    rows = sweeping.sweep((number, count), only, options.json)
+    return 1 if any("wrong" in row or "refused" in row for row in rows) else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", help="also write the results to this file")
@@ -165,7 +175,13 @@ def main():
     parser.add_argument(
         "--from", dest="source", help="do not measure: take the results of this file"
     )
+    parser.add_argument(
+        "--sweep", action="store_true", help="array functions against CuPy and torch"
+    )
+    parser.add_argument("--part", default="1/1", help="of the sweep, as 2/5")
     options = parser.parse_args()
+    if options.sweep:
+        return sweep(options)
     if options.small:
         os.environ["NUMBALITE_BENCH_SMALL"] = "1"
     record = (

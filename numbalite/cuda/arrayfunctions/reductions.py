@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import types
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
-from numbalite.ufuncs import operands
+from numbalite.ufuncs import element, operands
 from numbalite.ufuncs.decorators import cuda_vectorize
+from numbalite.ufuncs.mapped import PLACE, MappedFold
 from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.ruled import RuledUfunc
 
 if TYPE_CHECKING:
     from typing import Any
@@ -195,17 +198,28 @@ def mean(
     return _result(made, a, axis, result, out, keepdims)
 
 
+_DISTANCE = r"""
+template <typename T> T squared(T x) { return x * x; }
+template <typename T> T squared(numbalite::complex<T> x) {
+    return x.real() * x.real() + x.imag() * x.imag();
+}
+template <typename T> auto square_of_distance(T x, T y) { return squared(x - y); }
+"""
+
+
 @functools.cache
 def _distance():
     """|x - y|^2 of a mean y; the ufunc is compiled for the dtypes that it meets."""
-    source = r"""
-    template <typename T> T squared(T x) { return x * x; }
-    template <typename T> T squared(numbalite::complex<T> x) {
-        return x.real() * x.real() + x.imag() * x.imag();
-    }
-    template <typename T> auto square_of_distance(T x, T y) { return squared(x - y); }
-    """
-    return cuda_vectorize(source=source, name="square_of_distance")
+    return cuda_vectorize(source=_DISTANCE, name="square_of_distance")
+
+
+@functools.cache
+def _sum_of_squares(wide):
+    """The sum of the same, in one pass."""
+    function = element.element_function(source=_DISTANCE, name="square_of_distance")
+    real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
+    signature = types.Signature(types.scalar(real), (scalar, scalar))
+    return MappedFold(function, signature, counterpart(np.add), real)
 
 
 def _variance(a, axis, dtype, ddof, correction, mean, where):
@@ -222,8 +236,11 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
         wide = np.result_type(wide, a.dtype)
-    distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
-    total = _fold(np.add, distance, axis, None, None, True, where=where)
+    if where is _NO_VALUE or where is True:
+        total = _sum_of_squares(wide)((a, mean), axis, True, None, 0)
+    else:
+        distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
+        total = _fold(np.add, distance, axis, None, None, True, where=where)
     if isinstance(count, int):
         degrees = count - ddof if count > ddof else 0
     else:
@@ -270,6 +287,39 @@ def std(
 # ---------------------------------------------------------------------------------------- places
 
 
+_PACKED = "?bBhHiIef"  # dtypes whose numbers and places fit into 64 bits together
+
+
+@functools.cache
+def _packed(dtype, is_largest):
+    """The largest of numbers that stand for elements, NaN before all, with their places behind them: the
+    first place is the largest."""
+    if dtype.kind == "f":
+        key = """
+        uint32 bits = __float_as_uint((float)x + 0.0f);
+        uint32 key = bits >> 31 ? ~bits : bits | 0x80000000u;"""
+        nan = "if (x != x) key = 0xffffffffu;"
+    else:
+        key = f"uint32 key = (uint32)(int64)x ^ {0x80000000 if dtype.kind == 'i' else 0}u;"
+        nan = ""
+    source = f"""
+    template <typename T> uint64 packed(T x, int64 i) {{
+        {key}
+        {"" if is_largest else "key = ~key;"}
+        {nan}
+        return (uint64)key << 32 | (uint32)~(uint32)i;
+    }}"""
+    function = element.element_function(source=source, name="packed")
+    signature = types.Signature(types.uint64, (types.scalar(dtype), types.int64))
+    return MappedFold(function, signature, counterpart(np.maximum), np.dtype(np.uint64))
+
+
+@functools.cache
+def _unpacked():
+    source = "int64 unpacked(uint64 x) { return (int64)(uint32)~x; }"
+    return RuledUfunc(source, lambda request: (np.dtype(np.uint64), np.dtype(np.int64)))
+
+
 @functools.cache
 def _place_of():
     """i where x is the extreme, or NaN as it is; else more than any place."""
@@ -292,11 +342,20 @@ def _place(extreme, name, a, axis, out, keepdims):
     if flat.shape[along] == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     count = flat.shape[along]
+    if a.dtype.char in _PACKED and count < 1 << 32 and a.size:
+        folds = _packed(a.dtype, extreme is max)
+        keeps = keepdims is not _NO_VALUE and bool(keepdims)
+        found = _unpacked()(folds((a, PLACE), axis, keeps, None, 0))
+        return _given(found, out)
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
     found = min(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)
+    return _given(found, out)
+
+
+def _given(found, out):
     if out is None:
         return found
     np.copyto(out, found, casting="same_kind")

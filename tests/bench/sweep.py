@@ -1,0 +1,313 @@
+"""Every function on device arrays × dtypes × sizes × the ways in which arrays lie, beside CuPy and torch in
+one run. What is slower than the best of them by more than 5 % is printed at the end; docs/performance.md
+has the reasons.
+
+    python tests/bench/run.py --sweep [--part 2/5] [--only sum,add] [--json FILE]
+
+Small sizes are the host's part of a call, large ones the device's. Results are compared with NumPy's before
+they are timed.
+"""
+
+import contextlib
+import json
+import time
+import warnings
+
+import numpy as np
+
+from numbalite import cuda
+
+SIZES = (1, 1000, 1_000_000, 1 << 26)
+HOST_CALLS = 40
+SECONDS = 0.012  # of one measurement
+SLACK = 1.05
+NOISE = 0.3  # µs that are no loss
+
+
+def one(name):
+    return lambda xp, x, y: getattr(xp, name)(x)
+
+
+def two(name):
+    return lambda xp, x, y: getattr(xp, name)(x, y)
+
+
+def along(name, axis):
+    return lambda xp, x, y: getattr(xp, name)(x, axis)
+
+
+def put(key):
+    def run(xp, x, y):
+        x[key] = y[key]
+        return x
+
+    return run
+
+
+UNARY = "sqrt exp log sin tanh absolute negative square floor isnan reciprocal"
+BINARY = "add subtract multiply divide power maximum arctan2 less logical_and hypot"
+FOLDS = "sum prod max min mean var std any all argmax argmin count_nonzero"
+SHIFTED = "bitwise_and left_shift floor_divide remainder gcd"
+
+FUNCTIONS = {
+    **{name: (one(name), "fd") for name in UNARY.split()},
+    **{name: (two(name), "fd") for name in BINARY.split()},
+    **{f"{name} of integers": (two(name), "i") for name in ["add", *SHIFTED.split()]},
+    **{name: (one(name), "fdi") for name in FOLDS.split()},
+    **{f"{name} axis {axis}": (along(name, axis), "f") for name in ("sum", "max", "var", "argmax") for axis in (0, 1)},
+    "cumsum": (lambda xp, x, y: xp.cumsum(x, 0), "fi"),
+    "where": (lambda xp, x, y: xp.where(x > y, x, y), "fd"),
+    "clip": (lambda xp, x, y: xp.clip(x, 0.25, 0.75), "fd"),
+    "copy": (lambda xp, x, y: copied(xp, x), "fdD"),
+    "astype": (lambda xp, x, y: cast(xp, x), "fi"),
+    "x[...] = y": (put(...), "fD"),
+    "x[::2] = y[::2]": (put(np.s_[::2]), "fD"),
+    "concatenate": (lambda xp, x, y: xp.concatenate((x, y)), "f"),
+    "roll": (lambda xp, x, y: xp.roll(x, 3, 0), "f"),
+    "tile": (lambda xp, x, y: xp.tile(x, (2, 1)), "f"),
+    "repeat": (lambda xp, x, y: xp.repeat(x, 2, 0), "f"),
+    "take": (lambda xp, x, y: xp.take(x, indices(xp, x), 0), "f"),
+    "x[indices]": (lambda xp, x, y: x[indices(xp, x)], "fD"),
+    "sort": (lambda xp, x, y: xp.sort(x, 0), "f"),
+    "matmul": (lambda xp, x, y: xp.matmul(x[:64], y[:64].T), "f"),
+    "isclose": (lambda xp, x, y: xp.isclose(x, y), "f"),
+    "round": (lambda xp, x, y: xp.round(x), "f"),
+    "diff": (lambda xp, x, y: xp.diff(x, axis=0), "f"),
+}  # fmt: skip
+DTYPES = {"f": "f4", "d": "f8", "i": "i4", "D": "c16"}
+# What torch calls it, where it has it and means the same.
+TORCH = {
+    **{name: one(name) for name in ("sqrt exp log sin tanh absolute negative square floor isnan reciprocal").split()},
+    **{name: two(name) for name in ("add subtract multiply divide maximum arctan2 less hypot").split()},
+    "power": two("pow"),
+    **{name: one(name) for name in ("sum prod max min mean any all argmax argmin count_nonzero").split()},
+    **{f"{name} axis {axis}": along(name, axis) for name in ("sum", "argmax") for axis in (0, 1)},
+    **{f"max axis {axis}": along("amax", axis) for axis in (0, 1)},
+    "cumsum": lambda xp, x, y: xp.cumsum(x, 0),
+    "where": lambda xp, x, y: xp.where(x > y, x, y),
+    "clip": lambda xp, x, y: xp.clip(x, 0.25, 0.75),
+    "copy": lambda xp, x, y: x.contiguous() if not x.is_contiguous() else x.clone(),
+    "x[...] = y": put(...),
+    "x[::2] = y[::2]": put(np.s_[::2]),
+    "concatenate": lambda xp, x, y: xp.cat((x, y)),
+    "roll": lambda xp, x, y: xp.roll(x, 3, 0),
+    "tile": lambda xp, x, y: xp.tile(x, (2, 1)),
+    "repeat": lambda xp, x, y: xp.repeat_interleave(x, 2, 0),
+    "x[indices]": lambda xp, x, y: x[indices(xp, x)],
+    "sort": lambda xp, x, y: xp.sort(x, 0)[0],
+    "matmul": lambda xp, x, y: xp.matmul(x[:64], y[:64].T),
+    "round": one("round"),
+    "diff": lambda xp, x, y: xp.diff(x, dim=0),
+}  # fmt: skip
+_kept: dict = {}
+
+
+def copied(xp, x):
+    return x.copy()
+
+
+def cast(xp, x):
+    return x.astype("f8")
+
+
+def indices(xp, x):
+    """As many as there are rows, anywhere among them."""
+    key = xp.__name__, x.shape[0]
+    if key not in _kept:
+        host = np.random.default_rng(1).integers(0, x.shape[0], x.shape[0])
+        _kept[key] = LIBRARIES[xp.__name__].array(host)
+    return _kept[key]
+
+
+# ------------------------------------------------------------------------------------ who is measured
+
+
+class Ours:
+    xp = np
+
+    def array(self, host):
+        return cuda.to_device(host)
+
+    def host(self, made):
+        return made.copy_to_host() if hasattr(made, "copy_to_host") else np.asarray(made)
+
+
+class CuPy:
+    def __init__(self):
+        import cupy
+
+        self.xp = cupy
+
+    def array(self, host):
+        return self.xp.asarray(host)
+
+    def host(self, made):
+        return self.xp.asnumpy(made)
+
+
+class Torch:
+    def __init__(self):
+        import torch
+
+        self.xp = torch
+
+    def array(self, host):
+        return self.xp.from_numpy(host).cuda()
+
+    def host(self, made):
+        return made.cpu().numpy()
+
+
+LIBRARIES: dict = {}
+
+
+def open_libraries():
+    LIBRARIES["numpy"] = Ours()
+    for kind in (CuPy, Torch):
+        with contextlib.suppress(ImportError):
+            made = kind()
+            LIBRARIES[made.xp.__name__] = made
+
+
+def synchronize():
+    for library in LIBRARIES.values():
+        if library.xp.__name__ == "torch":
+            library.xp.cuda.synchronize()
+        elif library.xp.__name__ == "cupy":
+            library.xp.cuda.Device().synchronize()
+    cuda.synchronize()
+
+
+# ------------------------------------------------------------------------------------------ arrays
+
+
+def shape_of(size):
+    columns = 1 if size == 1 else 10 if size == 1000 else 1000 if size == 1_000_000 else 8192
+    return size // columns, columns
+
+
+def layouts(size):
+    """Name -> (what is made, what of it is used), for two operands."""
+    rows, columns = shape_of(size)
+    found = {"contiguous": (((rows, columns), lambda x: x),) * 2}
+    if size > 1:
+        found["strided"] = (((rows, 2 * columns), lambda x: x[:, ::2]),) * 2
+        found["broadcast"] = ((rows, columns), lambda x: x), ((1, columns), lambda x: x)
+        found["transposed"] = ((columns, rows), lambda x: x.T), ((rows, columns), lambda x: x)
+        found["unaligned"] = (((rows, columns + 1), lambda x: x[:, 1:]),) * 2
+    return found
+
+
+def values(shape, dtype, seed):
+    rng = np.random.default_rng(seed)
+    small = rng.integers(1, 9, min(shape[0] * shape[1], 1 << 16))
+    made = np.resize(small, shape)
+    return made.astype(dtype) if dtype[0] == "i" else (made / 10).astype(dtype)
+
+
+def per_call(run):
+    """µs of a call, several in a row: the host's part or the device's, whichever is longer."""
+    run()
+    synchronize()
+    begin = time.perf_counter()
+    run()
+    synchronize()
+    once = time.perf_counter() - begin
+    count = max(1, min(HOST_CALLS, int(SECONDS / 3 / max(once, 1e-6))))
+    best = float("inf")
+    for _ in range(3):
+        begin = time.perf_counter()
+        for _ in range(count):
+            run()
+        synchronize()
+        best = min(best, (time.perf_counter() - begin) / count)
+    return best * 1e6
+
+
+def is_right(made, expected):
+    if made.shape != expected.shape:
+        return False
+    return np.allclose(made, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
+
+
+def measured(name, function, dtype, size, lies):
+    """{library: µs} of a case, or what went wrong with ours."""
+    hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(lies)]
+    found = {}
+    for label, library in LIBRARIES.items():
+        run = TORCH.get(name) if label == "torch" else function
+        if run is None:
+            continue
+        try:
+            x, y = (used(library.array(host)) for host, (_, used) in zip(hosts, lies, strict=True))
+            if label == "numpy" and size <= 1000:
+                expected = np.asarray(
+                    function(
+                        np, *(used(h.copy()) for h, (_, used) in zip(hosts, lies, strict=True))
+                    )
+                )
+                made = library.host(run(np, x, y))
+                if not is_right(made, expected):
+                    return {"wrong": True}
+            found[label] = per_call(
+                lambda run=run, library=library, x=x, y=y: run(library.xp, x, y)
+            )
+        except Exception as problem:
+            if label == "numpy":
+                return {"refused": f"{type(problem).__name__}: {problem}"[:100]}
+        finally:
+            x = y = made = None
+    return found
+
+
+def cases(part, only):
+    every = [
+        (name, function, code)
+        for name, (function, codes) in FUNCTIONS.items()
+        for code in codes
+        if not only or name in only
+    ]
+    number, count = part
+    return every[number - 1 :: count]
+
+
+def sweep(part=(1, 1), only=(), file=None):
+    warnings.simplefilter("ignore")
+    open_libraries()
+    begin, rows = time.perf_counter(), []
+    for name, function, code in cases(part, only):
+        for size in SIZES:
+            if code == "D" and size == SIZES[-1]:
+                size //= 2
+            if name == "sort" and size > 1_000_000:
+                continue
+            for layout, lies in layouts(size).items():
+                found = measured(name, function, DTYPES[code], size, lies)
+                rows.append({"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found})  # fmt: skip
+        with contextlib.suppress(Exception):
+            LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
+        with contextlib.suppress(Exception):
+            LIBRARIES["torch"].xp.cuda.empty_cache()
+    if file:
+        with open(file, "w") as out:
+            json.dump(rows, out, indent=0)
+    report(rows, time.perf_counter() - begin)
+    return rows
+
+
+def report(rows, seconds):
+    losses = []
+    for row in rows:
+        where = f"{row['function']:<26} {row['dtype']:<4} {row['size']:>9,} {row['layout']:<11}"
+        if "numpy" not in row:
+            losses.append((float("inf"), f"{where} {row.get('refused', 'WRONG')}"))
+            continue
+        peers = {label: row[label] for label in ("cupy", "torch") if label in row}
+        best = min(peers.values(), default=float("inf"))
+        if row["numpy"] > SLACK * best + NOISE:
+            told = "  ".join(f"{label} {value:,.1f}" for label, value in peers.items())
+            losses.append((row["numpy"] / best, f"{where} {row['numpy']:>10,.1f}  {told}"))
+    timed = sum("numpy" in row for row in rows)
+    print(f"{timed} of {len(rows)} cases timed in {seconds:.0f} s; {len(losses)} lost, µs a call:")
+    for ratio, line in sorted(losses, reverse=True):
+        print(f"{ratio:6.2f}  {line}")
