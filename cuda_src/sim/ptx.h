@@ -281,6 +281,19 @@ template <class T> NUMBALITE_SIM_INLINE T bfi(T a, T b, unsigned position, unsig
         b = (b & ~((T)1 << (from + i))) | ((a >> i & 1) << (from + i));
     return b;
 }
+NUMBALITE_SIM_INLINE unsigned bmsk_clamp(unsigned from, unsigned count) {
+    unsigned ones = count < 32 ? (1u << count) - 1 : 0xffffffffu;
+    return from < 32 ? ones << from : 0;
+}
+NUMBALITE_SIM_INLINE unsigned bmsk_wrap(unsigned from, unsigned count) {
+    return bmsk_clamp(from & 31, count & 31);
+}
+NUMBALITE_SIM_INLINE unsigned szext_clamp(unsigned count) {
+    return count < 32 ? count : 32;
+}
+NUMBALITE_SIM_INLINE unsigned szext_wrap(unsigned count) {
+    return count & 31;
+}
 NUMBALITE_SIM_INLINE unsigned popc(unsigned a) {
     return __builtin_popcount(a);
 }

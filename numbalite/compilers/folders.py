@@ -80,7 +80,8 @@ def make(folder: str, fill: Callable) -> None:
         with Working(os.path.dirname(folder)) as working:
             if fill(working):
                 for name in os.listdir(working):
-                    os.chmod(os.path.join(working, name), 0o600)
+                    path = os.path.join(working, name)
+                    os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
                 os.rename(working, folder)
     except OSError:
         pass

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from numbalite import config
 from numbalite.compilers import (
+    cccl,
     elf,
     folders,
     forkserver,
@@ -174,7 +175,11 @@ def compile(source, kind="sim", *checks) -> Image:
         whole = _whole(source, included.with_copies(text), kind, checks)
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
-        search = [*included.search(), "-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
+        real = cccl.search(source, family) if kind == "sim" else []
+        if real:
+            whole = f'#include "sim/cccl.h"\n{whole}'
+        search = [*included.search(), *(word for path in real for word in ("-I", path))]
+        search += ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
         if options.debug:
             search += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")

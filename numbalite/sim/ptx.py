@@ -286,7 +286,7 @@ class _Statement:
                 done = self.simple(name, modifiers, operands)
             else:
                 raise Unknown(opcode)
-        except (IndexError, ValueError, KeyError, AttributeError, TypeError):
+        except (IndexError, ValueError, KeyError, AttributeError, TypeError, StopIteration):
             raise Unknown(opcode) from None
         return f"{guard}{{ {done} }}"
 
@@ -676,6 +676,15 @@ class _Statement:
         function = "__funnelshift_" + modifiers[0] + ("c" if "clamp" in modifiers else "")
         values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
         return self.set(operands[0], f"{function}({values})")
+
+    def do_bmsk(self, modifiers, operands):
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"{_PTX}bmsk_{modifiers[0]}({values})")
+
+    def do_szext(self, modifiers, operands):
+        kind = _TYPES[_kind(modifiers)]
+        values = f"{self.value(operands[1], kind)}, 0, {_PTX}szext_{modifiers[0]}({self.value(operands[2], 'unsigned')})"
+        return self.set(operands[0], f"{_PTX}bfe<{kind}>({values})")
 
     def do_prmt(self, modifiers, operands):
         if len(modifiers) > 1:

@@ -85,8 +85,6 @@ USED = {
     "cuda/latch": ("__shared__ cuda::latch<cuda::thread_scope_block> b;", "cuda::latch"),
     "cuda/semaphore": ("__shared__ cuda::binary_semaphore<cuda::thread_scope_block> b;", "semaphores"),
     "cuda/ptx": ("x[0] = cuda::ptx::get_sreg_laneid();", r"PTX \(cuda::ptx::get_sreg_laneid\)"),
-    "cub/block/block_reduce.cuh": ("typedef cub::BlockReduce<float, 128> R; __shared__ typename R::TempStorage t;", "cub::BlockReduce"),
-    "cub/block/block_radix_sort.cuh": ("cub::BlockRadixSort<int, 128, 4, float>().Sort();", "cub::BlockRadixSort"),
     "cooperative_groups.h": ("auto c = cooperative_groups::this_cluster();", "cooperative_groups::this_cluster"),
     "cooperative_groups/memcpy_async.h": ("cooperative_groups::wait(cooperative_groups::this_thread_block());", "cooperative_groups::memcpy_async"),
     "cooperative_groups/scan.h": ("__shared__ cooperative_groups::block_tile_memory<64> m; this_thread_block(m);", "cooperative_groups::block_tile_memory"),

@@ -1,0 +1,15 @@
+/* sim/cccl: comes before a source that is compiled with the toolkit's CUB, thrust and libcu++
+ * (numbalite/compilers/cccl.py). */
+#ifndef NUMBALITE_SIM_CCCL_H
+#define NUMBALITE_SIM_CCCL_H
+
+#define CCCL_DISABLE_NVFP8_SUPPORT
+#define CCCL_DISABLE_NVFP6_SUPPORT
+#define CCCL_DISABLE_NVFP4_SUPPORT
+#define _LIBCUDACXX_USE_IS_NOTHROW_DESTRUCTIBLE_FALLBACK /* clang++ has not that builtin */
+
+/* In place of PTX that is not to be had: an error where it is reached. */
+#define NUMBALITE_SIM_ASM_LATER(instruction) \
+    ::numbalite_sim::fault(801, "PTX " instruction " cannot run on the CPU simulator", "", 0)
+
+#endif

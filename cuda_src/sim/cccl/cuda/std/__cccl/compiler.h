@@ -1,0 +1,9 @@
+/* cuda/std/__cccl/compiler.h: libcu++ takes the compiler for NVRTC, whose host library it does not ask for. */
+#pragma once
+#pragma push_macro("__clang__")
+#pragma push_macro("__GNUC__")
+#undef __clang__
+#undef __GNUC__
+#include_next <cuda/std/__cccl/compiler.h>
+#pragma pop_macro("__GNUC__")
+#pragma pop_macro("__clang__")

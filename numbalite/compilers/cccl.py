@@ -1,0 +1,89 @@
+"""CUB, thrust and libcu++ for the simulator: the toolkit's own headers, as they are but for their inline PTX.
+
+The headers with asm statements are translated once (sim/ptx.py) and kept in the cache's directory, in front of the
+toolkit's folder. It needs a compiler of the clang family: libcu++ takes it for NVRTC, by whose names clang++ has
+the builtin functions. Without the toolkit, or with g++, cuda_src/sim/include has the names, as errors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from numbalite.compilers import cache, files, headers, toolkit
+from numbalite.compilers.folders import is_ours, make
+from numbalite.sim import translation
+
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:cub|thrust)/", re.MULTILINE)
+_PROBE = "cub/block/block_reduce.cuh"
+_ASM = re.compile(r"\basm\b|\b__asm")
+_PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
+_LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
+
+_kept = {}  # the toolkit's folder -> the options
+
+
+def root_of_toolkit() -> str | None:
+    """The toolkit's folder with CUB, or None."""
+    path = headers.find(_PROBE, toolkit.include_directories())
+    return path and path[: -len(_PROBE) - 1]
+
+
+def search(source, family: str) -> list:
+    """The include folders for a source that uses them; [] for others, and where they cannot be had."""
+    texts = [source.text, *dict(source.headers).values()]
+    if family != "clang" or not any(_INCLUDES.search(text) for text in texts):
+        return []
+    root = root_of_toolkit()
+    if root is None:
+        return []
+    if root not in _kept:
+        _kept[root] = _translated(root)
+    own = os.path.join(headers.cuda_src(), "sim", "cccl")
+    return [own, _kept[root], root] if _kept[root] else []
+
+
+def _translated(root):
+    """The folder with the translated headers, made where it is not there; None if it cannot be made."""
+    parent = cache.directory()
+    if parent is None:
+        return None
+    found = sorted(_with_asm(root))
+    stats = [os.stat(path) for path in found]
+    stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
+    own = [
+        os.stat(f"{os.path.dirname(translation.__file__)}/{name}.py")
+        for name in ("ptx", "translation")
+    ]
+    stamps += [(status.st_size, status.st_mtime_ns) for status in own]
+    folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
+    if is_ours(folder, "made"):
+        return folder
+
+    def fill(working):
+        for path in found:
+            text = files.text(path)
+            text = translation.translate(text) if len(text) < _LARGEST else "#pragma once\n"
+            target = os.path.join(working, os.path.relpath(path, root))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "w", encoding="utf-8") as file:
+                file.write(text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER("))
+        with open(os.path.join(working, "made"), "w", encoding="utf-8") as file:
+            file.write(root)
+        return True
+
+    make(folder, fill)
+    return folder if is_ours(folder, "made") else None
+
+
+def _with_asm(root):
+    places = [(os.path.join(root, "cub"), False)]
+    places += [(os.path.join(root, part), True) for part in _PARTS]
+    for place, is_deep in places:
+        for where, below, names in os.walk(place):
+            if not is_deep:
+                below.clear()
+            for name in names:
+                path = os.path.join(where, name)
+                if _ASM.search(files.text(path, "replace")):
+                    yield path

@@ -1,0 +1,87 @@
+"""CUB and libcu++ of the toolkit on the simulator, as they are, with all checks."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.compilers import cccl, host, hostbuild
+from numbalite.errors import CompileError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
+    pytest.mark.skipif(not cuda.is_simulated(), reason="for the simulator"),
+    pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed"),
+    pytest.mark.skipif(hostbuild._family(host.find()) != "clang", reason="CUB needs clang++"),
+]
+
+SOURCE = """
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <cuda/std/array>
+template <class T> __device__ void all(const T* x, T* o) {
+    using Reduce = cub::BlockReduce<T, 64>;
+    using Scan = cub::BlockScan<T, 64>;
+    using Sort = cub::BlockRadixSort<T, 64, 2>;
+    using Load = cub::BlockLoad<T, 64, 2, cub::BLOCK_LOAD_TRANSPOSE>;
+    using Warp = cub::WarpReduce<T>;
+    using WarpScan = cub::WarpScan<T>;
+    __shared__ union {
+        typename Reduce::TempStorage reduce;
+        typename Scan::TempStorage scan;
+        typename Sort::TempStorage sort;
+        typename Load::TempStorage load;
+        typename Warp::TempStorage warp[2];
+        typename WarpScan::TempStorage warp_scan[2];
+    } t;
+    int i = threadIdx.x;
+    T mine = x[i], before, up_to;
+    T sum = Reduce(t.reduce).Sum(mine);
+    if (i == 0) o[0] = sum;
+    __syncthreads();
+    T most = Reduce(t.reduce).Reduce(mine, [](T a, T b) { return a < b ? b : a; });
+    if (i == 0) o[1] = most;
+    __syncthreads();
+    Scan(t.scan).ExclusiveSum(mine, before);
+    o[2 + i] = before;
+    __syncthreads();
+    cuda::std::array<T, 2> keys;
+    Load(t.load).Load(x, (T(&)[2])keys[0]);
+    __syncthreads();
+    Sort(t.sort).Sort((T(&)[2])keys[0]);
+    o[66 + 2 * i] = keys[0];
+    o[67 + 2 * i] = keys[1];
+    __syncthreads();
+    T part = Warp(t.warp[i / 32]).Sum(mine);
+    if (i % 32 == 0) o[194 + i / 32] = part;
+    __syncthreads();
+    WarpScan(t.warp_scan[i / 32]).InclusiveSum(mine, up_to);
+    o[196 + i] = up_to;
+}
+__global__ void whole(const int* x, int* o) { all(x, o); }
+__global__ void real(const float* x, float* o) { all(x, o); }
+"""
+
+
+def test_blocks_and_warps():
+    m = cuda.module(SOURCE)
+    for kernel, dtype in ((m.whole, np.int32), (m.real, np.float32)):
+        x = np.random.default_rng(3).integers(-100, 100, 128).astype(dtype)
+        out = np.zeros(260, dtype)
+        with cuda.checks():
+            kernel[1, 64](x, out)
+        half = x[:64]
+        assert out[0] == half.sum() and out[1] == half.max()
+        assert np.array_equal(out[2:66], np.cumsum(half) - half)
+        assert np.array_equal(out[66:194], np.sort(x))
+        rows = half.reshape(2, 32)
+        assert np.array_equal(out[194:196], rows.sum(1))
+        assert np.array_equal(out[196:], np.cumsum(rows, axis=1).ravel())
+
+
+def test_all_of_cub_is_for_the_host():
+    with pytest.raises(CompileError, match="is for the host too"):
+        cuda.module("#include <cub/cub.cuh>\n__global__ void k() {}")
