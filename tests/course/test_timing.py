@@ -1,4 +1,4 @@
-"""size, where and timed: what every lesson begins with."""
+"""size, where, stamp and timed: what every lesson begins with."""
 
 import time
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.course import size, timed, where
+from numbalite.course import place, size, stamp, timed, where
 
 
 @cuda.jit("void(float32[:])")
@@ -37,6 +37,26 @@ def test_where_alone_says_that_it_is_simulated(run_python):
     code += "from numbalite.course import size, where; size(); where()"
     result = run_python(code, NUMBALITE_DRIVER="auto", CUDA_VISIBLE_DEVICES="")
     assert result.stdout.startswith("On the simulator") and result.stderr == ""
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_plot_of_times_says_where_they_were_taken(monkeypatch, simulated):
+    """Simulated ones are pale, and "simulated" stands across them: nobody takes them for a GPU's."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    name = type("Device", (), {"name": "NVIDIA H200"})
+    monkeypatch.setattr(place, "simulated", lambda: simulated)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: name)
+    fig, ax = pyplot.subplots()
+    ax.bar(["a", "b"], [1, 2])
+    ax.plot([1, 2])
+    stamp(ax, "two bars")
+    pyplot.close(fig)
+    where_taken = "the simulator: times of a CPU, not of a GPU" if simulated else "an NVIDIA H200"
+    assert ax.get_title() == f"two bars\nOn {where_taken}"
+    assert [text.get_text() for text in ax.texts] == ["simulated"] * simulated
+    assert all(
+        drawn.get_alpha() == (0.3 if simulated else None) for drawn in (*ax.patches, *ax.lines)
+    )
 
 
 def test_importing_touches_nothing(run_python):
