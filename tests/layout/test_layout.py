@@ -407,3 +407,18 @@ def test_prefixes(objects):
             assert symbol == "PyInit__core" or re.match(r"_*(nl_|odr_asan|asan)", symbol), (
                 f"{unit}: {symbol}"
             )
+
+
+def test_one_version():
+    """Every place that names the version names the same."""
+    import numbalite
+
+    places = {
+        "pyproject.toml": r'^version = "(.*)"',
+        "conda/recipe.yaml": r'^  version: "(.*)"',
+        "numbalite/jupyter/labextension/package.json": r'"version": "(.*)"',
+        "numbalite/editor/vscode/package.json": r'"version": "(.*)"',
+    }
+    for path, pattern in places.items():
+        found = re.search(pattern, (ROOT / path).read_text(), re.MULTILINE)
+        assert found and found[1] == numbalite.__version__, path
