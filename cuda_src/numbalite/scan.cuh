@@ -109,25 +109,19 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
     }
 }
 
-/* A block for each tile of each line, the first tiles of all lines first; where V is more than 1, elements are neighbours, and pieces of
- * V of them are aligned. Exclusive: what is before each element, not with it; there is an initial
- * value then. Everything that is combined is combined in the same order in each call. Threads behind
- * the end of a line have no say: nothing is after them. */
-template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
-NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
+/* A tile of a line, by a block: `load` gives a thread its pieces, `store` gets each of them with what is
+ * before it, if there is anything; `start` is before the line. Everything that is combined is combined in
+ * the same order in each call. Threads behind the end of a line have no say: nothing is after them. */
+template <class T, int V, int K, class Load, class Store, class Op>
+NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *memory,
+                                  const maybe<T> &start, Load load, Store store, Op op) {
     __shared__ T of_warps[32];
     __shared__ maybe<T> before;
-    int64 number = p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
-    int64 tile = quotient(number, p.results), line = number - tile * p.results;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    place at = place_of(p, line, 0, nullptr);
-    const dimension &axis = p.dims[p.kept];
-    const char *x = (const char *)input + at.input;
-    char *y = (char *)out + at.output;
     pieces<V, K> mine(tile * p.chunk);
 
     T v[K][V], left[K], sum[K];
-    read_pieces<S>(v, x, axis.input, p.length, mine);
+    load(v, mine);
 #pragma unroll
     for (int k = 0; k < K; ++k) {
 #pragma unroll
@@ -156,7 +150,7 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     __syncthreads();
 
     if (warp == 0) {
-        maybe<T> m = nothing<T>();
+        maybe<T> m = start;
         if (p.parts > 1) {
             T own = of_warps[0];
             for (int w = 1; w < warps; ++w)
@@ -164,9 +158,8 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
             nl_letter *first = (nl_letter *)memory + 1;
             int64 each = letters_of_line(p.parts);
             letters<T> all = {first, p.results * each};
-            m = before_tile(all, line * each, tile, p.parts, own, op);
+            append(m, before_tile(all, line * each, tile, p.parts, own, op), op);
         }
-        begin_with(p, m, op);
         if (lane == 0)
             before = m;
     }
@@ -175,7 +168,6 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     maybe<T> base = before;
     for (int w = 0; w < warp; ++w)
         append(base, of_warps[w], op);
-    bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
 #pragma unroll
     for (int k = 0; k < K; ++k) {
         maybe<T> prefix = base;
@@ -183,23 +175,47 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
             append(prefix, of_run[k - 1], op);
         if (lane > 0)
             append(prefix, left[k], op);
+        store(prefix, v[k], mine[k]);
+    }
+}
+
+/* A block for each tile of each line, the first tiles of all lines first; where V is more than 1,
+ * elements are neighbours, and pieces of V of them are aligned. Exclusive: what is before each element,
+ * not with it; there is an initial value then. */
+template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
+NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
+    int64 number = p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
+    int64 tile = quotient(number, p.results), line = number - tile * p.results;
+    place at = place_of(p, line, 0, nullptr);
+    const dimension &axis = p.dims[p.kept];
+    const char *x = (const char *)input + at.input;
+    char *y = (char *)out + at.output;
+    bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
+    maybe<T> start = nothing<T>();
+    begin_with(p, start, op);
+
+    auto load = [&](T(&v)[K][V], const pieces<V, K> &mine) {
+        read_pieces<S>(v, x, axis.input, p.length, mine);
+    };
+    auto store = [&](const maybe<T> &prefix, const T(&v)[V], int64 i) {
         O items[V];
 #pragma unroll
         for (int j = 0; j < V; ++j) {
             if (Exclusive)
-                items[j] = nl_convert<O>(j > 0 ? op(prefix.value, v[k][j - 1]) : prefix.value);
+                items[j] = nl_convert<O>(j > 0 ? op(prefix.value, v[j - 1]) : prefix.value);
             else
-                items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[k][j]) : v[k][j]);
+                items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[j]) : v[j]);
         }
-        if (V > 1 && wide && mine[k] + V <= p.length) {
-            write_piece(items, y + mine[k] * sizeof(O));
+        if (V > 1 && wide && i + V <= p.length) {
+            write_piece(items, y + i * sizeof(O));
         } else {
 #pragma unroll
             for (int j = 0; j < V; ++j)
-                if (mine[k] + j < p.length)
-                    *(O *)(y + (mine[k] + j) * axis.output) = items[j];
+                if (i + j < p.length)
+                    *(O *)(y + (i + j) * axis.output) = items[j];
         }
-    }
+    };
+    scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
 
 } // namespace nl_reduce

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
+    from numbalite.cuda.algorithms.by_key import ReduceByKey as reduce_by_key
     from numbalite.cuda.algorithms.histogram import Histogram as histogram
     from numbalite.cuda.algorithms.scan import Scan as scan
     from numbalite.cuda.algorithms.select import Partition as partition
@@ -142,6 +143,7 @@ _LATER = {
     "sort": "numbalite.cuda.algorithms.sort:Sort",
     "topk": "numbalite.cuda.algorithms.sort:topk",
     "histogram": "numbalite.cuda.algorithms.histogram:Histogram",
+    "reduce_by_key": "numbalite.cuda.algorithms.by_key:ReduceByKey",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
         "numbalite.cuda.arrayfunctions.creation",
@@ -273,6 +275,7 @@ __all__ = [
     "profile_stop",
     "profiling",
     "reduce",
+    "reduce_by_key",
     "require_context",
     "scan",
     "select",

@@ -70,6 +70,8 @@ _BODIES = {
     "select_spread": _SELECT.format("SPREAD"),
     "select_cover": _SELECT.format("COVER"),
     "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
+    "by_key": "by_key<{S}, {T}, {O}, {width}>(p, keys, values, out_values, letters, out_keys, count, "
+              "nl_function());",
     "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
                    "nl_function());",
     "at_each_any": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::any_update>(p, output, input, "
@@ -84,20 +86,24 @@ _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 # The header of a family of kernels, and what the function is there: it combines two numbers in the others.
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
+    "by": ("by_key", "reduce_pair"),
     "select": ("select", "reduce_test"),
     "reverse": ("select", "reduce_test"),
 }
-_NAMES = ("plan", "input", "where", "output", "flags", "segments")
+# What kernels take beside the plan; True: they do not write to it.
+_TAKEN = {"input": True, "where": True, "output": False, "flags": False, "segments": True}
+_TAKEN_BY_KEY = {
+    "keys": True, "values": True, "out_values": False, "letters": False, "out_keys": False,
+    "count": False,
+}  # fmt: skip
 
 
-def _rows(wide, itemsize):
+def _rows(taken, wide, itemsize):
     size = plans.plan_size(wide, itemsize)
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
-        for name, const in (
-            ("input", True), ("where", True), ("output", False), ("flags", False), ("segments", True),
-        )
-    ]  # fmt: skip
+        for name, const in taken.items()
+    ]
     return [Parameter("plan", "struct", "plan", "", size, size, 16, 0, "", False), *pointers]
 
 
@@ -156,7 +162,12 @@ class Loops:
             tile=numbers.replace("x", ", "),
         )  # fmt: skip
         builder.write_own(
-            templates.fill("reduce", threads=plans.THREADS, kernel=f"nl_{kind}", body=body)
+            templates.fill(
+                "by_key" if word == "by_key" else "reduce",
+                threads=plans.THREADS,
+                kernel=f"nl_{kind}",
+                body=body,
+            )
         )
         return builder, function
 
@@ -180,12 +191,13 @@ class Loops:
                 source = builder.source(
                     function.definition, self.options, [name], suffix=f"_{kind}"
                 )
+                taken = _TAKEN_BY_KEY if kind.startswith("by_key") else _TAKEN
                 explain = element.explainer(function, f"{self.name}({loop}, {loop})")
                 kernel = Kernel(
-                    Images(source, explain), name, self.name, _rows(wide, loop.itemsize), self.options,
-                    labels=(function.definition.text.label,),
+                    Images(source, explain), name, self.name, _rows(taken, wide, loop.itemsize),
+                    self.options, labels=(function.definition.text.label,),
                 )  # fmt: skip
-                found = self._loops[key] = Loop(kernel, _NAMES)
+                found = self._loops[key] = Loop(kernel, ("plan", *taken))
             return found
 
     def planned(self, key, make):

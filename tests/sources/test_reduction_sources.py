@@ -76,3 +76,19 @@ def test_a_function_of_one_number(nvrtc, loops):
     loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")
     compiled(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)
+
+
+def test_selections_and_runs(nvrtc, loops):
+    choose = element.element_function(source="x > 0", args="x", what="selection")
+    choosing = reduceloops.Loops(lambda dtype: choose, "positive")
+    record = np.dtype([("key", "i2"), ("value", "f8", 3)], align=True)
+    f4, i8 = np.dtype("f4"), np.dtype("i8")
+    kinds = ("values16", "places16", "halves16", "spread16", "cover16")
+    for kind in (*(f"select_{kind}" for kind in kinds), "reverse_rest"):
+        for masked in (False, True) if kind.startswith("select_v") else (False,):
+            compiled(nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90)
+    compiled(nvrtc, loops.generated("by_key8", f4, f4, i8)[0], 90)
+    latest = element.element_function(source="a.key > b.key ? a : b", args="a, b", what="scan")
+    scanning = reduceloops.Loops(lambda dtype: latest, "latest")
+    compiled(nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90)
+    compiled(nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)

@@ -139,3 +139,27 @@ class Given:
             operands.device_view(out)._copy(written, self.stream)
             return out
         return self.result(out)
+
+
+def room(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
+    """A device array of one dimension to write at most as many elements to as `like` has, of its dtype: `out`
+    if kernels can, or a new one; the other errors are about `out`."""
+    if out is None:
+        return _core.device_empty((like.size,), like.dtype, "C")
+    if not operands.is_on_device(out):
+        raise TypeError(f"{operation.called}: out= is a device array, not {type(out).__name__}")
+    target = operands.device_view(out)
+    if target.ndim != 1 or target.size < like.size:
+        raise ValueError(
+            f"{operation.called}: out= has shape {target.shape}, and there may be {like.size} results"
+        )
+    if target.dtype != like.dtype:
+        raise TypeError(
+            f"{operation.called}: out= has dtype {target.dtype}, the array has dtype {like.dtype}"
+        )
+    if target.readonly or target.device != like.device:
+        raise ValueError(f"{operation.called}: out= is read-only or on another device")
+    shared = any(assign.overlap(target, source) for source in sources)
+    if shared or not (operands.is_aligned(target) and target.is_c_contiguous()):
+        return _core.device_empty((like.size,), like.dtype, "C")
+    return target

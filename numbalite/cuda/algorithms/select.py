@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from numbalite import _core
-from numbalite.cuda import assign
 from numbalite.cuda.algorithms import selection
-from numbalite.cuda.algorithms.operation import Given, Operation
+from numbalite.cuda.algorithms.operation import Given, Operation, room
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -25,41 +21,14 @@ class _Choice(Operation):
         given = Given(array, self, stream)
         x = given.array
         with given.device:
-            found = selection.new_count() if count is None else self._count(count, x)
-            written = self._out(out, x)
+            found = (
+                selection.new_count() if count is None else selection.checked_count(self, count, x)
+            )
+            written = room(self, out, x, (x,))
             selection.run(self.way, x, written, found, loops=self._loops, stream=stream)
             if out is not None and written is not out:
                 operands.device_view(out)[: x.size]._copy(written, stream)
         return given, written if out is None else operands.device_view(out)[: x.size], found
-
-    def _count(self, count, x):
-        if (
-            not isinstance(count, _core.DeviceArray)
-            or count.dtype != np.int64
-            or count.shape != (1,)
-        ):
-            raise TypeError(f"{self.called}: count= is a device array of one int64")
-        if count.device != x.device or count.readonly:
-            raise ValueError(f"{self.called}: count= is read-only or on another device")
-        return count
-
-    def _out(self, out, x):
-        if out is None:
-            return _core.device_empty((x.size,), x.dtype, "C")
-        if not operands.is_on_device(out):
-            raise TypeError(f"{self.called}: out= is a device array, not {type(out).__name__}")
-        target = operands.device_view(out)
-        if target.ndim != 1 or target.size < x.size:
-            raise ValueError(
-                f"{self.called}: out= has shape {target.shape}, and all {x.size} elements may be chosen"
-            )
-        if target.dtype != x.dtype:
-            raise TypeError(f"{self.called}: out= has dtype {target.dtype}, the array {x.dtype}")
-        if target.readonly or target.device != x.device:
-            raise ValueError(f"{self.called}: out= is read-only or on another device")
-        if assign.overlap(target, x) or not operands.is_aligned(target):
-            return _core.device_empty((x.size,), x.dtype, "C")
-        return target
 
 
 class Select(_Choice):

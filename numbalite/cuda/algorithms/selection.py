@@ -49,6 +49,15 @@ def new_count() -> DeviceNDArray:
     return _core.device_empty((1,), np.dtype("i8"), "C")
 
 
+def checked_count(operation: Any, count: Any, beside: Any) -> Any:
+    """The count= of a call, if it is what it must be."""
+    if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
+        raise TypeError(f"{operation.called}: count= is a device array of one int64")
+    if count.device != beside.device or count.readonly:
+        raise ValueError(f"{operation.called}: count= is read-only or on another device")
+    return count
+
+
 def number(count: DeviceNDArray, stream: Any) -> int:
     return int(count.copy_to_host(stream=stream)[0])
 

@@ -378,7 +378,7 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VAL
 def _scan(ufunc, a, axis, dtype, out):
     a = arguments.array(a)
     if axis is None:
-        a, axis = a.ravel(), 0
+        a, axis = a if a.ndim == 1 else a.ravel(), 0
     return counterpart(ufunc).accumulate(a, operator.index(axis), dtype, out)
 
 

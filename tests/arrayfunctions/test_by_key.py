@@ -1,0 +1,95 @@
+"""cuda.reduce_by_key against a loop over the runs."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+from numbalite.ufuncs import reduceplan
+
+total = cuda.reduce_by_key("a + b")
+first = cuda.reduce_by_key("a")
+
+
+def runs(keys, values, fold):
+    begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    parts = np.split(values, begins[1:]) if len(keys) else []
+    return keys[begins], np.array([fold(part) for part in parts], values.dtype)
+
+
+def equal(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        host = one.copy_to_host() if isinstance(one, cuda.DeviceNDArray) else one
+        np.testing.assert_array_equal(host, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_runs(data):
+    size = data.draw(st.sampled_from((0, 1, 33, 700, 9000)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    lengths = rng.integers(1, data.draw(st.sampled_from((2, 5, 600))), size)
+    keys = np.repeat(rng.integers(0, 3, size), lengths)[:size].astype("i2")
+    values = rng.integers(-9, 9, size)
+    step = data.draw(st.sampled_from((1, 2, -1)))
+    k, v = cuda.to_device(keys)[::step], cuda.to_device(values)[::step]
+    equal(total(k, v), runs(keys[::step], values[::step], np.sum))
+    equal(first(k, v), runs(keys[::step], values[::step], lambda part: part[0]))
+
+
+def test_many_tiles_in_order(monkeypatch):
+    """Groups and ranges of tiles of 32 elements; the affine maps of test_scan.py do not commute."""
+    monkeypatch.setattr(reduceplan, "THREADS", 32)
+    monkeypatch.setattr(reduceplan, "_SCAN_RUNS", 1)
+    maps = np.random.default_rng(1).integers(0, 1 << 32, (40_000, 2), "u4")
+    records = np.ascontiguousarray(maps).view([("m", "u4"), ("c", "u4")])[:, 0]
+    keys = np.repeat(np.arange(5.0), (7, 20_000, 1, 19_000, 992))
+
+    def composed(part):
+        def after(a, b):
+            return a[0] * b[0] & 0xFFFFFFFF, (a[1] * b[0] + b[1]) & 0xFFFFFFFF
+
+        *_, last = itertools.accumulate(part.tolist(), after)
+        return last
+
+    @cuda.reduce_by_key
+    def composition(a, b):
+        "return decltype(a){a.m * b.m, a.c * b.m + b.c};"
+
+    equal(composition(keys, records), runs(keys, records, composed))
+
+
+def test_out_and_count():
+    keys, values = np.arange(3000) // 7, np.ones(3000, "f4")
+    k, v = cuda.to_device(keys), cuda.to_device(values)
+    out = cuda.device_array(3000, keys.dtype), cuda.device_array(4000, "f4")
+    expected = runs(keys, values, np.sum)
+    got = total(k, v, out)
+    assert got[0].address == out[0].address
+    equal(got, expected)
+    count, stream = cuda.device_array(1, "i8"), cuda.stream()
+    with stream.capture() as graph:
+        assert total(k, v, out, count=count, stream=stream) is out
+    out[0][:] = out[1][:] = 0
+    graph.launch(stream)
+    stream.synchronize()
+    number = int(count.copy_to_host()[0])
+    equal([one[:number] for one in out], expected)
+    number = len(total(k, v, (k, v))[0])  # in place
+    equal((k[:number], v[:number]), expected)
+
+
+def test_wrong_arguments():
+    d = cuda.to_device(np.arange(10))
+    for words, error, arguments in (
+        ("one dimension and one length", ValueError, (d, d[1:])),
+        ("one dimension and one length", ValueError, (d.reshape(2, 5), d.reshape(2, 5))),
+        ("out= is a pair", TypeError, (d, d, d)),
+        ("out= has shape", ValueError, (d, d, (d[1:], d[1:]))),
+        ("keys", TypeError, (cuda.to_device(np.zeros(3, [("x", "i4")])), d[:3])),
+    ):
+        with pytest.raises(error, match=words):
+            total(*arguments)
