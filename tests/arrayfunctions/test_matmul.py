@@ -1,5 +1,7 @@
 """Products of matrices: shapes, layouts, dtypes, out=, errors, with NumPy as the judge."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,6 +84,31 @@ def test_out_shares_memory():
     d = cuda.to_device(host)
     d @= d
     np.testing.assert_array_equal(d, host @ host)
+
+
+def test_more_streams_than_handles_and_several_threads():
+    """Handles are for a stream, kept for all threads, and there are at most 32 that nobody uses."""
+    rng = np.random.default_rng(3)
+    hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
+
+    def work(host):
+        found = []
+        for _ in range(2):
+            stream = cuda.stream()
+            d = cuda.to_device(host, stream=stream)
+            found.append(_core.matmul(d, d, stream=stream).copy_to_host(stream=stream))
+        return found
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for host, found in zip(hosts, pool.map(work, hosts), strict=True):
+            np.testing.assert_array_equal(found, [host @ host] * 2)
+    streams = [cuda.stream() for _ in range(40)]
+    d, out = cuda.to_device(hosts[0]), [cuda.device_array((8, 8), "f4") for _ in streams]
+    for _ in range(2):
+        for stream, one in zip(streams, out, strict=True):
+            assert _core.gemm(d, d, one, stream)
+    for stream, one in zip(streams, out, strict=True):
+        np.testing.assert_array_equal(one.copy_to_host(stream=stream), hosts[0] @ hosts[0])
 
 
 def test_keywords():
