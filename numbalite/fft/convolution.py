@@ -46,7 +46,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
                 "fftconvolve: for 'valid' mode, one must be at least as large as the other in every dimension, "
                 f"not {in1.shape} and {in2.shape}"
             )
-    return _cut(_full(a, b, axes), a.shape, b.shape, mode, axes)
+    with arguments.on_device_of(a):
+        return _cut(_full(a, b, axes), a.shape, b.shape, mode, axes)
 
 
 def _axes(a, b, axes):

@@ -174,7 +174,8 @@ def scale(array: DeviceNDArray, factor: float) -> None:
         view = array._view((array.size * 2,), (real.itemsize,), real)
     else:
         view = array._view((*array.shape, 2), (*array.strides, real.itemsize), real)
-    np.multiply(view, real.type(factor), out=view)
+    with arguments.on_device_of(view):
+        np.multiply(view, real.type(factor), out=view)
 
 
 class Direct:

@@ -159,7 +159,10 @@ class Plans:
         return found[1]
 
     def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
-        """Keeps a call as long as its plan. The key has the generation of the device in it."""
+        """Keeps a call as long as its plan, if the plan's device is the current one. The key has both devices in
+        it, and the generation."""
+        if plan.device != _core.current_device():
+            return
         if len(self.calls) >= KEPT_CALLS:
             self.calls.clear()
             for one in self.plans.values():

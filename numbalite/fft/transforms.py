@@ -312,7 +312,8 @@ def irfft2(
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
     a = arguments.array(a, "a")
     _factor("hfft", norm, 1, True)
-    return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)[0]
+    with arguments.on_device_of(a):
+        return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)[0]
 
 
 @implements("fft.ihfft")
@@ -321,7 +322,8 @@ def ihfft(
 ) -> DeviceNDArray:
     _factor("ihfft", norm, 1, False)
     made = _remembered(_rfft, "ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
-    return np.conjugate(made, out=made)  # type: ignore[return-value]
+    with arguments.on_device_of(made):
+        return np.conjugate(made, out=made)  # type: ignore[return-value]
 
 
 # ----------------------------------------------------------------------------------------- shifting

@@ -89,6 +89,33 @@ os.fstat(number)
     )
 
 
+def test_arrays_of_a_device_that_is_not_the_current_one(run_python):
+    """Each twice: the second call finds what the first one has made."""
+    run_python(
+        """
+import numpy as np
+from numbalite import cuda
+from numbalite.cuda import sparse
+from numbalite.cuda.libs import cufft
+host = np.eye(4) + 1
+with cuda.gpus[1]:
+    d, z = cuda.to_device(host), cuda.to_device(np.arange(8).astype("F"))
+    s = sparse.csr_array(host)
+for _ in range(2):
+    made = np.linalg.solve(d, d), np.linalg.svd(d)[1], s @ d[0], np.fft.fft(z), np.fft.irfft(z), np.fft.ihfft(d), np.fft.hfft(z)
+    assert [one.device for one in made] == [1] * 7
+    assert np.allclose(made[3].copy_to_host(), np.fft.fft(np.arange(8)))
+    twice = z.copy()
+    cufft.fft_inplace(twice), cufft.ifft_inplace(twice)
+    assert np.allclose(twice.copy_to_host(), 8 * np.arange(8), atol=1e-4)
+with cuda.gpus[1]:
+    assert np.fft.fft(z).device == 1
+""",
+        NUMBALITE_DRIVER="sim",
+        NUMBALITE_SIM_DEVICES="2",
+    )
+
+
 def test_errors():
     with pytest.raises(CudaSupportError, match="cannot be loaded .*libnothing.so.7"):
         _core.LibraryCall("libnothing.so.7", "nothing")
