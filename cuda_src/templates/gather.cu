@@ -1,7 +1,7 @@
 /* Elements at places that arrays of indices say: gathered from there, or scattered to there. Both arrays
  * are seen in the shape of the result; index arrays have strides of zero along axes that are not theirs,
  * and so has the array that is indexed along those that are. An index beyond its axis is taken modulo its
- * length, or clipped, and with debug=True is a failed assertion; no memory outside is touched. */
+ * length, or clipped, and where that is checked a failed assertion; no memory outside is touched. */
 #include "numbalite/complex.cuh"
 template <int Mode, typename I>
 __device__ long long place_of(I index, long long length, long long step) {
@@ -12,8 +12,9 @@ __device__ long long place_of(I index, long long length, long long step) {
         if (i < 0)
             i += length;
         bool index_is_within_the_axis = i >= 0 && i < length;
-        if (Mode == 0)
-            assert(index_is_within_the_axis);
+        if (Mode == 0) {
+            ${check}
+        }
         if (!index_is_within_the_axis) {
             i %= length;
             if (i < 0)

@@ -116,22 +116,29 @@ def _word(rows, source, target, indices):
     return min(bits & -bits, 16)
 
 
+def text(count: int, is_checked: bool) -> str:
+    """The source for so many index arrays. A failed assertion would end the context of a GPU: only the
+    simulator looks."""
+    every = range(count)
+    return templates.fill(
+        "gather",
+        parameters=", ".join(
+            f"array<const I, D> i{k}, long long length{k}, long long step{k}" for k in every
+        ),
+        offsets=", ".join(f"o{k} = 0" for k in every),
+        steps=" ".join(f"o{k} += k * i{k}.strides[d];" for k in every),
+        places=" + ".join(
+            f"place_of<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
+            for k in every
+        ),
+        check="assert(index_is_within_the_axis);" if is_checked else "",
+    )
+
+
 @functools.cache
 def _kernel(word, index, dims, mode, scatters, count):
     from numbalite.kernels.decorators import jit
 
-    source = templates.fill(
-        "gather",
-        parameters=", ".join(
-            f"array<const I, D> i{k}, long long length{k}, long long step{k}" for k in range(count)
-        ),
-        offsets=", ".join(f"o{k} = 0" for k in range(count)),
-        steps=" ".join(f"o{k} += k * i{k}.strides[d];" for k in range(count)),
-        places=" + ".join(
-            f"place_of<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
-            for k in range(count)
-        ),
-    )
+    is_checked = _core.driver_has("host_code")
     name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}>"
-    checked = {"debug": True} if _core.driver_has("host_code") else {}
-    return jit(source=source, name=name, **checked)
+    return jit(source=text(count, is_checked), name=name, **({"debug": True} if is_checked else {}))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCALE = 4  # bytes that the plan takes an element to have
 _KEPT_PLANS = 256
+_KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
 
 
@@ -155,10 +156,26 @@ class MappedFold:
         return found
 
     def _made(self, is_serial, wide, dims, kinds, stored):
+        builder, inputs = self.generated(is_serial, wide, dims, kinds, stored)
+        source = builder.source(self._function.definition, Options(), [_KERNEL])
+        explain = element.explainer(self._function, self._title(), builder.refused)
+        rows = [
+            _struct("plan", plans.plan_size(wide)),
+            _struct("operands", _size(len(stored), dims)),
+            Parameter("output", "pointer", "void*", "", 1, 8, 8, 0, "", False),
+            *(Parameter(one, "pointer", "const void*", "", 1, 8, 8, 0, "", True) for one in inputs),
+        ]
+        kernel = Kernel(Images(source, explain), _KERNEL, self._function.name, rows, Options())
+        return reduceloops.Loop(kernel, (*_NAMES, *inputs))
+
+    def _title(self):
+        return f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
+
+    def generated(self, is_serial: bool, wide: bool, dims: int, kinds: tuple, stored: tuple) -> Any:
+        """(Builder, names of the parameters that are arrays) of a kernel."""
         result = types.from_dtype(self._dtype)
         typed = element.typed(self._function, self._signature)
-        title = f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
-        builder = Builder(element.plain_name(self._function), title)
+        builder = Builder(element.plain_name(self._function), self._title())
         builder.use_types(result, *self._signature.args, *map(types.from_dtype, stored))
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         builder.ahead.append('#include "numbalite/ufunc.cuh"\n#include "numbalite/reduce.cuh"\n')
@@ -178,28 +195,17 @@ class MappedFold:
                 zip(kinds, self._signature.args, stored, strict=True)
             )
         )
-        name = "nl_mapped_fold"
         inputs = [f"a{i}" for i, kind in enumerate(kinds) if kind == "array"]
         builder.write_own(
             templates.fill(
                 "mapped", scale=_SCALE, count=len(stored), dims=dims, T=result.cxx, O=result.cxx,
-                mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=name,
+                mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=_KERNEL,
                 serial=str(is_serial).lower(),
                 parameters="".join(f", const void *{name}" for name in inputs),
                 arrays=", ".join(f"a{i}" if kind == "array" else "nullptr" for i, kind in enumerate(kinds)),
             )
         )  # fmt: skip
-        options = Options()
-        source = builder.source(self._function.definition, options, [name])
-        explain = element.explainer(typed, title, builder.refused)
-        rows = [
-            _struct("plan", plans.plan_size(wide)),
-            _struct("operands", _size(len(stored), dims)),
-            Parameter("output", "pointer", "void*", "", 1, 8, 8, 0, "", False),
-            *(Parameter(one, "pointer", "const void*", "", 1, 8, 8, 0, "", True) for one in inputs),
-        ]
-        kernel = Kernel(Images(source, explain), name, self._function.name, rows, options)
-        return reduceloops.Loop(kernel, (*_NAMES, *inputs))
+        return builder, inputs
 
 
 def _struct(name, size):

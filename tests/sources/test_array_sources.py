@@ -1,0 +1,41 @@
+"""The kernels of copies, of indexing by arrays and of mapped folds compile for every GPU generation."""
+
+import numpy as np
+import pytest
+
+from numbalite import types
+from numbalite.compilers import templates
+from numbalite.cuda import gather
+from numbalite.ufuncs import element, mapped
+from numbalite.ufuncs.protocols import counterpart
+
+HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
+
+
+@pytest.mark.parametrize("arch", [75, 90, 100])
+def test_copies_and_indices(nvrtc, toolkit_options, arch):
+    if arch not in nvrtc.architectures:
+        pytest.skip(f"this NVRTC does not compile for sm_{arch}")
+    names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]
+    result = nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
+    assert result.status == 0, result.log
+    names = ["gather<uint32, int32, 1, 0, false>", "gather<complex128, int64, 3, 2, true>"]
+    for count in (1, 3):
+        for checked in (True, False):
+            text = gather.text(count, checked)
+            result = nvrtc(HEAD + text, arch, toolkit_options, names)
+            assert result.status == 0, result.log
+            assert checked == ("assert(index" in text)  # a failed one would end the context
+
+
+@pytest.mark.parametrize("is_serial", [True, False])
+def test_mapped_folds(nvrtc, toolkit_options, is_serial):
+    function = element.element_function(source="x * y + n", args="x, y, n", name="made")
+    f4, f8 = types.float32, types.float64
+    signature = types.Signature(f8, (f4, f8, types.int64))
+    fold = mapped.MappedFold(function, signature, counterpart(np.add), np.dtype("f8"))
+    stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
+    for dims in (1, 3):
+        builder, _ = fold.generated(is_serial, False, dims, ("array", "value", "place"), stored)
+        result = nvrtc(builder.finish(), 90, toolkit_options)
+        assert result.status == 0, result.log
