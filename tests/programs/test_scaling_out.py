@@ -63,7 +63,7 @@ def wanted(count):
 def test_diffusion(start, driver_kind, devices):
     if driver_kind == "cuda":
         devices = min(devices, len(cuda.gpus))
-    text = start("diffusion.py", 101, 10, devices, NUMBALITE_SIM_DEVICES="3").stdout
+    text = start("diffusion.py", 101, 20, devices, NUMBALITE_SIM_DEVICES="3").stdout
     assert text.startswith(f"{devices} devices, 101 x 101")
 
 
