@@ -8,6 +8,7 @@ as the widest that fit.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MODES = {"raise": 0, "wrap": 1, "clip": 2}
-_WORDS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
+_WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
 _THREADS = 256
 
 
@@ -28,7 +29,7 @@ class Index(NamedTuple):
     """An array of indices along an axis of what is indexed."""
 
     array: Any
-    """On the device, int32 or int64, in the shape of the result or with strides of zero."""
+    """On the device, int32 or int64, of one dtype in a call."""
     strides: tuple[int, ...]
     """Of it, in the shape of the result."""
     length: int
@@ -54,41 +55,54 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
         assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
         return
-    size = source.itemsize
-    of_indices = [index.strides for index in indices]
-    rows = list(zip(shape, of, to, *of_indices, strict=True))
+    address = source._address | target._address
+    made = plan(shape, of, to, source.itemsize, address, indices, mode, scatters)
+    with assign.on_device(target.device):
+        run(made, source, target, [index.array for index in indices], stream)
+
+
+class Plan(NamedTuple):
+    """One launch, for all arrays that lie so."""
+
+    kernel: Any
+    blocks: int
+    lengths: tuple[int, ...]
+    of: tuple[int, ...]
+    to: tuple[int, ...]
+    of_indices: list
+    word: np.dtype
+    axes: list
+    """(length, step) of each that is indexed."""
+
+
+def plan(
+    shape: Any, of: Any, to: Any, size: int, address: int, indices: Any, mode: int, scatters: bool
+) -> Plan:
+    rows = list(zip(shape, of, to, *(index.strides for index in indices), strict=True))
     rows.append((size, 1, 1, *(0 for _ in indices)))  # its bytes
     rows = _merged(rows)
-    word = _word(rows, source, target, indices)
+    word = _word(rows, address, indices)
     last = rows.pop()
     if last[0] > word:
         rows.append((last[0] // word, word, word, *last[3:]))
     rows = rows or [(1, 0, 0, *(0 for _ in indices))]
     lengths, of, to, *of_indices = zip(*rows, strict=True)
-    dtype = _WORDS[word]
-    wide = _index_dtype(indices)
-    arrays = [
-        (index.array if index.array.dtype == wide else index.array.astype(wide))
-        for index in indices
-    ]
-    given = []
-    for index, array, strides in zip(indices, arrays, of_indices, strict=True):
-        if array is not index.array:
-            strides = tuple(step // index.array.itemsize * wide.itemsize for step in strides)
-        given += [array._geometry(lengths, strides), index.length, index.step]
-    count = 1
-    for length in lengths:
-        count *= length
-    kernel = _kernel(dtype.name, wide.name, len(lengths), mode, scatters, len(indices))
-    with assign.on_device(target.device):
-        kernel[-(-count // _THREADS), _THREADS, stream](
-            source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
-        )
+    dtype, kind = _WORDS[word], indices[0].array.dtype
+    kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, len(indices))
+    blocks = -(-math.prod(lengths) // _THREADS)
+    axes = [(index.length, index.step) for index in indices]
+    return Plan(kernel, blocks, lengths, of, to, of_indices, dtype, axes)
 
 
-def _index_dtype(indices):
-    narrow = all(index.array.dtype == np.int32 for index in indices)
-    return np.dtype(np.int32 if narrow else np.int64)
+def run(made: Plan, source: Any, target: Any, arrays: Any, stream: Any) -> None:
+    given: list = []
+    for array, strides, axis in zip(arrays, made.of_indices, made.axes, strict=True):
+        given += [array._geometry(made.lengths, strides), *axis]
+    made.kernel[made.blocks, _THREADS, stream](
+        source._view(made.lengths, made.of, made.word),
+        target._view(made.lengths, made.to, made.word),
+        *given,
+    )
 
 
 def _merged(rows):
@@ -106,9 +120,9 @@ def _merged(rows):
     return out
 
 
-def _word(rows, source, target, indices):
+def _word(rows, address, indices):
     """The widest word that runs, strides and addresses are multiples of."""
-    bits = rows[-1][0] | source._address | target._address
+    bits = rows[-1][0] | address
     for row in rows[:-1]:
         bits |= row[1] | row[2]
     for index in indices:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MOST_DIMS = 32
+_INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
+_KEPT_PLANS = 256
+_plans: dict = {}
 
 
 def has_arrays(key: Any) -> bool:
@@ -53,6 +56,8 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
     mask = _whole_mask(array, key) if out is None else None
     if mask is not None:
         return masks().chosen(array, mask, stream)
+    if out is None and type(key) is type(array) and key.dtype in _INDEX_DTYPES:
+        return _rows(array, key, stream, mode)
     chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
@@ -63,6 +68,41 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
             gather.MODES[mode], stream or array.stream,
         )  # fmt: skip
     return out
+
+
+def _rows(array, indices, stream, mode):
+    """array[indices] of indices that are on the device: how they lie decides all, and is remembered."""
+    if array.ndim == 0 or array.device != indices.device:
+        return get(array, (indices,), stream, mode)
+    key = (
+        array.shape, array.strides, array.dtype, array._address % 16, indices.shape, indices.strides,
+        indices.dtype, mode,
+    )  # fmt: skip
+    plan = _plans.get(key)
+    if plan is None:
+        shape = (*indices.shape, *array.shape[1:])
+        if 0 in shape or 0 in array.shape or len(shape) > _MOST_DIMS:
+            return get(array, (indices,), stream, mode)
+        ones = (0,) * indices.ndim
+        index = gather.Index(
+            indices,
+            (*indices.strides, *(0 for _ in array.shape[1:])),
+            array.shape[0],
+            array.strides[0],
+        )
+        packed = shapes.packed(shape, array.itemsize, "C")
+        plan = gather.plan(
+            shape, (*ones, *array.strides[1:]), packed, array.itemsize, array._address, [index],
+            gather.MODES[mode], False,
+        )  # fmt: skip
+        if len(_plans) >= _KEPT_PLANS:
+            _plans.clear()
+        plan = _plans[key] = shape, plan
+    shape, plan = plan
+    with assign.on_device(array.device):
+        made = _core.device_empty(shape, array.dtype, "C")
+        gather.run(plan, array, made, [indices], stream or array.stream)
+    return made
 
 
 def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
@@ -208,13 +248,18 @@ def _select(array, key, mode):
     )
     if len(result) > _MOST_DIMS:
         raise IndexError(f"the result would have more than {_MOST_DIMS} dimensions")
+    nothing = 0 in result
+    arrays = [
+        _checked(item, view.shape[dim], axis, mode, nothing, array.device)
+        for item, dim, axis in indices
+    ]
+    if len({one.dtype for one in arrays}) > 1:
+        arrays = [one.astype(np.int64, copy=False) for one in arrays]
     made = []
-    for item, dim, axis in indices:
-        length = view.shape[dim]
-        found = _checked(item, length, axis, mode, 0 in result, array.device)
+    for found, (_, dim, _) in zip(arrays, indices, strict=True):
         own = shapes.spread(found.shape, found.strides, shape)
         own = (*(0 for _ in head), *own, *(0 for _ in tail))
-        made.append(gather.Index(found, own, length, view.strides[dim]))
+        made.append(gather.Index(found, own, view.shape[dim], view.strides[dim]))
     return _Selection(view, result, strides, made)
 
 

@@ -18,7 +18,7 @@ LEAST_BYTES = 1 << 20
 """Below, the element-wise kernel is as fast, and needs no look at the geometry here."""
 _LEAST_SIDE = 32
 _SIDE = {1: 128, 2: 64, 4: 64, 8: 32, 16: 32}
-_WIDE = {1: 4, 2: 2, 4: 2, 8: 1, 16: 1}
+_WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
 """Elements of a tile's side, and of one access, by their bytes."""
 
 

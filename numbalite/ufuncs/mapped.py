@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCALE = 4  # bytes that the plan takes an element to have
 _KEPT_PLANS = 256
+_MANY_PARTS = 1024
 _KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
 
@@ -45,11 +46,13 @@ PLACE = Place()
 class MappedFold:
     """The fold by a ufunc, in ``dtype``, of a function's results for all elements of its arguments."""
 
-    def __init__(self, function: Any, signature: Any, ufunc: Any, dtype: np.dtype):
+    def __init__(
+        self, function: Any, signature: Any, ufunc: Any, dtype: np.dtype, loops: Any = None
+    ):
         self._function = function
         self._signature = signature
         self._ufunc = ufunc
-        self._loops = ufunc._folds
+        self._loops = loops or ufunc._folds
         self._dtype = dtype
         self._kernels: dict[tuple, Any] = {}
         self._plans: dict[tuple, Any] = {}
@@ -136,6 +139,12 @@ class MappedFold:
         commutes = self._loops.commutes(self._dtype)
         way = plans.choose(kept, folded, _SCALE, 0, False, serial, 0, commutes)
         is_serial = way.kind == "serial"
+        if (
+            way.parts >= _MANY_PARTS
+        ):  # there is more to do before a part than where elements are read
+            chunk = way.chunk * 4
+            length = math.prod(dim.length for dim in folded)
+            way = way._replace(parts=-(-length // chunk), chunk=chunk)
         plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
         lengths, strides = _geometry(given, shape)
         dims = len(lengths) // 8

@@ -38,7 +38,7 @@ _TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few la
 _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
 _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
-_NARROW_PART_BYTES = 1 << 16
+_NARROW_PART_BYTES = 1 << 17
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 64  # of the numbers that a thread has of a tile
 

@@ -127,6 +127,18 @@ def test_widths_of_words(monkeypatch):
     assert words == [("complex128", "int32", 2), ("uint32", "int32", 2)]
 
 
+def test_indices_that_lie_anyhow():
+    """Strided ones, of two dtypes in one key; the same key again, at another address."""
+    host = np.arange(60.0).reshape(5, 12)
+    d, rows = cuda.to_device(host), np.array([4, 0, -1, 2], "i4")
+    strided = cuda.to_device(np.repeat(rows, 2))[::2]
+    columns = cuda.to_device(np.array([3, 1, 2, 0]))
+    compare(d[strided, columns], host[rows, [3, 1, 2, 0]])
+    for part in (np.s_[:], np.s_[:, 1:], np.s_[:]):
+        compare(d[part][strided], host[part][rows])
+    compare(d[columns.reshape(2, 2)], host[np.array([[3, 1], [2, 0]])])
+
+
 def test_refusals():
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)

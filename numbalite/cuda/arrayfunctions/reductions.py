@@ -17,6 +17,7 @@ from numbalite.ufuncs import element, operands
 from numbalite.ufuncs.decorators import cuda_vectorize
 from numbalite.ufuncs.mapped import PLACE, MappedFold
 from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduction import Reduce
 from numbalite.ufuncs.ruled import RuledUfunc
 
 if TYPE_CHECKING:
@@ -311,7 +312,8 @@ def _packed(dtype, is_largest):
     }}"""
     function = element.element_function(source=source, name="packed")
     signature = types.Signature(types.uint64, (types.scalar(dtype), types.int64))
-    return MappedFold(function, signature, counterpart(np.maximum), np.dtype(np.uint64))
+    larger = Reduce("a > b ? a : b")._loops  # known to commute, as maximum is not
+    return MappedFold(function, signature, counterpart(np.maximum), np.dtype(np.uint64), larger)
 
 
 @functools.cache
