@@ -65,18 +65,26 @@ template <class Count> struct flags {
     static constexpr Count own = (Count)1 << shift, all = (Count)2 << shift, number = own - 1;
 };
 
-/* The sum of the counts of a digit in the tiles before, which these leave in `mine[-256]`, `mine[-512]`... */
-template <class Count> NUMBALITE_FUNCTION Count look_back(const volatile Count *mine) {
+/* The sum of the counts of a digit in the `tiles` before, which these leave in `mine[-256]`, `mine[-512]`... A few are
+ * read at once, since each read takes long; the first tile always knows all. */
+template <class Count>
+NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
+    constexpr unsigned window = 4;
     Count sum = 0;
-    for (;;) {
-        mine -= DIGITS;
-        Count found;
-        do
-            found = *mine;
-        while (!(found >> flags<Count>::shift));
-        sum += found & flags<Count>::number;
-        if (found & flags<Count>::all)
-            return sum;
+    for (;; mine -= window * DIGITS, tiles -= window) {
+        Count found[window];
+#pragma unroll
+        for (unsigned k = 0; k < window; ++k)
+            if (k < tiles)
+                found[k] = mine[-(int)((k + 1) * DIGITS)];
+#pragma unroll
+        for (unsigned k = 0; k < window; ++k) {
+            while (!(found[k] >> flags<Count>::shift))
+                found[k] = mine[-(int)((k + 1) * DIGITS)];
+            sum += found[k] & flags<Count>::number;
+            if (found[k] & flags<Count>::all)
+                return sum;
+        }
     }
 }
 
@@ -215,7 +223,7 @@ NUMBALITE_FUNCTION void pass(tile_memory<K, V, Count, Threads, Items> &s, const 
     values.load(values_from, row, begin, mine, valid);
     if (thread < DIGITS) {
         if (tile > 0) {
-            base = look_back<Count>(left);
+            base = look_back<Count>(left, tile);
             *left = flags<Count>::all | (base + own);
         }
         s.base[thread] = base - first;

@@ -23,7 +23,10 @@ template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i
     return (A *)((char *)a + place_of(p, i, 0, nullptr).input);
 }
 
+/* One number for all is in the plan itself. */
 template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
+    if (p.has_initial)
+        return (const B *)p.initial;
     return (const B *)((const char *)b + (p.folded ? offsets_of(p, j).input : 0));
 }
 

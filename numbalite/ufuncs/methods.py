@@ -239,7 +239,7 @@ class ReductionMethods:
             target = x if on_device else operands.to_device(operands.host_array(x), stream)
             if not operands.is_aligned(target):
                 target = target.copy(stream=stream)
-            if second is not None:
+            if second is not None and (second.ndim or operands.is_on_device(second)):
                 second = operands.to_device(second, stream)
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)

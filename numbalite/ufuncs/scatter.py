@@ -186,9 +186,12 @@ def _add_axis(places, index, length, stream):
     _advance[_blocks(flat), plans.THREADS, stream](*lines, length)
 
 
+_ZERO = np.zeros((), np.uint64)
+
+
 def _zeros(count, stream):
     made = device_array(count, np.uint64, stream=stream)
-    made.fill(0, stream=stream)
+    made._fill(_ZERO, stream)
     return made
 
 
@@ -198,16 +201,12 @@ def _blocks(count, each=1, most=_MOST_BLOCKS):
 
 def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> None:
     """``array[i] = f(array[i], operand[j])`` for each j, in which i is the place. ``operand`` is a device array with
-    the strides of its broadcast, or None for a function of one number."""
-    function = loops.function_for(loop)
-    if (
-        operand is None
-        or not _can_swap(array)
-        or not commuting.applies_in_any_order(function, loop)
-    ):
+    the strides of its broadcast, one number on the host, or None for a function of one number."""
+    any_order, adds = _nature(loops, loop)
+    sums = adds and array.dtype == loop
+    if operand is None or not (sums or (any_order and _can_swap(array))):
         _in_order(loops, array, places, operand, loop, stream)
         return
-    sums = commuting.adds(function, loop) and array.dtype == loop
     numbers = operands.to_device(places.array, stream)
     count, length = places.size, array.size
     is_few = sums and length * array.itemsize <= _FEW_BYTES and count > length
@@ -225,8 +224,18 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
         _refuse(places.unchecked, work, count, stream)
 
 
+def _nature(loops, loop):
+    """(does the order not matter, is it a sum?)"""
+
+    def look():
+        function = loops.function_for(loop)
+        return commuting.applies_in_any_order(function, loop), commuting.adds(function, loop)
+
+    return loops.planned(("at", loop.num), look)
+
+
 def _can_swap(array):
-    """Can the hardware exchange an element? Complex sums are made by their parts."""
+    """Can the hardware exchange an element?"""
     size = array.itemsize
     if size == 16:
         return False
@@ -235,19 +244,35 @@ def _can_swap(array):
 
 def _launch(loops, kind, array, operand, loop, grid, given, stream):
     """``given``: what the kernels call places, then work or order."""
-    kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
-    folded = []
-    if operand is not None:
-        pairs = zip(operand.shape, operand.strides, strict=True)
-        folded = [plans.Dimension(n, s) for n, s in pairs]
-    way = plans.Way("at", plans.THREADS, 1, 1, array.size)
-    kept, folded = plans.merged(kept), plans.merged(folded)
-    plan, wide = plans.packed_plan(way, kept, folded, results=given[0].size)
+    lies = None
+    if isinstance(operand, np.ndarray):
+        lies = operand.tobytes()
+    elif operand is not None:
+        lies = operand.shape, operand.strides
     stored = array.dtype if operand is None else operand.dtype
-    kernel = loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=operand is None)
+    key = (
+        kind, array.shape, array.strides, array.dtype.num, given[0].size, lies, stored.num, loop.num,
+    )  # fmt: skip
+
+    def make():
+        kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
+        folded, initial = [], None
+        if isinstance(lies, bytes):
+            initial = lies
+        elif lies is not None:
+            folded = [plans.Dimension(n, s) for n, s in zip(*lies, strict=True)]
+        way = plans.Way("at", plans.THREADS, 1, 1, array.size)
+        kept, folded = plans.merged(kept), plans.merged(folded)
+        plan, wide = plans.packed_plan(
+            way, kept, folded, results=given[0].size, initial=initial, itemsize=loop.itemsize
+        )
+        unary = operand is None
+        return plan, loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=unary)
+
+    plan, kernel = loops.planned(key, make)
     place = operands.first_of(array)
-    other = place if operand is None else operands.first_of(operand)
-    kernel[grid, way.threads, stream](plan, other, given[0], place, given[1], given[1])
+    other = place if lies is None or isinstance(lies, bytes) else operands.first_of(operand)
+    kernel[grid, plans.THREADS, stream](plan, other, given[0], place, given[1], given[1])
 
 
 def _in_order(loops, array, places, operand, loop, stream):

@@ -1,5 +1,7 @@
 """ufunc.at with indices on the device: by atomics where the order does not matter, in order where it does."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def both(ufunc, dtype, length, count, b=None):
     ],
 )
 def test_operations(name, dtype, length, count):
-    with cuda.checks():
+    with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         both(getattr(np, name), dtype, length, count)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import _core
 from numbalite.cuda.algorithms.order import kernel
 from numbalite.cuda.arrays import device_array
 from numbalite.ufuncs.reduceloops import are_serial
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 _TOGETHER = 1024  # places of short rows in a block
 _MOST_THREADS = 1024
 _DIGITS, _TICKETS = 256, 32  # radix.cuh
-_WAYS = {1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (384, 12, 2), 16: (384, 6, 2)}
+_WAYS = {1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (384, 14, 2), 16: (384, 6, 2)}
 """Threads, elements of a thread, and blocks side by side, by the size of the larger of key and value."""
 _SERIAL_WAY = 256, 4, 1  # where unrolled loops are compiled for nothing
-_COUNT_THREADS, _COUNT_BYTES, _MOST_APART = 512, 1 << 15, 8
-_COUNTING_BLOCKS = 2048
+_COUNTING = 512, 1 << 15, 8, 2048
+_COUNTING_MANY = 1024, 1 << 17, 32, 264
+"""Threads that count digits, bytes of their counters, how many of each at most, and blocks."""
+_MANY = 1 << 24
+_SHARED_MEMORY = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
 _SPACE = "numbalite::nl_sort::"
 
@@ -81,14 +85,7 @@ def _radix(order, source, target, places, rows, n, stream):
     tiles = -(-n // (way[0] * way[1]))
     work = device_array(_TICKETS + rows * passes * (1 + tiles) * _DIGITS, count, stream=stream)
     work.fill(0, stream=stream)
-    blocks = min(-(-n // (8 * _COUNT_THREADS)), max(1, _COUNTING_BLOCKS // rows))
-    bins = passes * _DIGITS * 4
-    apart = 1
-    while apart < _MOST_APART and 2 * apart * bins <= _COUNT_BYTES:
-        apart *= 2
-    kernel("radix", f"nl_radix_count<{order.kind}, {word}, {_COUNT_THREADS}, {apart}>")[
-        rows * blocks, _COUNT_THREADS, stream, apart * bins
-    ](source, n, blocks, *order.flips, work)
+    _count(order, source, rows, n, word, work, stream)
     numbers = ", ".join(map(str, way))
     one = kernel("radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {numbers}>")
     keys = _Turns(passes, target, lambda: device_array(rows * n, source.dtype, stream=stream))
@@ -102,3 +99,18 @@ def _radix(order, source, target, places, rows, n, stream):
             n, tiles, place, *order.flips, work,
         )  # fmt: skip
         source, values = to, values_to
+
+
+def _count(order, source, rows, n, word, work, stream):
+    """Fills in the totals of each row."""
+    threads, room, most, many = _COUNTING_MANY if rows * n >= _MANY else _COUNTING
+    if room > 1 << 15:
+        room = min(room, _core.device_attribute(_core.current_device(), _SHARED_MEMORY))
+    bins = order.places * _DIGITS * 4
+    apart = 1
+    while apart < most and 2 * apart * bins <= room:
+        apart *= 2
+    blocks = min(-(-n // (8 * threads)), max(1, many // rows))
+    kernel("radix", f"nl_radix_count<{order.kind}, {word}, {threads}, {apart}>")[
+        rows * blocks, threads, stream, apart * bins
+    ](source, n, blocks, *order.flips, work)

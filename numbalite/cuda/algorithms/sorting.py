@@ -36,6 +36,8 @@ def _rows(a, axis, stream):
 
 def _back(rows, axis):
     """What `_rows` gave, with the axis where it was."""
+    if axis == rows.ndim - 1:
+        return rows
     order = list(range(rows.ndim - 1))
     order.insert(axis, rows.ndim - 1)
     return rows.transpose(order)
