@@ -174,6 +174,14 @@ class Methods:
         """As numpy.argpartition; the places of all elements in sorted order."""
         return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
 
+    def nonzero(self) -> Any:
+        """Where the elements are that are not zero, an array for each dimension, as numpy.nonzero."""
+        return np.nonzero(self)  # type: ignore[arg-type]
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """The elements, or slices along an axis, for which a condition is true, as numpy.compress."""
+        return np.compress(condition, self, axis, out)  # type: ignore[call-overload]
+
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **words: Any) -> Any:
         """The elements kept between two limits, as numpy.clip."""
         return np.clip(self, min, max, out, **words)  # type: ignore[call-overload]

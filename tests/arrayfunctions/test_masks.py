@@ -130,6 +130,8 @@ def test_out():
     d, out = cuda.to_device(x), cuda.device_array(3, "f4")
     assert np.compress(x > 6, d, out=out) is out
     equal(out, x[x > 6].astype("f4"))
+    equal(d.compress(x > 6), x[x > 6])
+    equal((d - 1).nonzero(), (x - 1).nonzero())
     with pytest.raises(ValueError, match="compress"):
         np.compress(x > 5, d, out=out)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NO_VALUE: Any = np._NoValue
+_COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
 
 
 def _fold(ufunc, a, axis, dtype, out, keepdims, initial=_NO_VALUE, where=True):
@@ -128,7 +129,7 @@ def all(
 
 @implements("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return _fold(np.add, _is_true(a), axis, np.intp, None, keepdims)
+    return _fold(np.add, _is_true(a), axis, _COUNTER, None, keepdims)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -142,7 +143,7 @@ def _count(a, axis, where):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
-    return _fold(np.add, where, axis, np.intp, None, True)
+    return _fold(np.add, where, axis, _COUNTER, None, True)
 
 
 def _mean(a, axis, dtype, where):
