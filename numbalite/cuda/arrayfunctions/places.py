@@ -51,7 +51,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     indices = _indices(indices)
     if a.shape[axis] == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    made = indexing.get(a, _at(axis, indices), mode=mode)
+    made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
     if out is None:
         return made
     if out.shape != made.shape:
