@@ -345,7 +345,20 @@ class _Translation:
         texts = [self.tokens[i].text for i in range(first, last)]
         if "{" in texts or "=" in texts:
             return False
-        return "," not in texts or not {"*", "&", "<", "("} & set(texts)
+        return not self._has_list(first, last) or not {"*", "&", "<", "("} & set(texts)
+
+    def _has_list(self, first, last):
+        """Does the declaration declare several names? Commas in the arguments of a template are none."""
+        at, angles = first, 0
+        while at < last:
+            text = self.tokens[at].text
+            if text in ("(", "[") and at in self.partner:
+                at = self.partner[at]
+            elif text == "," and angles == 0:
+                return True
+            angles += text.count("<") - text.count(">")
+            at += 1
+        return False
 
     def _declaration_start(self, at):
         while at > 0:
@@ -388,7 +401,7 @@ class _Translation:
             elif token.text == "," and angles == 0:
                 parts.append([])
             elif token.text not in _DROPPED:
-                angles += (token.text == "<") - (token.text == ">")
+                angles += token.text.count("<") - token.text.count(">")
                 parts[-1].append(at)
             at += 1
         base = None

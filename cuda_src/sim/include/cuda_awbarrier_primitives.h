@@ -1,17 +1,35 @@
-/* cuda_awbarrier_primitives.h: barriers in shared memory, of which the simulator has none: where one is
- * used is an error. */
+/* cuda_awbarrier_primitives.h: barriers in shared memory, which are cuda::barrier's here. */
 #pragma once
+#include <cuda/barrier>
 
-#define NUMBALITE_SIM_NO_BARRIERS \
-    NUMBALITE_SIM_CANNOT("barriers (cuda_awbarrier.h) cannot run on the CPU simulator")
+typedef unsigned long long __mbarrier_t;
+typedef unsigned long long __mbarrier_token_t;
 
-typedef unsigned long long __mbarrier_t NUMBALITE_SIM_NO_BARRIERS;
-typedef unsigned long long __mbarrier_token_t NUMBALITE_SIM_NO_BARRIERS;
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS void __mbarrier_init(Arguments...);
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS void __mbarrier_inval(Arguments...);
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS int __mbarrier_arrive(Arguments...);
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS int __mbarrier_arrive_and_drop(Arguments...);
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS bool __mbarrier_test_wait(Arguments...);
-template <class... Arguments> NUMBALITE_SIM_NO_BARRIERS bool __mbarrier_try_wait(Arguments...);
+namespace numbalite_sim {
+typedef ::cuda::barrier<::cuda::thread_scope_block> block_barrier;
+NUMBALITE_SIM_INLINE block_barrier &barrier_at(__mbarrier_t *place) {
+    static_assert(sizeof(block_barrier) == sizeof(__mbarrier_t), "a barrier is one word");
+    return *reinterpret_cast<block_barrier *>(place);
+}
+} // namespace numbalite_sim
 
-#undef NUMBALITE_SIM_NO_BARRIERS
+NUMBALITE_SIM_INLINE unsigned __mbarrier_maximum_count() {
+    return static_cast<unsigned>(numbalite_sim::block_barrier::max());
+}
+NUMBALITE_SIM_INLINE void __mbarrier_init(__mbarrier_t *b, unsigned expected) {
+    init(&numbalite_sim::barrier_at(b), expected);
+}
+NUMBALITE_SIM_INLINE void __mbarrier_inval(__mbarrier_t *) {}
+NUMBALITE_SIM_INLINE __mbarrier_token_t __mbarrier_arrive(__mbarrier_t *b, NUMBALITE_SIM_SITE) {
+    return numbalite_sim::barrier_at(b).arrive(1, file, line);
+}
+NUMBALITE_SIM_INLINE __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t *b, NUMBALITE_SIM_SITE) {
+    return numbalite_sim::barrier_at(b).arrive_and_drop(file, line);
+}
+NUMBALITE_SIM_INLINE bool __mbarrier_test_wait(__mbarrier_t *b, __mbarrier_token_t token, NUMBALITE_SIM_SITE) {
+    return numbalite_sim::barrier_at(b).try_wait(static_cast<unsigned>(token), file, line);
+}
+NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
+                                              NUMBALITE_SIM_SITE) {
+    return __mbarrier_test_wait(b, token, file, line);
+}

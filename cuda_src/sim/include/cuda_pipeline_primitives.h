@@ -1,13 +1,18 @@
-/* cuda_pipeline_primitives.h: asynchronous copies, of which the simulator has none: where one is used is
- * an error. */
+/* cuda_pipeline_primitives.h: a thread's asynchronous copies, which are made at once (sim/memcpy_async.h). */
 #pragma once
+#include "sim/memcpy_async.h"
 
-#define NUMBALITE_SIM_NO_PIPELINES \
-    NUMBALITE_SIM_CANNOT("asynchronous copies (cuda_pipeline.h) cannot run on the CPU simulator")
-
-NUMBALITE_SIM_NO_PIPELINES void __pipeline_memcpy_async(void *, const void *, size_t, size_t = 0);
-NUMBALITE_SIM_NO_PIPELINES void __pipeline_commit();
-NUMBALITE_SIM_NO_PIPELINES void __pipeline_wait_prior(size_t);
-template <class Barrier> NUMBALITE_SIM_NO_PIPELINES void __pipeline_arrive_on(Barrier *);
-
-#undef NUMBALITE_SIM_NO_PIPELINES
+/* The last `zeros` bytes of the 4, 8 or 16 are not read; they become 0. */
+NUMBALITE_SIM_INLINE void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0,
+                                                  NUMBALITE_SIM_SITE) {
+    if (size != 4 && size != 8 && size != 16)
+        numbalite_sim::fault(719, "__pipeline_memcpy_async copies 4, 8 or 16 bytes", file, line);
+    if ((reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from)) % size)
+        numbalite_sim::fault(716, "__pipeline_memcpy_async: an address is no multiple of the size", file, line);
+    numbalite_sim::copy_part(to, from, size - zeros, 0, 1);
+    for (size_t i = size - zeros; i < size; ++i)
+        static_cast<char *>(to)[i] = 0;
+}
+NUMBALITE_SIM_INLINE void __pipeline_commit() {}
+NUMBALITE_SIM_INLINE void __pipeline_wait_prior(size_t) {}
+template <class Barrier> NUMBALITE_SIM_INLINE void __pipeline_arrive_on(Barrier *) {}

@@ -1,17 +1,28 @@
-/* cooperative_groups/memcpy_async.h: its functions, of which the simulator has none: where one is used is
- * an error. */
+/* cooperative_groups/memcpy_async.h: a group's copies, which are made at once (sim/memcpy_async.h). */
 #pragma once
 #include "numbalite/groups.cuh"
-
-#define NUMBALITE_SIM_NO_COPIES \
-    NUMBALITE_SIM_CANNOT("cooperative_groups::memcpy_async cannot run on the CPU simulator")
+#include "sim/memcpy_async.h"
 
 namespace numbalite {
 namespace groups {
-template <class... Arguments> NUMBALITE_SIM_NO_COPIES void memcpy_async(Arguments &&...);
-template <class Group> NUMBALITE_SIM_NO_COPIES void wait(const Group &);
-template <unsigned stages, class Group> NUMBALITE_SIM_NO_COPIES void wait_prior(const Group &);
+
+template <class Group, class T, class Shape>
+NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const T *from, const Shape &bytes) {
+    numbalite_sim::copy_part(to, from, bytes, group.thread_rank(), group.num_threads());
+}
+/* Elements: as many as both have. */
+template <class Group, class T, class To, class From>
+NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &room, const T *from, const From &count) {
+    size_t both = static_cast<size_t>(room) < static_cast<size_t>(count) ? room : count;
+    numbalite_sim::copy_part(to, from, both * sizeof(T), group.thread_rank(), group.num_threads());
+}
+template <class Group> NUMBALITE_SIM_INLINE void wait(const Group &group, NUMBALITE_SIM_SITE) {
+    group.sync(file, line);
+}
+template <unsigned stages, class Group>
+NUMBALITE_SIM_INLINE void wait_prior(const Group &group, NUMBALITE_SIM_SITE) {
+    group.sync(file, line);
+}
+
 } // namespace groups
 } // namespace numbalite
-
-#undef NUMBALITE_SIM_NO_COPIES
