@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.compilers import templates
 from numbalite.cuda import assign
 
 if TYPE_CHECKING:
@@ -133,6 +132,8 @@ def _word(rows, address, indices):
 def text(count: int, is_checked: bool) -> str:
     """The source for so many index arrays. A failed assertion would end the context of a GPU: only the
     simulator looks."""
+    from numbalite.compilers import templates
+
     every = range(count)
     return templates.fill(
         "gather",

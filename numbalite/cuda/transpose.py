@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from numbalite.compilers import templates
-
 if TYPE_CHECKING:
     from typing import Any
 
@@ -75,6 +73,7 @@ def _merged(axes):
 @functools.cache
 def _kernel(dtype, side, wide):
     name = f"transpose<{dtype.name}, {side}, {wide}>"
+    from numbalite.compilers import templates
     from numbalite.kernels.decorators import jit
 
     return jit(source=templates.fill("transpose"), name=name)

@@ -157,19 +157,15 @@ def test_basic_indexing_is_numpys(data):
 
 
 @pytest.mark.parametrize(
-    "key", [7, -8, (0, 0), "a", 1.0, slice(None, None, 0), (Ellipsis, Ellipsis), [0, 1]]
+    "key", [7, -8, (0, 0), "a", 1.0, slice(None, None, 0), (Ellipsis, Ellipsis), [0, 7]]
 )
 def test_bad_indices_are_numpys_exceptions(key):
     x = numbers(7)
     d = cuda.to_device(x)
-    try:
+    with pytest.raises((IndexError, ValueError)) as error:
         x[key]
-    except Exception as error:
-        with pytest.raises(type(error)):
-            d[key]
-    else:  # NumPy's fancy indexing
-        with pytest.raises((IndexError, TypeError, NotImplementedError)):
-            d[key]
+    with pytest.raises(error.type):
+        d[key]
 
 
 def test_views_share_memory_and_keep_it_alive(live):

@@ -44,6 +44,8 @@ def operations():
         lambda: device.bind(stream).diagonal(),
         lambda: list(device.reshape(24).split(5)),
         lambda: device.item(3),
+        lambda: device[[1, 2]],
+        lambda: device[host > 3],
         lambda: repr(device),
         lambda: records[1]["x"],
         lambda: records[2].__setitem__("p", (1, 2)),
@@ -58,7 +60,7 @@ def operations():
     ]
     bad = [
         lambda: device[9],
-        lambda: device[[1, 2]],
+        lambda: device[[1, 9]],
         lambda: device.__setitem__(0, host),
         lambda: device.__setitem__(0, other),
         lambda: device.__setitem__(0, "text"),

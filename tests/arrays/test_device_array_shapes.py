@@ -277,20 +277,6 @@ def test_views_that_cannot_be():
 
 
 # ---- what is refused ----
-@pytest.mark.parametrize("key", [[0, 1], np.array([0, 1]), np.array([True, False, True]), True, (0, [1, 2])], ids=str)  # fmt: skip
-def test_masks_and_lists_of_indices_say_what_to_do(key):
-    device = cuda.to_device(np.arange(6).reshape(3, 2))
-    for use in (
-        lambda: device[key],
-        lambda: device.__setitem__(key, 1),
-        lambda: device.getitem(key),
-    ):
-        with pytest.raises(
-            IndexError, match=r"copy_to_host\(\)\[...\], a ufunc with where=, or a kernel"
-        ):
-            use()
-
-
 def test_split():
     host = np.arange(10)
     stream = cuda.stream()

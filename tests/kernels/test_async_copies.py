@@ -107,12 +107,14 @@ __global__ void staged(const int *x, int *out, int batches) {
     out[threadIdx.x] = sum;
 }
 __global__ void counted(int *out) {
-    __shared__ cuda::latch<cuda::thread_scope_block> all;
+    typedef cuda::latch<cuda::thread_scope_block> latch;
+    __shared__ alignas(latch) char room[sizeof(latch)];
+    latch &all = *reinterpret_cast<latch *>(room);
     __shared__ cuda::counting_semaphore<cuda::thread_scope_block, 1> one;
     __shared__ int n;
     if (threadIdx.x == 0) {
         n = 0;
-        init(&all, blockDim.x);
+        new (room) latch(blockDim.x);
         init(&one, 1);
     }
     __syncthreads();

@@ -32,10 +32,13 @@ LATER = {
     "numbalite.cuda.devices": ("compilers.toolkit cuda.managers cuda.memory sim.checks", QUICK),
     "numbalite.cuda.hostarrays": ("types", QUICK),
     "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
-    "numbalite.cuda.gather": ("kernels.decorators", "kernels are above arrays"),
+    "numbalite.cuda.gather": ("compilers.templates kernels.decorators", "kernels are above arrays"),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
-    "numbalite.cuda.transpose": ("kernels.decorators", "kernels are above arrays"),
+    "numbalite.cuda.transpose": (
+        "compilers.templates kernels.decorators",
+        "kernels are above arrays",
+    ),
     "numbalite.jupyter": (
         "jupyter.asnumba jupyter.cell jupyter.completion jupyter.timing",
         "%load_ext asks for the magics",

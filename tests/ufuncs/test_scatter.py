@@ -17,7 +17,12 @@ def both(ufunc, dtype, length, count, b=None):
     device = cuda.to_device(host)
     ufunc.at(device, cuda.to_device(indices), operand if b is not None else cuda.to_device(operand))
     ufunc.at(host, indices, operand)
-    np.testing.assert_array_equal(device.copy_to_host(), host)
+    if (
+        ufunc is np.power and not cuda.is_simulated()
+    ):  # a GPU's pow is off by one or two of the last bits
+        np.testing.assert_allclose(device.copy_to_host(), host, rtol=1e-15)
+    else:
+        np.testing.assert_array_equal(device.copy_to_host(), host)
 
 
 @pytest.mark.parametrize(
