@@ -104,16 +104,14 @@ def _template(tokens):
 
 
 def _operands(tokens, text, is_output):
-    """(constraint, expression, symbolic name, is an output) of each."""
+    """(constraint, expression, is an output) of each."""
     found, at = [], 0
     while at < len(tokens):
-        name = None
         if tokens[at].text == ",":
             at += 1
             continue
         if tokens[at].text == "[":
-            name = tokens[at + 1].text
-            at += 3
+            raise Unknown("with named operands, which NVRTC does not read,")
         constraint = tokens[at].text.strip('"') if at < len(tokens) else ""
         opening = at + 1
         if opening >= len(tokens) or tokens[opening].text != "(":
@@ -124,7 +122,7 @@ def _operands(tokens, text, is_output):
             if depth == 0:
                 break
         expression = " ".join(token.text for token in tokens[opening + 1 : closing])
-        found.append((constraint, expression, name, is_output))
+        found.append((constraint, expression, is_output))
         at = closing + 1
     return found
 
@@ -142,7 +140,7 @@ class _Statement:
     def result(self):
         body = self.block_of(self.template)
         before, after = [], []
-        for i, (constraint, expression, _, is_output) in enumerate(self.operands):
+        for i, (constraint, expression, is_output) in enumerate(self.operands):
             letter = constraint.lstrip("=+&%")
             if letter not in _CONSTRAINTS:
                 raise Unknown(f"with the constraint {constraint!r}")
@@ -235,10 +233,6 @@ class _Statement:
             if found := re.fullmatch(r"%(\d+)", operand):
                 if int(found[1]) < len(self.operands):
                     return f"nl_{found[1]}", None
-            if found := re.fullmatch(r"%\[(\w+)\]", operand):
-                for i, (_, _, name, _) in enumerate(self.operands):
-                    if name == found[1]:
-                        return f"nl_{i}", None
         for scope in reversed(self.registers):
             if special in scope:
                 return scope[special]
