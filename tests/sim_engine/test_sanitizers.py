@@ -40,7 +40,7 @@ def test_stress(build, checked, tmp_path, name):
     # The library that the other tests use is the engine without anything special.
     engine = [build[0]] if name == "plain" else sim.SOURCES
     sources = [sim.HERE / "stress.c", *engine]
-    command = [sim.c_compiler(), *flags, *map(str, sources), "-ldl", "-o", str(program)]
+    command = [sim.c_compiler(), *flags, *map(str, sources), "-ldl", "-lm", "-o", str(program)]
     if subprocess.run(command, capture_output=True).returncode:
         if name in ("address", "thread"):
             pytest.skip("the compiler has no such sanitizer")
