@@ -108,14 +108,16 @@ __global__ void staged(const int *x, int *out, int batches) {
 }
 __global__ void counted(int *out) {
     typedef cuda::latch<cuda::thread_scope_block> latch;
+    typedef cuda::binary_semaphore<cuda::thread_scope_block> semaphore;
     __shared__ alignas(latch) char room[sizeof(latch)];
+    __shared__ alignas(semaphore) char place[sizeof(semaphore)];
     latch &all = *reinterpret_cast<latch *>(room);
-    __shared__ cuda::counting_semaphore<cuda::thread_scope_block, 1> one;
+    semaphore &one = *reinterpret_cast<semaphore *>(place);
     __shared__ int n;
     if (threadIdx.x == 0) {
         n = 0;
         new (room) latch(blockDim.x);
-        init(&one, 1);
+        new (place) semaphore(1);
     }
     __syncthreads();
     if (threadIdx.x % 32 == 0) {
