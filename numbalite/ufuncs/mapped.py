@@ -105,7 +105,7 @@ class MappedFold:
                 )
             target._fill(np.array(start, self._dtype), stream)
             return
-        key = shape, axes, *((one.dtype, getattr(one, "strides", None)) for one in given)
+        key = shape, axes, *((type(one), one.dtype, getattr(one, "strides", None)) for one in given)
         found = self._plans.get(key)
         if found is None:
             if len(self._plans) >= _KEPT_PLANS:

@@ -38,6 +38,26 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
         return chosen()(condition, x, y)
 
 
+@implements("select")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> DeviceNDArray:
+    """A where for each condition, the last one first."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    conditions = arguments.arrays_of(condlist)
+    for i, condition in enumerate(conditions):
+        if condition.dtype != bool:
+            raise TypeError(
+                f"invalid entry {i} in condlist: should be boolean ndarray, not {condition.dtype}"
+            )
+    dtype = np.result_type(*map(_dtype_of, choicelist), _dtype_of(default))
+    made = default
+    for condition, choice in zip(reversed(conditions), reversed(choicelist), strict=True):
+        made = where(condition, choice, made)
+    return made.astype(dtype, copy=False)
+
+
 @implements("clip")
 def clip(
     a: Any,

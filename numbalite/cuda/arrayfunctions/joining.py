@@ -197,3 +197,37 @@ def tile(A: Any, reps: Any) -> DeviceNDArray:
     if made.size:
         made.reshape(pairs)[...] = arguments.reshaped(a, spread)
     return made
+
+
+@implements("block")
+def block(arrays: Any) -> DeviceNDArray:
+    """The innermost lists are joined along the last axis, those around them along the one before."""
+    depth = _depth(arrays)
+    ndim = max(depth, *(one.ndim for one in _leaves(arrays)))
+    return _joined(arrays, depth, ndim)
+
+
+def _depth(arrays):
+    if isinstance(arrays, tuple):
+        raise TypeError("arrays is a tuple: only lists can be used to arrange blocks")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("List depths are mismatched: a list is empty")
+    depths = {_depth(one) for one in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"List depths are mismatched: {min(depths)} and {max(depths)}")
+    return depths.pop() + 1
+
+
+def _leaves(arrays):
+    if isinstance(arrays, list):
+        return [leaf for one in arrays for leaf in _leaves(one)]
+    return [arguments.array(arrays)]
+
+
+def _joined(arrays, depth, ndim):
+    if depth == 0:
+        leaf = arguments.array(arrays)
+        return leaf.reshape((1,) * (ndim - leaf.ndim) + leaf.shape)
+    return concatenate([_joined(one, depth - 1, ndim) for one in arrays], axis=-depth)

@@ -27,7 +27,16 @@ _NO_VALUE: Any = np._NoValue
 _COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
 
 
-def _fold(ufunc, a, axis, dtype, out, keepdims, initial=_NO_VALUE, where=True):
+def fold(
+    ufunc: Any,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any = _NO_VALUE,
+    where: Any = True,
+) -> Any:
     """ufunc.reduce, with the words that functions say for "not given". Not by way of NumPy, which keeps
     the array for ever where this raises an exception."""
     if keepdims is _NO_VALUE:
@@ -50,7 +59,7 @@ def sum(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.add, a, axis, dtype, out, keepdims, initial, where)
+    return fold(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("prod")
@@ -63,7 +72,7 @@ def prod(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
+    return fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("max", "amax")
@@ -75,7 +84,7 @@ def max(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.maximum, a, axis, None, out, keepdims, initial, where)
+    return fold(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("min", "amin")
@@ -87,7 +96,7 @@ def min(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.minimum, a, axis, None, out, keepdims, initial, where)
+    return fold(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("ptp")
@@ -112,7 +121,7 @@ def any(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.logical_or, _is_true(a), axis, None, out, keepdims, where=where)
+    return fold(np.logical_or, _is_true(a), axis, None, out, keepdims, where=where)
 
 
 @implements("all")
@@ -124,12 +133,12 @@ def all(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.logical_and, _is_true(a), axis, None, out, keepdims, where=where)
+    return fold(np.logical_and, _is_true(a), axis, None, out, keepdims, where=where)
 
 
 @implements("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return _fold(np.add, _is_true(a), axis, _COUNTER, None, keepdims)
+    return fold(np.add, _is_true(a), axis, _COUNTER, None, keepdims)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -143,24 +152,24 @@ def _count(a, axis, where):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
-    return _fold(np.add, where, axis, _COUNTER, None, True)
+    return fold(np.add, where, axis, _COUNTER, None, True)
 
 
 def _mean(a, axis, dtype, where):
     """(sum / count, count), with the axes kept; `dtype` is what the sum is folded in."""
     count = _count(a, axis, where)
-    total = _fold(np.add, a, axis, dtype, None, True, where=where)
-    return _divided(total, count), count
+    total = fold(np.add, a, axis, dtype, None, True, where=where)
+    return divided(total, count), count
 
 
-def _divided(total, count):
+def divided(total: Any, count: Any) -> Any:
     """total / count in the dtype of the total; 0 / 0 is NaN."""
     if isinstance(count, int):
         count = np.array(count, total.dtype.type(0).real.dtype)[()]
     return np.true_divide(total, count, out=total, casting="unsafe")
 
 
-def _result(made, a, axis, dtype, out, keepdims):
+def shaped(made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
     """What was made with the axes kept, as it is asked for."""
     if keepdims is _NO_VALUE or not keepdims:
         made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
@@ -174,7 +183,7 @@ def _left(array, axes):
     return operands.without(array.shape, axes), operands.without(array.strides, axes)
 
 
-def _wide(dtype, asked):
+def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
     """(dtype to add in, dtype of the result): halves are added as floats, whole numbers as doubles."""
     if asked is not None:
         asked = np.dtype(asked)
@@ -195,12 +204,56 @@ def mean(
     where: Any = _NO_VALUE,
 ) -> Any:
     a = arguments.array(a)
-    wide, result = _wide(a.dtype, dtype)
+    wide, result = sum_dtypes(a.dtype, dtype)
     made, _ = _mean(a, axis, wide, where)
-    return _result(made, a, axis, result, out, keepdims)
+    return shaped(made, a, axis, result, out, keepdims)
 
 
-_DISTANCE = r"""
+@implements("average")
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = _NO_VALUE,
+) -> Any:
+    """Waits with weights, for a sum of them that is zero is an error."""
+    a = arguments.array(a)
+    if weights is None:
+        made = mean(a, axis, keepdims=keepdims)
+        total = made.dtype.type(a.size / made.size if made.size else 0)
+    else:
+        weights = _weights_of(a, weights, axis)
+        dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
+        total = sum(weights, axis, dtype, keepdims=keepdims)
+        if bool(any(np.equal(total, 0))):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        made = sum(np.multiply(a, weights, dtype=dtype), axis, keepdims=keepdims)
+        made = np.true_divide(made, total, out=made)
+    if not returned:
+        return made
+    return made, np.broadcast_to(arguments.array(total), made.shape).copy()
+
+
+def _weights_of(a, weights, axis):
+    """In the shape of the array: as they are, or along the axes that they belong to."""
+    weights = arguments.array(weights)
+    if weights.shape == a.shape:
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = axes_of(axis, a.ndim, "axis")
+    if weights.shape != tuple(a.shape[one] for one in axes):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    weights = weights.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    spread = weights.reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
+    return np.broadcast_to(spread, a.shape)
+
+
+DISTANCE = r"""
 template <typename T> T squared(T x) { return x * x; }
 template <typename T> T squared(numbalite::complex<T> x) {
     return x.real() * x.real() + x.imag() * x.imag();
@@ -212,13 +265,13 @@ template <typename T> auto square_of_distance(T x, T y) { return squared(x - y);
 @functools.cache
 def _distance():
     """|x - y|^2 of a mean y; the ufunc is compiled for the dtypes that it meets."""
-    return cuda_vectorize(source=_DISTANCE, name="square_of_distance")
+    return cuda_vectorize(source=DISTANCE, name="square_of_distance")
 
 
 @functools.cache
 def _sum_of_squares(wide):
     """The sum of the same, in one pass."""
-    function = element.element_function(source=_DISTANCE, name="square_of_distance")
+    function = element.element_function(source=DISTANCE, name="square_of_distance")
     real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
     return MappedFold(function, signature, counterpart(np.add), real)
@@ -230,7 +283,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    wide, result = _wide(a.dtype, dtype)
+    wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
         mean, count = _mean(a, axis, wide, where)
     else:
@@ -242,12 +295,12 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
         total = _sum_of_squares(wide)((a, mean), axis, True, None, 0)
     else:
         distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
-        total = _fold(np.add, distance, axis, None, None, True, where=where)
+        total = fold(np.add, distance, axis, None, None, True, where=where)
     if isinstance(count, int):
         degrees = count - ddof if count > ddof else 0
     else:
         degrees = np.maximum(np.subtract(count, ddof), 0)
-    return _divided(total, degrees), result
+    return divided(total, degrees), result
 
 
 @implements("var")
@@ -265,7 +318,7 @@ def var(
 ) -> Any:
     a = arguments.array(a)
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
-    return _result(made, a, axis, result, out, keepdims)
+    return shaped(made, a, axis, result, out, keepdims)
 
 
 @implements("std")
@@ -283,7 +336,7 @@ def std(
 ) -> Any:
     a = arguments.array(a)
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
-    return _result(np.sqrt(made, out=made), a, axis, result, out, keepdims)
+    return shaped(np.sqrt(made, out=made), a, axis, result, out, keepdims)
 
 
 # ---------------------------------------------------------------------------------------- places
@@ -337,6 +390,7 @@ def _place_of():
 def _place(extreme, name, a, axis, out, keepdims):
     """The first place of the extreme along an axis, or in C order."""
     a = arguments.array(a)
+    axis = None if axis is None else operator.index(axis)
     if a.ndim == 0 and axis in (0, -1):
         axis = None
     shape = a.shape
@@ -380,9 +434,10 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VAL
 
 def _scan(ufunc, a, axis, dtype, out):
     a = arguments.array(a)
-    if axis is None:
+    axis = None if axis is None else operator.index(axis)
+    if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a, axis = a if a.ndim == 1 else a.ravel(), 0
-    return counterpart(ufunc).accumulate(a, operator.index(axis), dtype, out)
+    return counterpart(ufunc).accumulate(a, axis, dtype, out)
 
 
 @implements("cumsum")

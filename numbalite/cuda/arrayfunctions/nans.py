@@ -1,0 +1,306 @@
+"""Reductions, running sums and texts that pass over NaN: what is NaN counts as the number that changes
+nothing, in the same pass as the fold. No warning is raised, for nothing waits for the values."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.cuda.arrayfunctions import arguments, reductions
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.ufuncs import element
+from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.ruled import RuledUfunc
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_NO_VALUE: Any = np._NoValue
+_COUNTER = np.dtype(np.intp)
+
+
+# ---------------------------------------------------------------------------------- sums and products
+
+
+@functools.cache
+def _folded(ufunc, dtype, neutral):
+    """The fold of what is no NaN and is asked for; the others count as ``neutral``."""
+    source = f"""
+    template <typename T> T kept(T x, bool where) {{
+        return where && !np_isnan(x) ? x : T({neutral});
+    }}"""
+    function = element.element_function(source=source, name="kept")
+    scalar = types.scalar(dtype)
+    signature = types.Signature(scalar, (scalar, types.boolean))
+    return MappedFold(function, signature, counterpart(ufunc), dtype)
+
+
+@functools.cache
+def _counted(dtype):
+    """How many are no NaN and asked for."""
+    source = """
+    template <typename T> long long counted(T x, bool where) { return where && !np_isnan(x); }"""
+    function = element.element_function(source=source, name="counted")
+    signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
+    return MappedFold(function, signature, counterpart(np.add), _COUNTER)
+
+
+def _has_nans(a):
+    return a.dtype.kind in "fc"
+
+
+def _asked(where):
+    return np.True_ if where is _NO_VALUE or where is True else arguments.array(where)
+
+
+def _fold(ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
+    result = a.dtype if dtype is None else np.dtype(dtype)
+    wide = np.dtype("f4") if result.char == "e" else result
+    made = _folded(ufunc, wide, neutral)((a, _asked(where)), axis, True, None, 0)
+    if initial is not _NO_VALUE:
+        made = ufunc(made, wide.type(initial), out=made)
+    return reductions.shaped(made, a, axis, result, out, keepdims)
+
+
+@implements("nansum")
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.add, 0, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("nanprod")
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold(np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("nancumsum")
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
+
+
+@implements("nancumprod")
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
+
+
+# ------------------------------------------------------------------------------------------ extremes
+
+
+@implements("nanmax")
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return reductions.fold(np.fmax, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("nanmin")
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return reductions.fold(np.fmin, a, axis, None, out, keepdims, initial, where)
+
+
+def _first_place(find, lowest, a, axis, out, keepdims):
+    """Waits, for there is no place in a line of NaN."""
+    a = arguments.array(a)
+    axis = None if axis is None else operator.index(axis)
+    if _has_nans(a):
+        if bool(reductions.any(reductions.all(np.isnan(a), axis))):
+            raise ValueError("All-NaN slice encountered")
+        a = _replaced(a, lowest)
+    return find(a, axis, out, keepdims=keepdims)
+
+
+@implements("nanargmax")
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _first_place(reductions.argmax, -np.inf, a, axis, out, keepdims)
+
+
+@implements("nanargmin")
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _first_place(reductions.argmin, np.inf, a, axis, out, keepdims)
+
+
+# ------------------------------------------------------------------------------ means and variances
+
+
+def _count(a, axis, where):
+    return _counted(a.dtype)((a, _asked(where)), axis, True, None, 0)
+
+
+@implements("nanmean")
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return reductions.mean(a, axis, dtype, out, keepdims, where=where)
+    made, result = _mean(a, axis, dtype, where)
+    return reductions.shaped(made, a, axis, result, out, keepdims)
+
+
+def _mean(a, axis, dtype, where):
+    """(mean with the axes kept, dtype of the result)"""
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    total = _folded(np.add, wide, 0)((a, _asked(where)), axis, True, None, 0)
+    return reductions.divided(total, _count(a, axis, where)), result
+
+
+@functools.cache
+def _squares(wide):
+    """The sum of |x - mean|^2."""
+    source = reductions.DISTANCE + """
+    template <typename T> auto kept(T x, T mean, bool where) {
+        return where && !np_isnan(x) ? square_of_distance(x, mean) : decltype(squared(x))(0);
+    }"""  # fmt: skip
+    function = element.element_function(source=source, name="kept")
+    real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
+    signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
+    return MappedFold(function, signature, counterpart(np.add), real)
+
+
+def _variance(a, axis, dtype, ddof, where, mean, correction):
+    """(variance with the axes kept, dtype of the result); NaN where no degree of freedom is left."""
+    if correction is not _NO_VALUE:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if mean is _NO_VALUE:
+        mean, _ = _mean(a, axis, wide, where)
+    if a.dtype.kind == "c" and dtype is None:
+        result = np.dtype(result.char.lower())
+    total = _squares(wide)((a, arguments.array(mean), _asked(where)), axis, True, None, 0)
+    degrees = np.subtract(_count(a, axis, where), ddof)
+    made = reductions.divided(total, np.maximum(degrees, 0))
+    return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
+
+
+@implements("nanvar")
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return reductions.var(
+            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
+    return reductions.shaped(made, a, axis, result, out, keepdims)
+
+
+@implements("nanstd")
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return reductions.std(
+            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
+    return reductions.shaped(np.sqrt(made, out=made), a, axis, result, out, keepdims)
+
+
+# ---------------------------------------------------------------------------------------- replacement
+
+
+def _replaced(a, number):
+    """The array with another number for NaN; itself if it has none."""
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return a
+    return np.where(np.isnan(a), a.dtype.type(number), a)
+
+
+@functools.cache
+def _finite():
+    source = r"""
+    template <typename T> T finite(T x, T nan, T most, T least) {
+        return np_isnan(x) ? nan : np_isinf(x) ? (x > T(0) ? most : least) : x;
+    }
+    template <typename T> numbalite::complex<T> finite(numbalite::complex<T> x, T nan, T most, T least) {
+        return numbalite::complex<T>(finite(x.real(), nan, most, least), finite(x.imag(), nan, most, least));
+    }
+    """
+    return RuledUfunc(source, _finite_dtypes, "finite")
+
+
+def _finite_dtypes(request):
+    dtype = request.inputs[0]
+    real = np.dtype(dtype.char.lower())
+    return request.checked((dtype, real, real, real, dtype))
+
+
+@implements("nan_to_num")
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> DeviceNDArray:
+    given = x
+    x = arguments.array(x)
+    if not _has_nans(x):
+        return x.copy() if copy else x
+    real = np.dtype(x.dtype.char.lower())
+    most = np.finfo(real).max if posinf is None else posinf
+    least = np.finfo(real).min if neginf is None else neginf
+    out = None if copy or given is not x else x
+    return _finite()(x, *(real.type(number) for number in (nan, most, least)), out=out)

@@ -1,0 +1,154 @@
+"""Along lines: filters and slopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.geometry import axes_of
+from numbalite.kernels.decorators import jit
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_MODES = ("valid", "same", "full")
+
+
+@jit
+def _convolution(a, v, out, first):
+    """
+    for (long long i = grid<1>(); i < out.size(); i += gridsize<1>()) {
+        long long at = i + first;
+        long long low = max(0ll, at - a.size() + 1), high = min(v.size() - 1, at);
+        auto sum = out[i];
+        sum = 0;
+        for (long long k = low; k <= high; k++)
+            sum += v[k] * a[at - k];
+        out[i] = sum;
+    }
+    """
+
+
+def _convolved(a, v, mode):
+    """Directly: a product for each element and each weight."""
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full', not {mode!r}")
+    if a.ndim > 1 or v.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    a, v = a.reshape(-1), v.reshape(-1)
+    if v.size > a.size:
+        a, v = v, a
+    if v.size == 0:
+        raise ValueError("an array cannot be empty")
+    dtype = np.result_type(a.dtype, v.dtype)
+    a, v = a.astype(dtype, copy=False), v.astype(dtype, copy=False)
+    count = {"full": a.size + v.size - 1, "same": a.size, "valid": a.size - v.size + 1}[mode]
+    first = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}[mode]
+    out = arguments.empty((count,), dtype, a)
+    with arguments.on_device_of(a):
+        _convolution.forall(count)(a, v, out, first)
+    return out
+
+
+@implements("convolve")
+def convolve(a: Any, v: Any, mode: str = "full") -> DeviceNDArray:
+    """``numbalite.cuda.libs.cufft.fftconvolve`` is faster for long ``v``."""
+    a, v = arguments.arrays_of((a, v))
+    return _convolved(a, v, mode)
+
+
+@implements("correlate")
+def correlate(a: Any, v: Any, mode: str = "valid") -> DeviceNDArray:
+    a, v = arguments.arrays_of((a, v))
+    if v.size > a.size:
+        return _conjugate(np.flip(correlate(v, a, mode)))
+    return _convolved(a, np.flip(_conjugate(v)), mode)
+
+
+def _conjugate(a):
+    return np.conjugate(a) if a.dtype.kind == "c" else a
+
+
+# ---------------------------------------------------------------------------------------------- slopes
+
+
+@implements("gradient")
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = arguments.array(f)
+    axes = tuple(range(f.ndim)) if axis is None else axes_of(axis, f.ndim)
+    if f.dtype.kind not in "fc":
+        f = f.astype(np.float64)
+    steps = _steps(f, varargs, axes)
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    made = []
+    for one, step in zip(axes, steps, strict=True):
+        if f.shape[one] < edge_order + 1:
+            raise ValueError(
+                "Shape of array too small to calculate a numerical gradient, at least "
+                "(edge_order + 1) elements are required."
+            )
+        made.append(_slope(np.moveaxis(f, one, -1), step, edge_order, one))
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _steps(f, given, axes):
+    """A number, or an array of the distances between neighbours, for each axis."""
+    if len(given) == 0:
+        return [1.0] * len(axes)
+    if len(given) == 1 and np.ndim(given[0]) == 0:
+        return [given[0]] * len(axes)
+    if len(given) != len(axes):
+        raise TypeError("invalid number of arguments")
+    return [
+        _distances(one, f.shape[axis]) if np.ndim(one) else one
+        for one, axis in zip(given, axes, strict=True)
+    ]
+
+
+def _distances(places, length):
+    if np.ndim(places) != 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if len(places) != length:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    places = arguments.array(places)
+    if places.dtype.kind not in "fc":
+        places = places.astype(np.float64)
+    return np.diff(places)
+
+
+def _slope(f, step, edge_order, axis):
+    """Along the last axis, which is the ``axis`` of the result."""
+    made = arguments.empty(f.shape, f.dtype, f)
+    if np.ndim(step) == 0:
+        made[..., 1:-1] = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
+        before = after = step
+        front = (step, step)
+    else:
+        left, right = step[:-1], step[1:]
+        made[..., 1:-1] = (
+            -right / (left * (left + right)) * f[..., :-2]
+            + (right - left) / (left * right) * f[..., 1:-1]
+            + left / (right * (left + right)) * f[..., 2:]
+        )
+        before, after = step[:1], step[-1:]
+        front = (step[:1], step[1:2])
+    if edge_order == 1:
+        made[..., :1] = (f[..., 1:2] - f[..., :1]) / before
+        made[..., -1:] = (f[..., -1:] - f[..., -2:-1]) / after
+    else:
+        back = front if np.ndim(step) == 0 else (step[-1:], step[-2:-1])
+        made[..., :1] = _edge(f[..., :1], f[..., 1:2], f[..., 2:3], *front)
+        made[..., -1:] = -_edge(f[..., -1:], f[..., -2:-1], f[..., -3:-2], *back)
+    return np.moveaxis(made, -1, axis)
+
+
+def _edge(f0, f1, f2, h0, h1):
+    """The slope at the first of three points, by the parabola through them."""
+    whole = h0 + h1
+    return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2

@@ -1,0 +1,88 @@
+"""Diagonals, triangles, grids, windows, blocks and choices on device arrays, against NumPy."""
+
+import numpy as np
+import pytest
+from kit.likenumpy import compare, same
+
+from numbalite import cuda
+
+MATRIX = np.random.default_rng(0).standard_normal((4, 6))
+LINE = np.arange(5)
+CUBE = np.random.default_rng(1).standard_normal((2, 3, 4)).astype("f4")
+
+
+def moved(value):
+    """Arrays on the device, in lists too."""
+    if isinstance(value, list):
+        return [moved(one) for one in value]
+    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+
+def alike(function, *args, **keywords):
+    same(function, tuple(map(moved, args)), args, keywords)
+
+
+@pytest.mark.parametrize("name", ["diag", "diagflat", "tril", "triu"])
+def test_diagonals_and_triangles(name):
+    for array in (MATRIX, LINE, CUBE, np.array(3.0)):
+        for k in (-2, 0, 7):
+            alike(getattr(np, name), array, k)
+    compare(np.tri(3, 4, 1, like=cuda.to_device(LINE)), np.tri(3, 4, 1))
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+def test_fill_diagonal(wrap):
+    shapes = ((4, 6), (9, 3), (3, 3, 3))
+    for shape in shapes:
+        for value in (5, np.arange(2)):
+            for order in "CF":
+                host = np.zeros(shape, order=order)
+                d = cuda.to_device(host)
+                np.fill_diagonal(d, value, wrap)
+                np.fill_diagonal(host, value, wrap)
+                np.testing.assert_array_equal(d, host)
+    alike(np.fill_diagonal, LINE, 5, wrap)
+    alike(np.fill_diagonal, CUBE, 5, wrap)
+
+
+def test_meshgrid():
+    lines = [np.arange(i + 2.0) for i in range(3)]
+    for indexing in ("xy", "ij", "q"):
+        for sparse in (False, True):
+            for count in (1, 2, 3):
+                alike(np.meshgrid, *lines[:count], indexing=indexing, sparse=sparse)
+
+
+def test_windows():
+    windows = np.lib.stride_tricks.sliding_window_view
+    for array, *how in (
+        (LINE, 3), (MATRIX, (2, 3)), (MATRIX, 3, 1), (MATRIX, (2, 2), (0, 0)),  # right
+        (MATRIX, 3), (LINE, 9), (LINE, -1),  # refused
+    ):  # fmt: skip
+        alike(windows, array, *how)
+    d = cuda.to_device(LINE)
+    assert windows(d, 2).address == d.address
+
+
+def test_cross():
+    rng = np.random.default_rng(2)
+    for one in ((3,), (4, 3), (2, 4, 3)):
+        for other in ((3,), (4, 3)):
+            alike(np.cross, rng.standard_normal(one), rng.standard_normal(other))
+    vectors = rng.standard_normal((3, 5))
+    alike(np.cross, vectors, vectors[::-1].T, axisa=0, axisc=0)
+    alike(np.linalg.cross, vectors, vectors + 1, axis=0)
+    alike(np.cross, MATRIX, MATRIX)
+
+
+def test_blocks_and_choices():
+    for arrays in (
+        [[MATRIX, MATRIX], [MATRIX, MATRIX * 2]], [LINE, LINE], LINE, [[LINE, LINE], [np.ones(10)]],
+        [[[MATRIX]], [[MATRIX]]], [[MATRIX], MATRIX], [[]],
+    ):  # fmt: skip
+        alike(np.block, arrays)
+    for choices in (
+        ([MATRIX > 1, MATRIX < -1], [MATRIX, -MATRIX]), ([LINE > 2, LINE > 1], [LINE, LINE * 2.0], -1),
+        ([LINE > 1], [LINE, LINE]), ([LINE], [LINE]),
+    ):  # fmt: skip
+        alike(np.select, *choices)

@@ -1,0 +1,85 @@
+"""NumPy's functions that pass over NaN, on device arrays against NumPy's own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import same
+
+from numbalite import cuda
+
+FOLDS = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"]
+
+
+@st.composite
+def arrays(draw, dtypes):
+    """(on the device, on the host): some elements are NaN, in one of three whole rows."""
+    shape = draw(drawn.shapes(0, 3, most=5))
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    rng = np.random.default_rng(draw(st.integers(0, 30)))
+    values = np.asarray(rng.integers(0, 5, shape) + (2j if dtype.kind == "c" else 0), dtype)
+    if dtype.kind in "fc":
+        values[rng.random(shape) < 0.3] = np.nan
+        if len(shape) and shape[0] and draw(st.integers(0, 2)) == 0:
+            values[0] = np.nan
+    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    return placed.device(), placed.host
+
+
+@examples(20)
+@given(data=st.data())
+def test_folds(data):
+    name = data.draw(st.sampled_from(FOLDS))
+    real = ["f4", "i4"]
+    device, host = data.draw(arrays(real if name in ("nanmax", "nanmin") else [*real, "c8"]))
+    numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
+    keywords = {
+        "axis": data.draw(st.one_of(st.none(), numbers)),
+        "keepdims": data.draw(st.booleans()),
+    }
+    if name in ("nanvar", "nanstd"):
+        keywords["ddof"] = data.draw(st.integers(0, 2))
+    if name == "nansum" and data.draw(st.booleans()):
+        keywords["initial"] = 3
+    function = getattr(np, name)
+    if name not in ("nanmax", "nanmin") and data.draw(st.booleans()):
+        mask = np.random.default_rng(1).random(host.shape) < 0.5
+        where = cuda.to_device(mask)
+        same(lambda x, m: function(x, where=m, **keywords), (device, where), (host, mask))
+    else:
+        same(function, (device,), (host,), keywords)
+
+
+@examples(10)
+@given(data=st.data())
+def test_places_and_running_sums(data):
+    name = data.draw(st.sampled_from(["nanargmax", "nanargmin", "nancumsum", "nancumprod"]))
+    device, host = data.draw(arrays(["f4", "i4"]))
+    numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
+    same(getattr(np, name), (device,), (host,), {"axis": data.draw(st.one_of(st.none(), numbers))})
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f8", "c8", "i4"])
+def test_nan_to_num(dtype):
+    host = np.arange(12).reshape(3, 4).astype(dtype)
+    if host.dtype.kind in "fc":
+        host[0] = [np.nan, np.inf, -np.inf, 1]
+    d = cuda.to_device(host)
+    same(np.nan_to_num, (d,), (host,))
+    same(np.nan_to_num, (d[:, ::2],), (host[:, ::2],), {"nan": 7, "posinf": 8, "neginf": -8})
+    assert np.nan_to_num(d, copy=False) is d
+    assert np.isfinite(d.copy_to_host()).all()
+
+
+def test_out_dtype_and_refusals():
+    host = np.array([[1.5, np.nan, 2], [3, 4, np.nan]], "f4")
+    d, out = cuda.to_device(host), cuda.device_array(2, "f8")
+    assert np.nanmean(d, axis=1, out=out) is out
+    np.testing.assert_array_equal(out, np.nanmean(host, axis=1))
+    same(np.nansum, (d,), (host,), {"dtype": "f8", "axis": 0})
+    same(np.nanvar, (d,), (host,), {"mean": 2.0, "correction": 1})
+    same(np.nanargmax, (d * np.nan,), (host * np.nan,))  # refused: NaN alone
+    same(np.nanargmax, (d, (0, 1)), (host, (0, 1)))
+    same(np.argmax, (d, (0, 1)), (host, (0, 1)))

@@ -1,0 +1,35 @@
+"""Device arrays as sets, against NumPy."""
+
+import numpy as np
+import pytest
+from kit.likenumpy import same
+
+from numbalite import cuda
+
+TABLE = np.array([[5, 1], [2, 2]])
+WHOLE = np.array([2, 9, 5, 2])
+REAL = np.array([1, 2, np.nan, 3, np.nan, 2.5])
+OTHER = np.array([2, np.nan, 3.0])
+NONE = np.array([], int)
+
+
+def alike(function, *args, **keywords):
+    same(function, tuple(map(cuda.to_device, args)), args, keywords)
+
+
+@pytest.mark.parametrize("name", ["isin", "union1d", "setdiff1d", "setxor1d", "intersect1d"])
+def test_sets(name):
+    function = getattr(np, name)
+    for pair in ((TABLE, WHOLE), (REAL, OTHER), (TABLE, OTHER), (NONE, WHOLE), (WHOLE, NONE)):
+        alike(function, *pair)
+    if name != "union1d":
+        alike(function, np.array([3, 1, 2]), np.array([2, 3, 7]), assume_unique=True)
+
+
+def test_where_and_not():
+    alike(np.intersect1d, TABLE, WHOLE, return_indices=True)
+    alike(np.intersect1d, WHOLE[:3], WHOLE[1:3], assume_unique=True, return_indices=True)
+    alike(np.isin, TABLE, WHOLE, invert=True)
+    alike(np.isin, REAL, OTHER, invert=True)
+    same(np.isin, (cuda.to_device(TABLE), [2, 3]), (TABLE, [2, 3]))
+    alike(np.isin, TABLE, WHOLE, kind="other")
