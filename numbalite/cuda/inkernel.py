@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numbalite.cuda import elsewhere
+
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
@@ -86,7 +88,7 @@ def message(name: str) -> str:
     """What to say about a name that numbalite.cuda does not have."""
     instead = INSTEAD.get(name.partition(".")[0])
     if instead is None:
-        return f"numbalite.cuda has no {name!r}"
+        return f"numbalite.cuda has no {name!r}{elsewhere.hint(name)}"
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 

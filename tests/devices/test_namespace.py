@@ -19,8 +19,21 @@ def test_names_exist():
         assert getattr(cuda, name) is not None
     assert cuda.is_float16_supported() == (cuda.get_current_device().compute_capability >= (5, 3))
     assert cuda.float32 is numbalite.float32 and cuda.types.int32 is cuda.int32
-    with pytest.raises(AttributeError, match="nothing_like_it"):
+    with pytest.raises(AttributeError, match="no 'nothing_like_it'$"):
         cuda.nothing_like_it
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("asnumpy", r"write d\.copy_to_host"), ("RawKernel", r"write @cuda\.jit"),
+        ("zeros_like", r"write np\.zeros_like\(d\)"), ("sqrt", r"np\.sqrt takes device arrays"),
+        ("linalg", r"the functions of np\.linalg"),
+    ],
+)  # fmt: skip
+def test_names_of_others_say_what_to_write(name, advice):
+    with pytest.raises(AttributeError, match=advice):
+        getattr(cuda, name)
 
 
 def test_names_for_the_inside_of_kernels_say_what_to_write():
