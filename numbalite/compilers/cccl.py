@@ -29,9 +29,8 @@ def root_of_toolkit() -> str | None:
     return path and path[: -len(_PROBE) - 1]
 
 
-def search(source, family: str) -> list:
-    """The include folders for a source that uses them; [] for others, and where they cannot be had."""
-    texts = [source.text, *dict(source.headers).values()]
+def search(texts, family: str) -> list:
+    """The include folders for texts that use them; [] for others, and where they cannot be had."""
     if family != "clang" or not any(_INCLUDES.search(text) for text in texts):
         return []
     root = root_of_toolkit()

@@ -175,7 +175,7 @@ def compile(source, kind="sim", *checks) -> Image:
         whole = _whole(source, included.with_copies(text), kind, checks)
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
-        real = cccl.search(source, family) if kind == "sim" else []
+        real = cccl.search(included.texts, family) if kind == "sim" else []
         if real:
             whole = f'#include "sim/cccl.h"\n{whole}'
         search = [*included.search(), *(word for path in real for word in ("-I", path))]

@@ -46,8 +46,9 @@ class Headers:
         self._gather(source.text, None)
         for text in self._memory.values():
             self._gather(text, None)
-        texts = [source.text, *self._memory.values(), *(h.text for h in self._known.values())]
-        self._spared = divisions.spared(texts) if marks else None
+        own = (header.text for header in self._known.values())
+        self.texts = [source.text, *self._memory.values(), *own]  # all that is the user's
+        self._spared = divisions.spared(self.texts) if marks else None
         for header in self._known.values():
             header.is_copied = self.translated(header.text) != header.text
         self._spread()

@@ -375,3 +375,22 @@ def test_random_states():
     with pytest.raises(ValueError):
         random.create_xoroshiro128p_states(-1, 1)
     assert random.create_xoroshiro128p_states(0, 1).size == 0
+
+
+def test_shared_memory_of_functions_that_others_call():
+    """More of it in a module than a block can have: no kernel has it all."""
+    functions = "".join(f"__global__ void k{i}(float* x) {{ turned<{i}>(x); }}\n" for i in range(8))
+    m = cuda.module(
+        """
+        template <int n> __device__ void turned(float* x) {
+            __shared__ float s[10000 + n];
+            s[threadIdx.x] = x[threadIdx.x];
+            __syncthreads();
+            x[threadIdx.x] = s[31 - threadIdx.x] + n;
+        }
+        """
+        + functions
+    )
+    x = np.arange(32, dtype=np.float32)
+    m.k7[1, 32](x)
+    assert np.array_equal(x, np.arange(31, -1, -1, dtype=np.float32) + 7)

@@ -82,6 +82,45 @@ def test_blocks_and_warps():
         assert np.array_equal(out[196:], np.cumsum(rows, axis=1).ravel())
 
 
+def test_headers_of_a_project_bring_cub(tmp_path):
+    (tmp_path / "sums.cuh").write_text(
+        "#include <cub/warp/warp_reduce.cuh>\ntypedef cub::WarpReduce<int> Sums;\n"
+    )
+    m = cuda.module(
+        """
+        #include "sums.cuh"
+        __global__ void k(int* x) {
+            __shared__ Sums::TempStorage t;
+            int sum = Sums(t).Sum(x[threadIdx.x]);
+            if (threadIdx.x == 0) x[0] = sum;
+        }
+        """,
+        options=[f"-I{tmp_path}"],
+    )
+    x = np.arange(32, dtype=np.int32)
+    m.k[1, 32](x)
+    assert x[0] == 496
+
+
+def test_iterators():
+    """Also in C++20, where libcu++ brings std::construct_at; an iterator is asked for its system early."""
+    m = cuda.module(
+        """
+        #include <thrust/iterator/counting_iterator.h>
+        #include <thrust/iterator/transform_iterator.h>
+        struct Rest { __device__ unsigned operator()(unsigned x) const { return x % 7; } };
+        __global__ void k(unsigned* x) {
+            auto i = thrust::make_transform_iterator(thrust::counting_iterator<unsigned>(3), Rest{});
+            x[0] = i[9];
+        }
+        """,
+        std="c++20",
+    )
+    x = np.zeros(1, np.uint32)
+    m.k[1, 1](x)
+    assert x[0] == 12 % 7
+
+
 def test_all_of_cub_is_for_the_host():
     with pytest.raises(CompileError, match="is for the host too"):
         cuda.module("#include <cub/cub.cuh>\n__global__ void k() {}")

@@ -225,11 +225,10 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_others(m, kernel, others);
-    f->static_shared =
-        (int)nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
+    /* Those of functions that kernels call count for each kernel; more than this none can have. */
+    size_t shared = nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
+    f->static_shared = shared < NL_SIM_SHARED_DEFAULT ? (int)shared : NL_SIM_SHARED_DEFAULT;
     f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
-    if (f->max_dynamic_shared < 0)
-        f->max_dynamic_shared = 0;
     if (nl_sim_handle_add(NL_SIM_HANDLE_FUNCTION, m->context->device, f) < 0) {
         free(f);
         return NULL;

@@ -1,0 +1,1 @@
+#include <c2h/catch2_test_helper.h>
