@@ -97,9 +97,14 @@ static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *i
 }
 
 int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
-    if (!PyTuple_Check(value))
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
-    return write_items(call, index, value, value, block);
+    int is_member = PyObject_TypeCheck(value, call->state->enum_type);
+    PyObject *items = is_member ? PyObject_GetAttrString(value, "value") : Py_NewRef(value);
+    int result = !items ? -1
+                 : PyTuple_Check(items)
+                     ? write_items(call, index, value, items, block)
+                     : nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    Py_XDECREF(items);
+    return result;
 }
 
 /* A vector from a tuple, a list or an array of one axis; dim3 from an int, too. */

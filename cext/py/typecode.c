@@ -264,6 +264,17 @@ static int other_code(nl_py_values *values, PyObject *value, uint32_t *code, con
     return 0;
 }
 
+/* A member of an enum is its value: a number, or a tuple. */
+static int member_code(nl_py_values *values, PyObject *member, uint32_t *code,
+                       const char **reason) {
+    PyObject *value = PyObject_GetAttrString(member, "value");
+    int found = !value                 ? -1
+                : PyTuple_Check(value) ? tuple_code(values, value, code, reason, nl_py_type_code, 0)
+                                       : number_code(values, value, code, reason);
+    Py_XDECREF(value);
+    return found;
+}
+
 int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const char **reason) {
     nl_py_state *state = values->state;
     *reason = no_value;
@@ -281,7 +292,7 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
         if (found)
             return found;
         if (PyObject_TypeCheck(obj, state->enum_type))
-            return number_code(values, obj, code, reason);
+            return member_code(values, obj, code, reason);
     }
     /* DLPack before numbers: a tensor of one element may convert to one */
     nl_py_value *v = nl_py_values_export(values, obj);

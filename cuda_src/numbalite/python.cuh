@@ -124,8 +124,13 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
 NUMBALITE_TUPLES(double, )
 NUMBALITE_TUPLES(float, f)
 #undef NUMBALITE_TUPLES
+/* A zero times an infinity is a zero, as in Python. */
 template <class T> NUMBALITE_FUNCTION complex<T> rect(T r, T angle) {
-    return complex<T>(r * ::cos(angle), r * ::sin(angle));
+    bool infinite = r != 0 && r * 2 == r;
+    if (angle - angle != 0 && (r == 0 || infinite)) /* the angle is infinite, or NaN */
+        return infinite ? complex<T>(r, angle) : complex<T>();
+    T x = ::cos(angle), y = ::sin(angle);
+    return complex<T>(x == 0 && infinite ? x / r : x * r, y == 0 && infinite ? y / r : y * r);
 }
 template <class Z> NUMBALITE_FUNCTION auto polar(Z z) -> tuple<decltype(z.real()), decltype(z.real())> {
     return {abs(z), arg(z)};

@@ -40,6 +40,7 @@ _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"const[ -~]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
+_MOVES = re.compile(r"\bstd::(move|forward)\b")  # which NVRTC has without a header
 # Extensions of C++ that NVRTC does not know, as g++ warns of them.
 _EXTENSION = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
@@ -258,6 +259,7 @@ def _whole(source, text, kind, checks=()):
         text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
     begin = [f'#line 1 "{_END}"']  # what the compiler calls its standard input differs
+    begin += ["#include <utility>"] if _MOVES.search(text) else []
     begin += ['#include "numbalite/describe.cuh"'] if source.describe else []
     placed = f'#line 1 "{name}"\n{text}'
     lines = [*begin, f'#include "{kind}/exports.h"', placed]

@@ -52,6 +52,8 @@ _core.set_open_hook(_on_open)
 
 def cuda_error() -> str | None:
     """Why there is no GPU to use, as a sentence that says what to do; None where there is one."""
+    if _simulator_counts():
+        return None
     if config.DISABLE_CUDA:
         return "CUDA is disabled (NUMBALITE_DISABLE_CUDA)"
     return _core.probe()
@@ -81,6 +83,10 @@ simulator_is_available = False
 """Is a simulator that was asked for available? For programs of numba's, to which it is."""
 
 
+def _simulator_counts():
+    return simulator_is_available and config.driver() == "sim" and not config.DISABLE_CUDA
+
+
 def is_available() -> bool:
     """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises.
 
@@ -90,7 +96,7 @@ def is_available() -> bool:
     try:
         from numbalite.compilers import toolkit
 
-        if simulator_is_available and config.driver() == "sim":
+        if _simulator_counts():
             return True
         return _kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
     except Exception:
@@ -104,6 +110,8 @@ def is_supported_version() -> bool:
 
         if not is_available():
             return False
+        if _simulator_counts():
+            return True
         toolkit.nvrtc_library()
         return not _core.driver_has("host_code") and _core.driver_version() >= 12000
     except Exception:

@@ -57,6 +57,7 @@ INSTEAD = {
     "match_all_sync": "__match_all_sync(mask, value, &all)",
     "fp16": "#include <cuda_fp16.h> and __hadd(a, b), or plain arithmetic of float16",
     "bf16": "#include <cuda_bf16.h>",
+    "bfloat16": "#include <cuda_bf16.h> and __nv_bfloat16",
     "libdevice": "CUDA's mathematical functions: sin(x), rsqrt(x)",
 }
 

@@ -228,6 +228,7 @@ class Builder:
             self.write(text)
         for name, array in taken.pointers.items():
             t = types.typeof(array)
+            t = t if t.ndim else types.Pointer(t.dtype)
             self.use_types(t)
             self.pointers[f"{namespace}::{ascii_name(name)}"] = name, array
             self.write(f"__constant__ {self.spelled(t)} {ascii_name(name)};\n")

@@ -43,7 +43,7 @@ def sass(images) -> str:
         if path is not None:
             return _run(path, options, image.data)
     raise CudaSupportError(
-        "inspect_sass needs nvdisasm or cuobjdump: install the CUDA toolkit, or "
+        "nvdisasm was not found, nor cuobjdump, and inspect_sass needs one: install the CUDA toolkit, or "
         "pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
     )
 

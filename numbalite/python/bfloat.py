@@ -143,7 +143,8 @@ def _functions() -> dict[str, Rule]:
 
 
 WORDS: dict[str, Rule] = {f"bf16.{name}": rule for name, rule in _functions().items()}
-TYPES = frozenset(("bf16.bfloat16", "bf16.nv_bfloat16"))
+WORDS["bfloat16"] = WORDS["bf16.bfloat16"]
+TYPES = frozenset(("bfloat16", "bf16.bfloat16", "bf16.nv_bfloat16"))
 """Words for the type itself."""
 MATH: dict[Any, Rule] = {
     getattr(math, name): WORDS[f"bf16.h{name}"]

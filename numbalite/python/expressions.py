@@ -166,9 +166,8 @@ class Expressions:
             t = types.typeof(value)
         except TypeError as problem:
             self.fail(node, f"{name} is an array that kernels cannot use: {problem}")
-        if t.ndim == 0:
-            self.fail(node, f"{name} is an array of no dimensions", "Pass it as an argument.")
-        return Value(t, self.take(name, value), loads=True)
+        text = self.take(name, value)
+        return Value(t, text if t.ndim else f"{text}[0]", loads=True)
 
     def take(self, name: str, value: Any) -> str:
         """The C++ name of a value of the Python scope, which the source builder then defines."""

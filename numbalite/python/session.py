@@ -94,7 +94,7 @@ class Session:
         except Problem as problem:
             raise_for(problem, python.name)
         except NotYet as unknown:
-            raise_for(_untold(unknown).locate(function.place), python.name)
+            raise_for(_untold(unknown), python.name)
 
     def _defined(self, python, translator):
         function = translator.function
@@ -160,7 +160,7 @@ class Session:
         except Problem as problem:
             raise_for(problem, function.name)
         except NotYet as unknown:
-            raise_for(_untold(unknown).locate(function.definition.function.place), function.name)
+            raise_for(_untold(unknown), function.name)
 
     # --- functions in functions
 
@@ -343,12 +343,15 @@ def _with_parameters(node, names):
 
 
 def _untold(unknown):
-    name = getattr(unknown.node, "id", "the call's result")
-    return Problem(
-        unknown.node,
-        f"the type of {name} cannot be told",
-        "It is only computed from itself, or from a function that calls itself without an end.",
-    )
+    if isinstance(unknown.node, ast.Call):
+        message = "cannot type infer runaway recursion: the call's result is only told by itself"
+        remedy = "A recursive function needs a return without a call, which ends it."
+    else:
+        message = f"the type of {unknown.node.id} cannot be told"
+        remedy = "It is only computed from itself."
+    problem = Problem(unknown.node, message, remedy)
+    problem.place = unknown.place
+    return problem
 
 
 def _as_literal(value: Value) -> Value | None:

@@ -127,6 +127,8 @@ def viewed(base: Value, dtype: types.Scalar, spelling: str) -> Value:
 
 def transposed(base: Value) -> Value:
     base = as_view(base)
+    if base.type.ndim < 2:
+        return base
     layout = {"C": "F", "F": "C", "A": "A"}[base.type.layout]
     t = types.Array(base.type.dtype, base.type.ndim, layout, base.type.readonly)
     return Value(t, f"py::transposed({base.text})", loads=base.loads)

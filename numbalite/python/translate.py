@@ -135,6 +135,9 @@ class Translator(Expressions):
         """Raises Problem; NotYet where a type is only computed from itself."""
         try:
             return self._run()
+        except NotYet as unknown:
+            unknown.place = unknown.place or self.function.place(unknown.node)
+            raise
         except Problem as problem:
             problem.locate(self.function.place)
             if self.decided:

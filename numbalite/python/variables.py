@@ -36,10 +36,11 @@ _ROUNDS_UNTIL_WIDENED = 2
 
 
 class NotYet(Exception):
-    """The type of a variable is not known in this round."""
+    """The type of a variable, or of a call's result, is not known in this round."""
 
     def __init__(self, node: ast.AST) -> None:
         self.node = node
+        self.place: Any = None
 
 
 class Variable:

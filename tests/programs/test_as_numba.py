@@ -77,6 +77,7 @@ def test_a_program_runs_as_it_is(python):
         def plain(a, b, c=3, *more):
             return [a, b, c, *more]
 
+        assert cuda.is_supported_version() and cuda.cuda_error() is None
         assert cuda.is_available() and config.DISABLE_JIT and plain(1, b=2) == [1, 2, 3]
         config.DEBUG_TYPEINFER = True
         print(add(np.float32(1), np.float32(2)), cuda.is_simulated())

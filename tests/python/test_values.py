@@ -70,6 +70,11 @@ class Color(enum.Enum):
     GREEN = 2
 
 
+class Planet(enum.Enum):
+    VENUS = (4.869e24, 6.0518e6)
+    EARTH = (5.976e24, 6.37814e6)
+
+
 @cuda.jit
 def members(a, b, out):
     out[0] = a == b
@@ -85,6 +90,17 @@ def test_enumerations():
         out = np.zeros(6, bool)
         members[1, 1](a, b, out)
         assert out.tolist() == [a is b, a is b, False, False, True, False]
+
+    @cuda.jit
+    def heavier(a, b, out):
+        mass, radius = a
+        out[0] = mass > b[0]
+        out[1] = a == Planet.EARTH and a is Planet.EARTH
+        out[2] = a == b
+
+    out = np.zeros(3, bool)
+    heavier[1, 1](Planet.EARTH, Planet.VENUS, out)
+    assert out.tolist() == [True, True, False]
 
     def wrong(out):
         out[0] = Color["BLUE"] == Color.RED
@@ -107,6 +123,12 @@ def complexes(z, w, tests, reals, out):
     out[3] = z**3
 
 
+@cuda.jit
+def from_polar(sizes, angles, out):
+    for k in range(sizes.size):
+        out[k] = cmath.rect(sizes[k], angles[k])
+
+
 def test_complex_functions():
     for z in (1 + 2j, complex(math.inf, -1)):
         tests, reals, out = np.zeros(3, bool), np.zeros(4), np.zeros(4, complex)
@@ -117,6 +139,21 @@ def test_complex_functions():
             np.testing.assert_allclose(
                 out, [z, cmath.log(z, 2 - 1j), z ** (2 - 1j), z**3], rtol=1e-12
             )
+    inf, nan = math.inf, math.nan
+    pairs = [
+        (0, inf),
+        (0, nan),
+        (inf, 0),
+        (-inf, 0),
+        (inf, 1),
+        (-inf, -1),
+        (inf, nan),
+        (2, nan),
+        (2, 3),
+    ]
+    out = np.zeros(len(pairs), complex)
+    from_polar[1, 1](*np.array(pairs, float).T.copy(), out)
+    np.testing.assert_allclose(out, [cmath.rect(*pair) for pair in pairs], rtol=1e-15)
 
 
 @cuda.jit
@@ -194,9 +231,24 @@ def test_pointers():
         f = farray(p, (2, n // 2), dtype=types.uint8)
         c[1, 0] = f[1, 0] = c[0, -1] * 10
         carray(p, n)[n - 1] = f.shape[1]
+        line = farray(p, n)
+        line[2] = line.T[0] + 2
 
     mark[1, 1](x.__cuda_array_interface__["data"][0], len(x))
     assert x.copy_to_host().tolist() == [1, 50, 3, 4, 5, 50, 7, 8, 9, 5]
+
+
+def test_a_device_array_without_dimensions():
+    scale = cuda.to_device(np.array(42.0))
+
+    @cuda.jit
+    def doubled(out):
+        out[()] = 2 * scale[()]
+        scale[()] += 1
+
+    out = cuda.device_array(())
+    doubled[1, 1](out)
+    assert (out.copy_to_host(), scale.copy_to_host()) == (84, 43)
 
 
 def test_arrays_at_pointers_of_the_host():

@@ -112,7 +112,7 @@ def test_bfloats():
 
     @cuda.jit
     def bfloats(x, n):
-        a, b = bf16.bfloat16(3.5), bf16.bfloat16(n)
+        a, b = cuda.bfloat16(3.5), bf16.bfloat16(n)
         x[0] = float32(added(a, b) * b)
         x[1] = a >= b
         x[2] = -a

@@ -382,3 +382,14 @@ def test_bits_jumps_and_orders_compute(alone):
     out, real, short = np.zeros(6, np.int32), np.ones(1, np.float32), np.zeros(1, np.int16)
     run_on(image, "orders", out, real, short)
     assert out.tolist() == [2, 40, 0, 42, 1, 5] and real[0] == 0.5 and short[0] == -3
+
+
+def test_move_and_forward_need_no_header(alone):
+    """NVRTC has them built in."""
+    source = """extern "C" __global__ void k(int* out) {
+        int x = 5;
+        out[0] = std::move(x) + std::forward<int>(x);
+    }"""
+    out = (ctypes.c_int * 1)()
+    alone(source, "k").run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
+    assert out[0] == 10
