@@ -16,7 +16,7 @@ from numbalite.kernels import options as options_
 from numbalite.types import signatures
 
 from ..errors import SignatureError
-from . import element
+from . import element, timeufunc
 
 if TYPE_CHECKING:
     from typing import Any
@@ -171,13 +171,18 @@ def _vectorize(first, target, identity, form, given):
     def make(function):
         made = form.function(function, options, "ufunc")
         found = _scalar_signatures(made, listed, target)
+        if timeufunc.has_times(found):
+            return timeufunc.TimeUfunc(made, found, lambda f, s: build(f, [s]))
+        return build(made, found)
+
+    def build(function, found):
         if target == "cuda":
             from .cudaufunc import CudaUfunc
 
-            return CudaUfunc(made, found, options, identity, made.__doc__)
+            return CudaUfunc(function, found, options, identity, function.__doc__)
         from .hostufunc import make_ufunc
 
-        return make_ufunc(made, found, target, identity, options, made.__doc__)
+        return make_ufunc(function, found, target, identity, options, function.__doc__)
 
     return _apply(make, None if is_list else first, form)
 
@@ -278,13 +283,18 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
                     f"specifies {signature.return_type} return type; the last parameters are written to"
                 )
         found = [types.Signature(types.void, signature.args) for signature in found]
+        if timeufunc.has_times(found):
+            return timeufunc.TimeUfunc(made, found, lambda f, s: build(f, [s]))
+        return build(made, found)
+
+    def build(function, found):
         if target == "cuda":
             from .cudagufunc import CudaGUfunc
 
-            return CudaGUfunc(made, found, layout, options, block, identity)
+            return CudaGUfunc(function, found, layout, options, block, identity)
         from .hostufunc import make_gufunc
 
-        return make_gufunc(made, found, layout, target, identity, options, made.__doc__)
+        return make_gufunc(function, found, layout, target, identity, options, function.__doc__)
 
     return _apply(make, None, form)
 
@@ -319,21 +329,7 @@ def _identity(identity):
 def _signatures(function, listed):
     if isinstance(listed, (list, tuple)) and not listed:
         return []
-    found = signatures.signatures(listed, function.definition.scope.get)
-    for signature in found:
-        _check_times(function, signature)
-    return found
-
-
-def _check_times(function, signature):
-    """The loops of ufuncs know types by NumPy's characters, and those of times say no unit."""
-    for t in (*signature.args, signature.return_type):
-        t = t.dtype if isinstance(t, types.Array) else t
-        if isinstance(t, types.Time):
-            raise SignatureError(
-                f"{function.name}: the signature {signature} has {t}: ufuncs take no dates and times; "
-                "declare int64, and call it with x.view('int64')"
-            )
+    return signatures.signatures(listed, function.definition.scope.get)
 
 
 def _check_count(function, signature):
