@@ -17,7 +17,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 4
+#define NL_SIM_ABI 5
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -252,6 +252,17 @@ typedef struct nl_sim_texels {
     int is_float; /* or an integer of 32 bits */
 } nl_sim_texels;
 
+/* A launch by a running thread: k<<<grid, block, shared, stream>>>(...). */
+typedef struct nl_sim_nested {
+    const nl_sim_kernel *kernel;
+    const char *name; /* as the launch spells it */
+    nl_sim_dim grid, block;
+    unsigned long long shared_bytes;
+    int is_tail;       /* comes when the grid that launches it has ended, with all else it launched */
+    void *const *args; /* as of nl_sim_launch; they are copied */
+    nl_sim_site site;
+} nl_sim_nested;
+
 /* What the engine offers to a running thread. */
 typedef struct nl_sim_ops {
     unsigned abi;
@@ -285,6 +296,8 @@ typedef struct nl_sim_ops {
     const char *(*fetch)(unsigned long long texture, const nl_sim_fetch *what, nl_sim_texels *out);
     /* *address: NULL for what is not there, and may be */
     const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
+    /* the grid begins when the one of the thread has ended */
+    void (*launch)(const nl_sim_nested *what, unsigned thread);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

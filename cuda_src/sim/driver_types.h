@@ -1,5 +1,6 @@
-/* sim/driver_types: what NVRTC knows of the runtime's types without an include. There is no runtime for
- * kernels to call; sources that are shared with programs of the host name them. */
+/* sim/driver_types: what NVRTC knows of the runtime's types without an include, and what of the runtime
+ * kernels may call that launch others (nested.h); sources that are shared with programs of the host name
+ * more. */
 #ifndef NUMBALITE_SIM_DRIVER_TYPES_H
 #define NUMBALITE_SIM_DRIVER_TYPES_H
 
@@ -27,6 +28,10 @@ enum cudaSharedMemConfig {
     cudaSharedMemBankSizeFourByte,
     cudaSharedMemBankSizeEightByte
 };
+#define cudaStreamDefault 0x00
+#define cudaStreamNonBlocking 0x01
+#define cudaStreamTailLaunch (reinterpret_cast<cudaStream_t>(3ULL))
+#define cudaStreamFireAndForget (reinterpret_cast<cudaStream_t>(4ULL))
 typedef unsigned long long CUtexObject;
 typedef unsigned long long CUsurfObject;
 typedef unsigned long long CUdeviceptr;
@@ -48,5 +53,26 @@ struct cudaPitchedPtr {
     void *ptr;
     size_t pitch, xsize, ysize;
 };
+
+/* Launches that cannot be made are faults, with the line: so no error is ever left to be asked for. */
+NUMBALITE_SIM_YIELDING cudaError_t cudaGetLastError() {
+    return cudaSuccess;
+}
+NUMBALITE_SIM_YIELDING cudaError_t cudaPeekAtLastError() {
+    return cudaSuccess;
+}
+/* Grids run in the order of their launches, whatever the stream. */
+NUMBALITE_SIM_YIELDING cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = reinterpret_cast<cudaStream_t>(16ULL);
+    return cudaSuccess;
+}
+NUMBALITE_SIM_YIELDING cudaError_t cudaStreamDestroy(cudaStream_t) {
+    return cudaSuccess;
+}
+#ifndef NUMBALITE_HOST
+NUMBALITE_SIM_CANNOT("cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
+                     "launches; what must come later is launched into cudaStreamTailLaunch")
+cudaError_t cudaDeviceSynchronize();
+#endif
 
 #endif

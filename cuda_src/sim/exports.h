@@ -153,6 +153,12 @@ template <class... A> struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_o
 #endif
 #endif
 
+} // namespace numbalite_sim
+
+#include "nested.h"
+
+namespace numbalite_sim {
+
 /* The compiler's own spelling of T, from its name for this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;

@@ -132,7 +132,7 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
     static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
-    static_assert(false, "numbalite: a launch in a source (<<<...>>>) cannot run on the CPU " \
+    static_assert(false, "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \
                          "simulator")
 
 /* In front of a variable that lives longer than a call: a GPU has nobody who would compute its value. */

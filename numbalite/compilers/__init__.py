@@ -115,7 +115,7 @@ def _key(source, target):
         compiler = host.fingerprint(source, *target)
         folders = toolkit.include_directories
     else:
-        compiler = toolkit.fingerprint(with_linker=bool(source.linked))
+        compiler = toolkit.fingerprint(bool(source.linked), source.launches)
         folders = functools.partial(toolkit.include_directories, compiler[0])
     included = headers.closure(source, folders)  # which also says of what is no file
     if included is None or cache.directory() is None:

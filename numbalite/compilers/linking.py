@@ -10,6 +10,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from numbalite.compilers import toolkit
 from numbalite.errors import CompileError, CudaSupportError
 
 # nvJitLinkInputType
@@ -37,6 +38,13 @@ class Binary(NamedTuple):
     kind: str
     name: str
     data: bytes
+
+
+def device_runtime() -> Binary:
+    """What kernels that launch kernels are linked with."""
+    path = toolkit.device_runtime()
+    with open(path, "rb") as file:
+        return Binary("archive", os.path.basename(path), file.read())
 
 
 def refuse(source) -> None:

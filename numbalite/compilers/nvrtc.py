@@ -94,7 +94,7 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
             result += ["--Ofast-compile=max", "--fmad=false"]  # -O0 before ptxas, too
     if source.max_registers:
         result.append(f"--maxrregcount={source.max_registers}")
-    if source.linked:
+    if source.linked or source.launches:
         result.append("--relocatable-device-code=true")
     if "__int128" in source.text and not _has(given, "-device-int128", "--device-int128"):
         result.append("--device-int128")
@@ -126,8 +126,10 @@ def compile(source, capability) -> Image:
     kind, architecture = choose_architecture(*capability, supported)
     symbols, texts = expressions(source)
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
-    if texts:
-        text = f'#include "numbalite/describe.cuh"\n#line 1 "{quote(source.name)}"\n{text}'
+    if texts or source.launches:
+        first = '#include "numbalite/describe.cuh"\n' if texts else ""
+        first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
+        text = f'{first}#line 1 "{quote(source.name)}"\n{text}'
     directories = toolkit.include_directories(chosen.path)
     memory = {**headers.in_memory(), **dict(source.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
@@ -151,6 +153,8 @@ def compile(source, capability) -> Image:
         kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
     else:
         data = result["cubin"]
+    if source.launches:
+        source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:
         if kind == "ptx":
             raise CudaSupportError(

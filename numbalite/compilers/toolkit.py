@@ -155,10 +155,12 @@ def _driver_major():
     return None
 
 
-def fingerprint(with_linker: bool = False) -> tuple:
-    """What tells one NVRTC from another without loading it, and one nvJitLink."""
+def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
+    """What tells one NVRTC from another without loading it, one nvJitLink, and one device runtime."""
     found = []
-    for path in (nvrtc_library().path, *([linker_library()] if with_linker else ())):
+    others = [linker_library()] if with_linker or with_runtime else []
+    others += [device_runtime()] if with_runtime else []
+    for path in (nvrtc_library().path, *others):
         path = os.path.realpath(path)
         status = os.stat(path)
         found += path, status.st_size, status.st_mtime_ns
@@ -168,20 +170,41 @@ def fingerprint(with_linker: bool = False) -> tuple:
 def linker_library() -> str:
     """The nvJitLink that goes with the NVRTC to use. CudaSupportError if there is none."""
     nvrtc = nvrtc_library()
-    folders = [os.path.dirname(path) for path in (nvrtc.path, os.path.realpath(nvrtc.path))]
-    # The packages of CUDA 12 have a folder each.
-    folders += [os.path.join(folder, "..", "..", "nvjitlink", "lib") for folder in folders]
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
-    for folder in (*folders, *_library_folders()):
-        for major in majors:
-            path = os.path.join(folder, f"libnvJitLink.so.{major}")
-            if os.path.exists(path):
-                return path
+    names = [f"libnvJitLink.so.{major}" for major in majors]
+    if path := _beside_nvrtc("nvjitlink", names):
+        return path
     package = "nvidia-nvjitlink-cu12" if nvrtc.major == 12 else "nvidia-nvjitlink"
     raise CudaSupportError(
-        f"link= with compiled code needs nvJitLink, which was not found beside {nvrtc.path}: "
-        f"pip install {package}"
+        f"link= with compiled code, and kernels that launch kernels, need nvJitLink, which was not found "
+        f"beside {nvrtc.path}: pip install {package}"
     )
+
+
+def device_runtime() -> str:
+    """libcudadevrt.a, which kernels that launch kernels are linked with. CudaSupportError if there is none."""
+    if path := _beside_nvrtc("cuda_runtime", ["libcudadevrt.a"]):
+        return path
+    nvrtc = nvrtc_library()
+    package = "nvidia-cuda-runtime-cu12" if nvrtc.major == 12 else "nvidia-cuda-runtime"
+    raise CudaSupportError(
+        f"kernels that launch kernels need the toolkit's libcudadevrt.a, which was not found beside "
+        f"{nvrtc.path}: pip install {package}"
+    )
+
+
+def _beside_nvrtc(package, names):
+    """The first file of these names where the libraries of the NVRTC to use are; or None."""
+    path = nvrtc_library().path
+    folders = [os.path.dirname(path), os.path.dirname(os.path.realpath(path))]
+    # The packages of CUDA 12 have a folder each.
+    folders += [os.path.join(folder, "..", "..", package, "lib") for folder in folders]
+    for folder in (*folders, *_library_folders()):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.exists(path):
+                return path
+    return None
 
 
 _chosen = None  # (what the choice depends on, the library)

@@ -9,7 +9,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
   variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes C++ that does the same (ptx.py), or an error that names the instruction.
-* So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
+* A launch inside of a kernel, ``k<<<1, 32>>>(x)``, becomes a call of nested.h.
 * What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
   with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
   __typeof__. (GNU's other extensions the compilers themselves tell: host.py, hostbuild.py.)
@@ -57,6 +57,7 @@ _NO_VARIABLES = frozenset(
     """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
     requires ( =""".split()
 )
+_NO_NAMES = frozenset(("return", "else", "do"))  # a name after them is no part of theirs
 _OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _DROPPED_VALUE = "::numbalite_sim::drop_value(), "
@@ -478,10 +479,53 @@ class _Translation:
         end = at + 3
         while end < len(self.tokens) and self.tokens[end].text not in (";", "{", "}"):
             if self._adjacent(end, ">>>"):
-                self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
-                self._replace(end, end + 2, ")")
+                self._nest(at, end)
                 return
             end += 1
+
+    def _nest(self, at, end):
+        """The launch whose <<< and >>> are at these tokens."""
+        first = self._name_before(at)
+        if first is None or self.kind != "sim":
+            self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
+            self._replace(end, end + 2, ")")
+            return
+        name = self.text[self.tokens[first].start : self._end(at - 1)]
+        shape = f"{_literal(name)}, ::numbalite_sim::nested_shape("
+        if self.tokens[at - 1].kind == "name" and self.tokens[at - 1].text in self._templates():
+            called = f"[](auto... nl_a) {{ {name}(nl_a...); }}"
+            made = f" ::numbalite_sim::nl_nested_by({called}, {shape}"
+        else:
+            made = f" ::numbalite_sim::nl_nested<decltype(&{name}), &{name}>({shape}"
+        self._replace(first, at + 2, made)
+        self._replace(end, end + 2, "))")
+
+    def _name_before(self, at):
+        """The first token of the name, with its namespaces and arguments, that ends before one; or None."""
+        at -= 1
+        if self.tokens[at].text == ">":
+            depth = 0
+            while at > 0 and self.tokens[at].text not in (";", "{", "}"):
+                depth += {">": 1, "<": -1}.get(self.tokens[at].text, 0)
+                at -= 1
+                if depth == 0:
+                    break
+        if at < 0 or self.tokens[at].kind != "name":
+            return None
+        while at >= 1 and self.tokens[at - 1].text == "::":
+            at -= 1
+            if self.tokens[at - 1].kind == "name" and self.tokens[at - 1].text not in _NO_NAMES:
+                at -= 1
+        return at
+
+    def _templates(self):
+        """The last names of kernels that are templates or overloaded."""
+        found = scanner.scan(self.text)[0]
+        return {
+            scanner.last_name(k.name.partition("(")[0])
+            for k in found
+            if k.template or "(" in k.name
+        }
 
     def _directive(self, token):
         """The body of a macro is taken for code inside of a function."""

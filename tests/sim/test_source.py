@@ -172,10 +172,18 @@ def test_noinline_of_a_lambda_goes():
     assert changed == LASTING + "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 
 
-def test_launch_becomes_a_message():
-    changed = translate("void k() { j<<<1, 2>>>(x); int y = 1 << 2; }")
-    assert "j NUMBALITE_SIM_CHEVRONS(1, 2)(x);" in changed
-    assert "1 << 2" in changed
+def test_launches_become_calls():
+    changed = translate(
+        "void k() { a::j<int, 3><<<1, 2>>>(x); int y = 1 << 2; if (y) ::l<<<1, 2>>>(); }"
+    )
+    name = (
+        'numbalite_sim::nl_nested<decltype(&{0}), &{0}>("{0}", ::numbalite_sim::nested_shape(1, 2))'
+    )
+    assert name.format("a::j<int, 3>") + "(x); int y = 1 << 2;" in changed
+    assert name.format("::l") + "();" in changed
+    changed = translate("template <class T> __global__ void j(T x) {} void k() { j<<<1, 2>>>(x); }")
+    assert "nl_nested_by([](auto... nl_a) { j(nl_a...); }, " in changed
+    assert "NUMBALITE_SIM_CHEVRONS(1, 2)(x)" in translate("void k() { f()<<<1, 2>>>(x); }")
 
 
 def test_in_macros():

@@ -43,6 +43,27 @@ def test_what_nvrtc_makes(kind):
     assert linked(binary) == image, "from the cache"
 
 
+def test_kernels_that_launch_kernels():
+    source = "__global__ void j(int *x) { x[0]++; }\n__global__ void k(int *x) { j<<<1, 1, 0, cudaStreamTailLaunch>>>(x); }"
+    try:
+        toolkit.device_runtime()
+    except errors.CudaSupportError as problem:
+        pytest.skip(str(problem))
+    image = compile_source(Source(source, kernels=("k",)), GPU)
+    assert image.kind == "cubin" and image.lowered == {"k": "_Z1kPi"}
+    with pytest.raises(errors.CompileError, match="cudaDeviceSynchronize"):
+        compile_source(Source(source + "__global__ void l() { cudaDeviceSynchronize(); }"), GPU)
+
+
+def test_the_device_runtime_is_looked_for(monkeypatch):
+    monkeypatch.setattr(toolkit, "_beside_nvrtc", lambda *what: None)
+    source = Source(
+        "__global__ void j() {}\n__global__ void k() { j<<<1, 1>>>(); }", kernels=("k",)
+    )
+    with pytest.raises(errors.CudaSupportError, match="pip install nvidia-"):
+        compile_source(source, GPU)
+
+
 def test_declared_functions():
     source = 'extern "C" __device__ int twice(long* out, long x) { *out = 2 * x; return 0; } __global__ void k() {}'
     ptx, _ = cuda.compile(source, options=["-rdc=true"], cc=(9, 0))

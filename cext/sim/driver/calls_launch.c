@@ -20,6 +20,7 @@
 #include "sim/engine/grid.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
+#include "sim/engine/nested.h"
 #include "sim/engine/worker.h"
 
 typedef struct shape {
@@ -53,26 +54,78 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid; with what went wrong in job.fault. */
-static CUresult run_checked(launch_op *l) {
-    const char *kernel = nl_sim_fault_kernel_name(l->job.kernel);
+/* Runs the grid, of this function (NULL: one that only kernels launch); with what went wrong in
+ * job->fault. */
+static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
+    const char *kernel = nl_sim_fault_kernel_name(job->kernel);
     nl_fault fault;
-    l->job.check = nl_sim_check_begin(&l->checks, nl_sim_module_object(l->function->module));
-    if (!l->job.check) {
-        nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, kernel);
-        nl_fault_say(&l->job.fault, "there is no memory to check it");
+    job->check = nl_sim_check_begin(&l->checks, nl_sim_module_object(l->function->module));
+    if (!job->check) {
+        nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, kernel);
+        nl_fault_say(&job->fault, "there is no memory to check it");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    l->job.observer = &nl_sim_check_observer;
-    l->job.check->parameters = nl_sim_module_parameters(l->function);
-    l->job.check->traps_reals = nl_sim_module_traps_reals(l->function->module);
-    if (nl_sim_conflict_begin(&l->job) == 0)
-        (void)nl_sim_grid_run(&l->job);
-    CUresult status = nl_sim_conflict_end(&l->job);
-    CUresult found = nl_sim_check_end(l->job.check, kernel, &fault);
+    job->observer = &nl_sim_check_observer;
+    job->check->parameters = function ? nl_sim_module_parameters(function) : NULL;
+    job->check->traps_reals = nl_sim_module_traps_reals(l->function->module);
+    if (nl_sim_conflict_begin(job) == 0)
+        (void)nl_sim_grid_run(job);
+    CUresult status = nl_sim_conflict_end(job);
+    CUresult found = nl_sim_check_end(job->check, kernel, &fault);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
-        l->job.fault = fault;
+        job->fault = fault;
     return found != CUDA_SUCCESS ? found : status;
+}
+
+static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
+    int plain = !l->checks.mask && !l->checks.shuffled;
+    return plain ? nl_sim_grid_run(job) : run_checked(l, job, function);
+}
+
+/* Runs what a kernel has launched; what goes wrong is told of the launch that came from the host.
+ */
+static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
+                          nl_sim_stream *stream) {
+    nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
+    nl_sim_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, c->kernel.name);
+        nl_fault_say(&l->job.fault, "there is no memory to run it");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    job->launch = c->launch;
+    job->kernel = &c->kernel;
+    job->image = l->job.image;
+    job->habits = f ? &f->habits : &c->habits;
+    job->stack_size = l->job.stack_size;
+    job->overlap = l->job.overlap;
+    job->depth = c->depth;
+    nl_sim_job_open(job);
+    nl_sim_stream_set_job(stream, job);
+    CUresult status = run_grid(l, job, f);
+    nl_sim_stream_set_job(stream, NULL);
+    nl_sim_nested_collect(job, pending);
+    if (status != CUDA_SUCCESS) {
+        l->job.fault = job->fault;
+        size_t length = strlen(l->job.fault.what);
+        snprintf(l->job.fault.what + length, sizeof l->job.fault.what - length,
+                 "; %s launched it at %s, line %d", c->parent, c->site.file, c->site.line);
+    }
+    nl_sim_job_close(job);
+    free(job);
+    return status;
+}
+
+/* A grid is complete when all that it has launched is: each with what it launches itself. */
+static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
+    nl_sim_child *pending = NULL, *c;
+    nl_sim_nested_collect(&l->job, &pending);
+    while ((c = nl_sim_nested_take(&pending))) {
+        if (status == CUDA_SUCCESS)
+            status = run_child(l, c, &pending, stream);
+        free(c);
+    }
+    return status;
 }
 
 static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
@@ -82,11 +135,12 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     nl_sim_stream_set_job(stream, &l->job);
     if (!(l->checks.mask & NL_CHECK_ACCESSES))
         nl_sim_memory_written();
-    int plain = !l->checks.mask && !l->checks.shuffled;
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
-    CUresult status = plain ? nl_sim_grid_run(&l->job) : run_checked(l);
+    CUresult status = run_grid(l, &l->job, l->function);
+    if (l->job.children)
+        status = run_children(l, status, stream);
     if (variables)
         nl_sim_variables_return(variables);
     nl_sim_stream_set_job(stream, NULL);

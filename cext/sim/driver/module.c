@@ -347,6 +347,19 @@ CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_fun
     return status;
 }
 
+nl_sim_function *nl_sim_module_function_of(nl_sim_module *m, const nl_sim_kernel *kernel) {
+    for (int i = 0;; i++) {
+        char symbol[40];
+        nl_sim_function *f;
+        snprintf(symbol, sizeof symbol, "nl_sim_kernel_%d", i);
+        const nl_sim_kernel *found = find_object(m, symbol, sizeof *found);
+        if (!found)
+            return NULL;
+        if (found->run_thread == kernel->run_thread)
+            return nl_sim_module_function(m, symbol, &f) == CUDA_SUCCESS ? f : NULL;
+    }
+}
+
 /* So that copies to and from it are known to be right. */
 static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
     for (global *g = m->globals; g; g = g->next) {

@@ -46,6 +46,8 @@ nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
 /* Its work must be done. */
 void nl_sim_module_destroy(nl_sim_module *module);
 CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
+/* The function that runs this code; NULL: the image does not show it. */
+nl_sim_function *nl_sim_module_function_of(nl_sim_module *module, const nl_sim_kernel *kernel);
 CUresult nl_sim_module_global(nl_sim_module *module, const char *symbol, void **address,
                               size_t *size);
 

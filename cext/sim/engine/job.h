@@ -44,6 +44,8 @@ typedef struct nl_sim_job {
     nl_sim_watch watch;
     const struct nl_sim_observer *observer; /* NULL: nobody watches (observer.h) */
     struct nl_sim_check *check;             /* the observer's */
+    unsigned depth;                         /* of launches inside of kernels (nested.h) */
+    struct nl_sim_child *children;          /* what it has launched, the newest first */
 
     uint64_t blocks, next; /* next: taken by the workers in chunks */
     uint32_t chunk;        /* the largest */

@@ -9,6 +9,7 @@
 #include "sim/engine/barrier.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/nested.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/report.h"
 #include "sim/engine/scheduler.h"
@@ -91,4 +92,5 @@ const nl_sim_ops nl_sim_engine = {
     .xorwow_jump = nl_sim_xorwow_jump,
     .fetch = nl_sim_texture_fetch,
     .surface = nl_sim_texture_surface,
+    .launch = nl_sim_nested_launch,
 };
