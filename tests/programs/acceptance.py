@@ -19,6 +19,8 @@ import os
 import re
 import signal
 import sys
+import traceback
+from collections.abc import Callable, Iterator
 
 ARCHITECTURE = 9, 0
 _SECONDS = 240
@@ -63,14 +65,14 @@ def source_of(path: str):
         for name, arguments in _INSTANCE.findall(text)
         if name in kernels and _PLAIN.fullmatch(arguments)
     ]
-    folders = [os.path.dirname(path), *_include_folders(path)]
+    folders = [os.path.dirname(path), *include_folders(path)]
     parsed = options.parse({"options": [f"-I{folder}" for folder in folders]})
     given, parsed, _ = module.device_part(plain(text, path), parsed, names)
     made = module.Module(given, parsed, sorted(set(names)), "unit")
     return made._images.source._replace(describe=False, opt=0)
 
 
-def _include_folders(path):
+def include_folders(path):
     """Folders above that are named include or common."""
     found, folder = [], os.path.dirname(path)
     for _ in range(6):
@@ -146,7 +148,10 @@ def main() -> None:
     paths = [path for path in units(given.folder, given.each) if given.only in path]
     results = dict(known)
     todo = [p for p in paths if not given.refused or not known.get(p) or known[p].get("sim")]
-    for done in _in_parallel(todo, known, given.jobs):
+    work = lambda path: _tried(path, known.get(path, {}))
+    for path, done in in_parallel(todo, work, given.jobs):
+        if isinstance(done, str):
+            done = {"path": path, "nvrtc": done, "sim": ""}
         results[done["path"]] = done
         if given.results and len(results) % 10 == 0:
             _write(given.results, results)
@@ -160,41 +165,49 @@ def _write(path, results):
         json.dump(list(results.values()), file, indent=1)
 
 
-def _in_parallel(paths, known, jobs):
-    """Results as they come; each unit in a process of its own, forked from one that has all imported."""
+def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
+    """(item, what work says of it) as they come; each in a process of its own, forked from one that has all
+    imported. A process that dies says how, as a string."""
     import numbalite.compilers.hostbuild
     import numbalite.compilers.nvrtc  # noqa: F401
     from numbalite import cuda  # noqa: F401
 
-    running, todo = {}, paths[::-1]
+    running, todo = {}, items[::-1]
     while todo or running:
         while todo and len(running) < jobs:
-            path = todo.pop()
+            item = todo.pop()
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
-                _work(path, known.get(path, {}), reading, writing)
+                _work(work, item, reading, writing)
             os.close(writing)
-            running[child] = path, reading
-        child, status = next(iter(running)), 0
-        path, reading = running.pop(child)
+            running[child] = item, reading
+        child = next(iter(running))
+        item, reading = running.pop(child)
         with os.fdopen(reading, encoding="utf-8") as pipe:
             said = pipe.read()
         _, status = os.waitpid(child, 0)
-        failed = {"path": path, "nvrtc": f"the process ended with {status}", "sim": ""}
-        yield json.loads(said) if said else failed
+        yield item, json.loads(said) if said else f"the process ended with {status}"
 
 
-def _work(path, known, reading, writing):
+def _work(work, item, reading, writing):
     os.close(reading)
     signal.alarm(_SECONDS)
     try:
-        result = try_one(path, known)
+        result = work(item)
+        with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+            json.dump(result, pipe)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _tried(path, known):
+    try:
+        return try_one(path, known)
     except Exception as problem:  # what is no CompileError is a mistake of ours
-        result = {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
-    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-        json.dump(result, pipe)
-    os._exit(0)
+        return {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
 
 
 def report(results: list, root: str) -> None:

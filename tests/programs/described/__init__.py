@@ -1,0 +1,146 @@
+"""Kernels of public projects with inputs and expected results, for real_inputs.py.
+
+What stands here is ours: names of files and kernels, shapes, grids, and what NumPy says of the results. The
+kernels themselves are not in this repository. A module of this package describes a project:
+
+    with unit("owner+project/folder/file.cu") as file:
+        file.run("scale", 4, 64, real(256), out(256), 256, oracle=lambda x, n: 2 * x)
+
+`oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns what the
+arrays marked as out must hold: an array, or a tuple with None for what is not compared. `within` is the largest
+error, as a part of the larger of 1 and the value; 0 means that the arithmetic is exact for these inputs (whole
+numbers that float holds, copies), so that every driver must give the same bits. `finds` is part of what
+cuda.checks says, where the kernel has a mistake, and `because` says what it is. A kernel whose result depends on
+that has no oracle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+PROJECTS = "leetcuda", "llmc", "small"
+
+
+@dataclasses.dataclass
+class Array:
+    """An array to make: its values from a seed, its type ("bf16" too), and whether the kernel writes it."""
+
+    make: Callable
+    dtype: str
+    written: bool = False
+
+    def values(self, rng: np.random.Generator) -> np.ndarray:
+        """What the kernel gets; bfloat16 as uint16."""
+        made = self.make(rng)
+        if self.dtype != "bf16":
+            return made.astype(self.dtype)
+        bits = made.astype("f4").view("u4")
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
+
+    def read(self, values: np.ndarray) -> np.ndarray:
+        """The numbers in such an array."""
+        return (values.astype("u4") << 16).view("f4") if self.dtype == "bf16" else values
+
+
+def real(*shape: int, low: float = -2, high: float = 2, dtype: str = "f4") -> Array:
+    """Random real numbers."""
+    return Array(lambda rng: rng.uniform(low, high, shape), dtype)
+
+
+def whole(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> Array:
+    """Random whole numbers, of any type."""
+    return Array(lambda rng: rng.integers(low, high, shape), dtype)
+
+
+def given(values: Any, dtype: str = "f4") -> Array:
+    """These values."""
+    return Array(lambda rng: np.array(values), dtype)
+
+
+def out(*shape: int, dtype: str = "f4", fill: float = 0) -> Array:
+    """An array that the kernel writes."""
+    return Array(lambda rng: np.full(shape, fill), dtype, written=True)
+
+
+def changed(array: Array) -> Array:
+    """An array that the kernel reads and writes."""
+    return dataclasses.replace(array, written=True)
+
+
+@dataclasses.dataclass
+class Case:
+    """One launch."""
+
+    kernel: str
+    grid: Any
+    block: Any
+    arguments: tuple
+    oracle: Callable | None
+    within: float
+    shared: int
+    finds: str
+    because: str
+    index: int
+
+    def values(self, path: str) -> list:
+        """The arguments; the same ones wherever it is asked for."""
+        rng = np.random.default_rng(zlib.crc32(f"{path} {self.kernel} {self.index}".encode()))
+        return [a.values(rng) if isinstance(a, Array) else a for a in self.arguments]
+
+    def read(self, values: list) -> list:
+        """The arguments as numbers."""
+        pairs = zip(self.arguments, values)
+        return [a.read(v) if isinstance(a, Array) else v for a, v in pairs]
+
+    @property
+    def written(self) -> list:
+        return [i for i, a in enumerate(self.arguments) if isinstance(a, Array) and a.written]
+
+
+class Unit:
+    """A file, and launches of its kernels."""
+
+    def __init__(self, path: str, options: tuple, name: str) -> None:
+        self.path, self.options, self.name = path, options, name
+        self.cases: list[Case] = []
+
+    def run(
+        self,
+        kernel: str,
+        grid: Any,
+        block: Any,
+        *arguments: Any,
+        oracle: Callable | None = None,
+        within: float = 0,
+        shared: int = 0,
+        finds: str = "",
+        because: str = "",
+    ) -> None:
+        index = len(self.cases)
+        self.cases.append(
+            Case(kernel, grid, block, arguments, oracle, within, shared, finds, because, index)
+        )
+
+
+_units: list[Unit] = []
+
+
+@contextlib.contextmanager
+def unit(path: str, options: tuple = (), name: str = ""):
+    """The launches of a file; `name` is for a second unit of the same file, with other options."""
+    made = Unit(path, options, name or path)
+    yield made
+    _units.append(made)
+
+
+def units() -> list[Unit]:
+    for project in PROJECTS:
+        importlib.import_module(f"described.{project}")
+    return _units

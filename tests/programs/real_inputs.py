@@ -1,0 +1,239 @@
+"""Kernels of public projects, with real inputs: run on one driver, and the results of two drivers compared.
+
+    python tests/programs/real_inputs.py FOLDER --results sim.json [--checks] [--only softmax]
+    python tests/programs/real_inputs.py --compare sim.json gpu.json
+
+FOLDER holds the projects as acceptance.py wants them, one folder each, unmodified; `described` says which
+kernels run on what. Each file is a process of its own. Results are a JSON file, and the arrays an .npz beside
+it. --checks runs each kernel once more under cuda.checks, and lists what is reported beside what the
+descriptions say. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import acceptance
+import described
+import numpy as np
+
+# what cuBLAS's header includes is what some kernels rely on
+_HEADERS = {"cublas_v2.h": "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"}
+
+
+def run_unit(unit: described.Unit, folder: str, checks: bool, keep: str | None) -> list:
+    """The results of the launches of one file."""
+    from numbalite import cuda
+
+    warnings.simplefilter("ignore")
+    path = os.path.join(folder, unit.path)
+    names = [case.kernel for case in unit.cases if "<" in case.kernel or "(" in case.kernel]
+    includes = [f"-I{where}" for where in acceptance.include_folders(path)]
+    try:
+        module = cuda.module(
+            source=Path(path), options=[*unit.options, *includes], names=names, headers=_HEADERS
+        )
+    except Exception as problem:
+        return [{**_head(unit, case), "error": _said(problem)} for case in unit.cases]
+    return [run_case(unit, case, module, checks, keep) for case in unit.cases]
+
+
+def _head(unit, case):
+    return {"unit": unit.name, "kernel": case.kernel, "index": case.index, "within": case.within}
+
+
+def _said(problem):
+    return f"{type(problem).__name__}: {problem}"[:2000]
+
+
+def run_case(unit, case, module, checks, keep) -> dict:
+    """One launch, what it gave, and how far that is from what NumPy says."""
+    result = _head(unit, case)
+    values, began = case.values(unit.name), time.perf_counter()
+    try:
+        kernel = module[case.kernel]
+        _launch(kernel, case, values)
+    except Exception as problem:
+        return {**result, "error": _said(problem)}
+    result["seconds"] = round(time.perf_counter() - began, 3)
+    arrays = [values[i] for i in case.written]
+    result["hashes"] = [hashlib.sha256(a.tobytes()).hexdigest() for a in arrays]
+    result["wrong"] = judge(case, case.read(case.values(unit.name)), case.read(values))
+    if keep:
+        name = f"{keep}.{os.getpid()}.{case.index}.npz"
+        np.savez(name, *arrays)
+        result["arrays"] = name
+    if checks:
+        result["found"] = _found(kernel, case, case.values(unit.name))
+    return result
+
+
+def _launch(kernel, case, values):
+    from numbalite import cuda
+
+    shape = (case.grid, case.block, 0, case.shared) if case.shared else (case.grid, case.block)
+    kernel[shape](*values)
+    cuda.synchronize()
+
+
+def _found(kernel, case, values):
+    from numbalite import cuda
+    from numbalite.errors import KernelError
+
+    try:
+        with cuda.checks():
+            _launch(kernel, case, values)
+    except KernelError as problem:
+        return str(problem)[:1500]
+    except Exception as problem:
+        return _said(problem)
+    return ""
+
+
+def judge(case: described.Case, before: list, after: list) -> str:
+    """What is wrong with the results, or an empty string."""
+    if case.oracle is None:
+        return "" if case.finds else "nothing is expected"
+    arrays = [after[i] for i in case.written]
+    inputs = [v for i, v in enumerate(before) if i not in case.written or _is_read(case, i)]
+    expected = case.oracle(*inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    if len(expected) != len(arrays):
+        return f"{len(arrays)} arrays are written, {len(expected)} expected"
+    for number, (got, right) in enumerate(zip(arrays, expected)):
+        if right is not None and (said := difference(got, np.asarray(right), case.within)):
+            return f"out {number}: {said}"
+    return ""
+
+
+def _is_read(case, index):
+    """Does the oracle get an array that is written? Only one that has other values than a single number."""
+    values = case.arguments[index].values(np.random.default_rng(1))
+    return values.size > 1 and (values != values.flat[0]).any()
+
+
+def difference(got, right, within: float) -> str:
+    """How two arrays differ by more than `within`, or an empty string."""
+    right = np.broadcast_to(right.reshape(-1) if right.ndim else right, got.size).astype("f8")
+    got = got.reshape(-1).astype("f8")
+    if not within:
+        wrong = ~((got == right) | (np.isnan(got) & np.isnan(right)))
+    else:
+        wrong = ~(np.abs(got - right) <= within * np.maximum(1, np.abs(right)))
+        wrong &= ~((got == right) | (np.isnan(got) & np.isnan(right)))
+    if not wrong.any():
+        return ""
+    first = int(np.argmax(wrong))
+    return f"{wrong.sum()} of {got.size} differ, [{first}] is {got[first]}, not {right[first]}"
+
+
+def compare(one: str, other: str) -> int:
+    """The results of two drivers, side by side; the number of those that differ."""
+    results = []
+    for path in (one, other):
+        with open(path, encoding="utf-8") as file:
+            found = {(r["unit"], r["index"]): r for r in json.load(file)}
+        results.append((found, np.load(_arrays_of(path))))
+    (left, mine), (right, theirs) = results
+    same = close = apart = 0
+    for key in left.keys() & right.keys():
+        a, b = left[key], right[key]
+        if "error" in a or "error" in b:
+            if ("error" in a) != ("error" in b):
+                apart += 1
+                print(
+                    f"{key[0]} {a['kernel']}: {a.get('error', 'runs')} | {b.get('error', 'runs')}"
+                )
+            continue
+        if a["hashes"] == b["hashes"]:
+            same += 1
+            continue
+        pairs = ((mine[n], theirs[n]) for n in _names(a))
+        said = [said for x, y in pairs if (said := difference(x, y, a["within"]))]
+        close += not said
+        if said:
+            apart += 1
+            print(f"{key[0]} {a['kernel']}: {'; '.join(said)}")
+    exact = sum(not left[k]["within"] for k in left.keys() & right.keys())
+    print(f"{same} the same bits ({exact} must be), {close} within what is allowed, {apart} apart")
+    return apart
+
+
+def _names(result):
+    return [f"{result['unit']} {result['index']} {i}" for i in range(len(result["hashes"]))]
+
+
+def _arrays_of(path):
+    return os.path.splitext(path)[0] + ".npz"
+
+
+def report(results: list, expected: dict, checks: bool) -> None:
+    """What went wrong, what the checks found, and the counts."""
+    for r in results:
+        if said := r.get("error") or r["wrong"]:
+            print(f"{r['unit']} {r['kernel']}: {said}")
+    right = sum("error" not in r and not r["wrong"] for r in results)
+    known = unknown = 0
+    for r in results if checks else ():
+        case = expected[r["unit"], r["index"]]
+        found = r.get("found", "")
+        if found and case.finds and case.finds in found:
+            known += 1
+        elif found or case.finds:
+            unknown += 1
+            print(f"{r['unit']} {r['kernel']}: expected {case.finds!r}, checks say: {found}")
+    print(f"{len(results)} launches of {len({(r['unit'], r['kernel']) for r in results})} kernels")
+    print(f"{right} right")
+    if checks:
+        print(f"{known} reports that are known, {unknown} others")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--results", help="a JSON file to write")
+    parser.add_argument("--only", default="", help="units whose path has this in it")
+    parser.add_argument("--checks", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--compare", nargs=2, metavar="JSON")
+    asked = parser.parse_args()
+    if asked.compare:
+        return min(compare(*asked.compare), 1)
+    units = {u.name: u for u in described.units() if asked.only in u.name}
+    keep = os.path.abspath(os.path.splitext(asked.results)[0]) if asked.results else None
+    results = []
+
+    def work(name):
+        return run_unit(units[name], asked.folder, asked.checks, keep)
+
+    for name, done in acceptance.in_parallel(list(units), work, asked.jobs):
+        if isinstance(done, str):
+            done = [{**_head(units[name], c), "error": done} for c in units[name].cases]
+        results += done
+    if keep:
+        _write(asked.results, results)
+    report(results, {(u.name, c.index): c for u in units.values() for c in u.cases}, asked.checks)
+    return 0
+
+
+def _write(path, results):
+    arrays = {}
+    for result in results:
+        if piece := result.pop("arrays", None):
+            with np.load(piece) as made:
+                arrays.update(zip(_names(result), made.values()))
+            os.unlink(piece)
+    np.savez_compressed(_arrays_of(path), **arrays)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
