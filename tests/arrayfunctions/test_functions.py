@@ -239,6 +239,23 @@ def test_where(data):
         same(np.where, (condition, x, y), (host_condition, host_x, y))
 
 
+def test_limits_and_tolerances():
+    """Python's integers beyond the dtype limit nothing; a strong tolerance is compared with as it is."""
+    host = np.arange(200, dtype="u1")
+    d = cuda.to_device(host)
+    for limits in ((-1, 129), (3, 10**30), (-(2**70), None), (300, None), (None, -1)):
+        same(np.clip, (d, *limits), (host, *limits))
+    one, below = np.array(1, "f4"), np.nextafter(1.0, 0)
+    for atol in (below, np.float64(below), np.float32(below)):
+        same(np.isclose, (cuda.to_device(one), np.float32(0)), (one, np.float32(0)), {"atol": atol})
+
+
+def test_axes_are_any_iterable():
+    d = cuda.zeros((2, 3, 4))
+    assert np.moveaxis(d, range(2), np.array([1, 2])).shape == (4, 2, 3)
+    assert np.expand_dims(d, range(2)).shape == (1, 1, 2, 3, 4)
+
+
 def test_copyto():
     d, host = cuda.to_device(np.zeros(4)), np.zeros(4)
     np.copyto(d, cuda.to_device(np.arange(4)), where=cuda.to_device(np.array([1, 0, 1, 1], bool)))

@@ -32,6 +32,8 @@ def test_convolutions(dtype):
             for other in lines[:3]:
                 alike(np.convolve, one, other, mode)
                 alike(np.correlate, one, other, mode)
+    for mode in (2, -1, None):
+        alike(np.convolve, lines[2], lines[1], mode)
     alike(np.convolve, lines[0], lines[0][:0])
     alike(np.convolve, MATRIX, LINE)
 

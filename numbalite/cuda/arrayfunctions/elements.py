@@ -82,6 +82,7 @@ def clip(
     if out is not None:
         keywords["out"] = out
     with arguments.on_device_of(a, a_min, a_max):
+        a_min, a_max = _limits_within(a, a_min, a_max)
         if a_min is not None and a_max is not None:
             return _limited()(a, a_min, a_max, **keywords)
         a = arguments.array(a)
@@ -90,6 +91,19 @@ def clip(
         if a_min is None:
             return np.minimum(a, _operand(a_max), **keywords)
         return np.maximum(a, _operand(a_min), **keywords)
+
+
+def _limits_within(a, low, high):
+    """Python's integers beyond all that the array can hold limit nothing."""
+    dtype = getattr(a, "dtype", None)
+    if dtype is None or dtype.kind not in "iu":
+        return low, high
+    info = np.iinfo(dtype)
+    if type(low) is int and low < info.min:
+        low = None
+    if type(high) is int and high > info.max:
+        high = None
+    return low, high
 
 
 @functools.cache
@@ -154,7 +168,9 @@ def _close():
 def _tolerances(request):
     kind = np.result_type(common(request.inputs[:2]), np.float32)
     real, boolean = np.dtype(kind.char.lower()), np.dtype(bool)
-    return kind, kind, real, real, boolean, boolean
+    strong = [one for one in request.inputs[2:4] if isinstance(one, np.dtype)]
+    tolerance = np.result_type(real, *strong)
+    return kind, kind, tolerance, tolerance, boolean, boolean
 
 
 @implements("isclose")

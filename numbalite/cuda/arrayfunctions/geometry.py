@@ -46,7 +46,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
     """An axis or several as numbers from the front, in the order given; ValueError for one twice."""
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    given = axis if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"repeated axis{f' in `{what}` argument' if what else ''}")
@@ -120,7 +120,8 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
 @implements("expand_dims")
 def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
     a = arguments.array(a)
-    count = a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    axis = tuple(axis) if np.iterable(axis) else (axis,)
+    count = a.ndim + len(axis)
     new = axes_of(axis, count)
     lengths = iter(a.shape)
     return a.reshape([1 if i in new else next(lengths) for i in range(count)])

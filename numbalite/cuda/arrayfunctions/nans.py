@@ -139,7 +139,7 @@ def _first_place(find, lowest, a, axis, out, keepdims):
     """Waits, for there is no place in a line of NaN."""
     a = arguments.array(a)
     axis = None if axis is None else operator.index(axis)
-    if _has_nans(a):
+    if _has_nans(a) and a.size:
         if bool(reductions.any(reductions.all(np.isnan(a), axis))):
             raise ValueError("All-NaN slice encountered")
         a = _replaced(a, lowest)
@@ -174,10 +174,21 @@ def nanmean(
     where: Any = _NO_VALUE,
 ) -> Any:
     a = arguments.array(a)
+    _check_dtypes(a, dtype, out)
     if not _has_nans(a):
         return reductions.mean(a, axis, dtype, out, keepdims, where=where)
     made, result = _mean(a, axis, dtype, where)
     return reductions.shaped(made, a, axis, result, out, keepdims)
+
+
+def _check_dtypes(a, dtype, out):
+    """What has NaN gives what can be NaN."""
+    if not _has_nans(a):
+        return
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    if out is not None and out.dtype.kind not in "fc":
+        raise TypeError("If a is inexact, then out must be inexact")
 
 
 def _mean(a, axis, dtype, where):
@@ -231,6 +242,7 @@ def nanvar(
     correction: Any = _NO_VALUE,
 ) -> Any:
     a = arguments.array(a)
+    _check_dtypes(a, dtype, out)
     if not _has_nans(a):
         return reductions.var(
             a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
@@ -253,6 +265,7 @@ def nanstd(
     correction: Any = _NO_VALUE,
 ) -> Any:
     a = arguments.array(a)
+    _check_dtypes(a, dtype, out)
     if not _has_nans(a):
         return reductions.std(
             a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction

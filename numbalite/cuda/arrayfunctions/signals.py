@@ -36,15 +36,20 @@ def _convolution(a, v, out, first):
 
 def _convolved(a, v, mode):
     """Directly: a product for each element and each weight."""
+    if not isinstance(mode, (str, int)):
+        raise TypeError(f"mode must be a str or an int, not {type(mode).__name__}")
+    if mode in range(3):
+        mode = _MODES[mode]
     if mode not in _MODES:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full', not {mode!r}")
     if a.ndim > 1 or v.ndim > 1:
         raise ValueError("object too deep for desired array")
     a, v = a.reshape(-1), v.reshape(-1)
+    for name, one in (("a", a), ("v", v)):
+        if one.size == 0:
+            raise ValueError(f"{name} cannot be empty")
     if v.size > a.size:
         a, v = v, a
-    if v.size == 0:
-        raise ValueError("an array cannot be empty")
     dtype = np.result_type(a.dtype, v.dtype)
     a, v = a.astype(dtype, copy=False), v.astype(dtype, copy=False)
     count = {"full": a.size + v.size - 1, "same": a.size, "valid": a.size - v.size + 1}[mode]
@@ -56,14 +61,14 @@ def _convolved(a, v, mode):
 
 
 @implements("convolve")
-def convolve(a: Any, v: Any, mode: str = "full") -> DeviceNDArray:
+def convolve(a: Any, v: Any, mode: str | int = "full") -> DeviceNDArray:
     """``numbalite.cuda.libs.cufft.fftconvolve`` is faster for long ``v``."""
     a, v = arguments.arrays_of((a, v))
     return _convolved(a, v, mode)
 
 
 @implements("correlate")
-def correlate(a: Any, v: Any, mode: str = "valid") -> DeviceNDArray:
+def correlate(a: Any, v: Any, mode: str | int = "valid") -> DeviceNDArray:
     a, v = arguments.arrays_of((a, v))
     if v.size > a.size:
         return _conjugate(np.flip(correlate(v, a, mode)))

@@ -1,0 +1,148 @@
+"""Runs NumPy's own tests of functions on device arrays: ``python tests/programs/numpy_suite.py [ARG ...]``
+
+NumPy brings its tests with it. Before they are imported, each function of numpy, numpy.linalg, numpy.fft and
+numpy.lib.stride_tricks that has a counterpart on the device is replaced by one that moves the arrays among its
+arguments to the device, calls NumPy's function on them, and brings results, and what it wrote to its
+arguments, back. Arrays that the device has no type for (objects, texts, sub-classes, other byte orders) stay:
+then NumPy computes. ARGs are pytest's; without them the files below are run. At the end, how many calls went to
+the device.
+
+A view that a test expects to share memory is a copy here, and warnings are not raised on a device: such
+tests fail, and have to be read.
+"""
+
+import functools
+import sys
+
+import numpy as np
+import pytest
+
+FILES = """
+_core.tests.test_numeric _core.tests.test_shape_base _core.tests.test_einsum _core.tests.test_item_selection
+_core.tests.test_function_base lib.tests.test_function_base lib.tests.test_shape_base
+lib.tests.test_twodim_base lib.tests.test_arraysetops lib.tests.test_arraypad lib.tests.test_histograms
+lib.tests.test_index_tricks lib.tests.test_nanfunctions lib.tests.test_stride_tricks linalg.tests.test_linalg
+fft.tests.test_pocketfft fft.tests.test_helper
+""".split()
+NAMESPACES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.stride_tricks")
+MAKE_HOST_ARRAYS = {
+    "array",
+    "asarray",
+    "asanyarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "copyto",
+    "shape",
+    "ndim",
+}
+calls: dict[str, int] = {}
+inside = False  # a call that has gone to the device: what it calls in turn stays as it is
+
+
+def goes(value):
+    """Is it an array that the device can hold?"""
+    if type(value) is not np.ndarray or not value.dtype.isnative:
+        return False
+    return (
+        value.dtype.kind in "biufc" and value.dtype.itemsize <= 16 and value.dtype.char not in "gG"
+    )
+
+
+class Moved:
+    """The arrays of one call: each goes once, and comes back if it was written to."""
+
+    def __init__(self):
+        self.arrays = []
+
+    def there(self, value):
+        from numbalite import cuda
+
+        if goes(value):
+            for host, device in self.arrays:
+                if host is value:
+                    return device
+            device = cuda.to_device(value)
+            self.arrays.append((value, device))
+            return device
+        if type(value) in (list, tuple):
+            return type(value)(map(self.there, value))
+        if type(value) is dict:
+            return {name: self.there(one) for name, one in value.items()}
+        return value
+
+    def back(self, value):
+        from numbalite import cuda
+
+        if isinstance(value, cuda.DeviceNDArray):
+            for host, device in self.arrays:
+                if device is value:
+                    return host
+            host = value.copy_to_host()
+            return host[()] if host.ndim == 0 else host
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*map(self.back, value))
+        if type(value) in (list, tuple):
+            return type(value)(map(self.back, value))
+        return value
+
+    def write_back(self):
+        for host, device in self.arrays:
+            if host.flags.writeable:
+                host[...] = device.copy_to_host()
+
+
+def is_numpy_itself(module):
+    return module.startswith("numpy.") and ".tests." not in module
+
+
+def on_device(name, function):
+    @functools.wraps(function)
+    def call(*args, **keywords):
+        global inside
+        if inside or is_numpy_itself(sys._getframe(1).f_globals.get("__name__", "")):
+            return function(*args, **keywords)
+        inside, moved = True, Moved()
+        try:
+            there, named = moved.there(args), moved.there(keywords)
+            if not moved.arrays:
+                return function(*args, **keywords)
+            calls[name] = calls.get(name, 0) + 1
+            result = moved.back(function(*there, **named))
+            moved.write_back()
+            return result
+        finally:
+            inside = False
+
+    return call
+
+
+def replace():
+    """Puts our functions into NumPy's namespaces."""
+    from numbalite import _core
+    from numbalite.cuda.arrayfunctions import dispatch
+
+    for namespace in dispatch.MODULES:
+        dispatch.load(namespace)
+    for namespace in NAMESPACES:
+        module = sys.modules[namespace]
+        for name, function in list(vars(module).items()):
+            try:
+                known = function in _core.array_functions
+            except TypeError:  # not hashable
+                continue
+            if known and name not in MAKE_HOST_ARRAYS:
+                setattr(module, name, on_device(f"{namespace}.{name}", function))
+
+
+def main():
+    for namespace in NAMESPACES:
+        __import__(namespace)
+    replace()
+    given = sys.argv[1:] or ["--pyargs", *(f"numpy.{file}" for file in FILES)]
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "--tb=short", *given])
+    print(f"{sum(calls.values())} calls of {len(calls)} functions went to the device")
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()
