@@ -57,6 +57,9 @@ _FOLD: dict[type, Any] = {
 
 
 _LITERAL = re.compile(r"\d+\.\d+(e[+-]?\d+)?")
+_WHOLE = re.compile(r"-?\d+")
+_SUFFIXES = {types.float32: ".0f", types.float64: ".0", types.int64: "LL"}
+"""What makes a literal of this type of a whole number's."""
 
 
 def spelled(t: Any) -> str:
@@ -70,10 +73,9 @@ def converted(value: Value, t: Any) -> Value:
     """The value as a C++ expression of this type of number."""
     if value.cxx == t:
         return value.replace(type=t)
-    if value.text.isdigit() and is_real(t) and not isinstance(value.constant, bool):
-        suffix = ".0f" if t is types.float32 else ".0"
-        if t is not types.float16:
-            return value.replace(type=t, cxx=t, text=value.text + suffix, range=None)
+    if _WHOLE.fullmatch(value.text) and t in _SUFFIXES:
+        kept = value.range if is_whole(t) else None
+        return value.replace(type=t, cxx=t, text=value.text + _SUFFIXES[t], range=kept)
     if t is types.float32 and value.type is types.float64 and _LITERAL.fullmatch(value.text):
         return value.replace(type=t, cxx=t, text=value.text + "f")
     kept = value.range if is_whole(t) and is_whole(value.type) and within(value.range, t) else None
@@ -90,7 +92,14 @@ def alike(a: Value, b: Value, t: Any) -> Any:
             c = a.cxx
         if within(a.range, c) and within(b.range, c):
             return a, b, c
+    if is_real(t) and t in (a.cxx, b.cxx) and all(_widens(x.cxx, t) for x in (a, b)):
+        return a, b, t
     return converted(a, t), converted(b, t), t
+
+
+def _widens(cxx, t):
+    """Does C++ make a t of it, where the other operand is one?"""
+    return is_whole(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
 
 def _either(a: Value, b: Value):

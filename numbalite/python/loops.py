@@ -8,6 +8,7 @@ of its own.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, NamedTuple
 
 from numbalite import types
@@ -17,6 +18,7 @@ from numbalite.python.values import (
     Fixed,
     Sequence,
     Value,
+    hull,
     is_number,
     is_whole,
     number,
@@ -173,13 +175,19 @@ def _steady(of, node, value, name, bound):
 
 def _over_items(of, node, over):
     flag = _flag(of, node)
-    if (
-        isinstance(over.type, types.Array)
-        and over.type.ndim == 1
-        and isinstance(node.target, ast.Name)
-    ):
-        _over_array(of, node, over, flag)
-        return
+    if isinstance(node.target, ast.Name):
+        element = _type_of_items(over)
+        if isinstance(over.type, types.Array) and over.type.ndim == 1:
+            _over_elements(of, node, Value(over.type.dtype, "", loads=True), over.text, flag)
+            return
+        if element is not None:
+            texts = ", ".join(_initial(item, element) for item in over.items)
+            name = of.fresh("items")
+            of.emit(f"const {spelled(element)} {name}[] = {{{texts}}};")
+            ranges = [item.range for item in over.items]
+            found = functools.reduce(hull, ranges) if is_whole(element) else None
+            _over_elements(of, node, Value(element, "", range=found), name, flag)
+            return
     index = of.fresh("k")
     counter = Value(types.int64, index, range=(0, 2**62))
     over = _held_tuple(of, over)
@@ -189,9 +197,9 @@ def _over_items(of, node, over):
     _body(of, node, flag, [lambda: of.bind(node.target, item)])
 
 
-def _over_array(of, node, over, flag):
-    element = over.type.dtype
-    item = Value(element, "", loads=True)
+def _over_elements(of, node, item, text, flag):
+    """``for (float32 v : text) {``"""
+    element = item.type
     definition = of.variables.record(node.target, item)
     if not of.is_final:
         _body(of, node, flag)
@@ -202,25 +210,35 @@ def _over_array(of, node, over, flag):
     if is_own:
         variable.is_declared = True
     kind = f"{element.cxx} &" if isinstance(element, types.Record) else f"{spelled(element)} "
-    of.emit(f"for ({kind}{name} : {over.text}) {{")
+    of.emit(f"for ({kind}{name} : {text}) {{")
     first = [] if is_own else [lambda: of.bind(node.target, Value(element, name))]
     _body(of, node, flag, first)
 
 
+def _type_of_items(over):
+    """The type of an array of the items of a tuple that is written out, or None."""
+    if not isinstance(over.type, types.Tuple) or not over.items:
+        return None
+    t = over.items[0].type
+    for item in over.items[1:]:
+        t = rules.unified(t, item.type)
+        if t is None:
+            return None
+    return t if isinstance(t, (types.Scalar, types.Vector)) else None
+
+
+def _initial(item, t):
+    """An item in the braces of an array of ``t``."""
+    is_literal = item.is_known and is_whole(item.type) and is_whole(t)
+    return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
+
+
 def _held_tuple(of, over):
     """A tuple that is written out is put into an array, to be indexed."""
-    if isinstance(over.type, types.Tuple) and over.items is not None and over.items:
-        t = over.items[0].type
-        for item in over.items[1:]:
-            t = rules.unified(t, item.type)
-            if t is None:
-                return over
-        if not isinstance(t, (types.Scalar, types.Vector)):
-            return over
+    t = _type_of_items(over)
+    if t is not None:
         name = of.fresh("items")
-        texts = ", ".join(
-            arithmetic.converted(i, t).text if is_number(t) else i.text for i in over.items
-        )
+        texts = ", ".join(_initial(item, t) for item in over.items)
         of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
         return Value(Fixed(t, (len(over.items),), "local", True), name)
     if isinstance(over.type, Sequence) and over.type.kind in ("enumerate", "zip"):

@@ -69,8 +69,8 @@ def rule(order: str) -> Callable:
         found = types.Array(t.dtype, len(extents), "C", False)
         if order == "F":
             extents.reverse()
-        texts = ", ".join(f"int64({extent.text})" for extent in extents)
-        value = Value(found, f"py::array_at({pointer.text}, {texts})", PRIMARY, loads=True)
+        text = f"py::array_at({pointer.text}, {subscripts.extents(extents)})"
+        value = Value(found, text, PRIMARY, loads=True)
         return value if order == "C" else subscripts.transposed(value)
 
     return made

@@ -164,9 +164,11 @@ class Session:
 
     # --- functions in functions
 
-    def inner(self, node: Any, outer: Function, free: tuple[ast.Name, ...]) -> Any:
+    def inner(
+        self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
+    ) -> Any:
         """A function that is defined in another one: a DeviceFunction, or a Closure if it reads variables of
-        that, the ``free`` ones."""
+        that, the ``free`` ones. ``name``: the variable that a lambda is assigned to."""
         if node not in self._inner:
             function = Function(
                 _with_parameters(node, free),
@@ -175,6 +177,7 @@ class Session:
                 lambda: outer.scope,
                 defaults={},
             )
+            function.name = name or function.name
             device = self.device_function(function)
             self._inner[node] = Closure(device, outer, free) if free else device
         return self._inner[node]
@@ -242,7 +245,7 @@ class Session:
             if name in keywords:
                 args.append(keywords.pop(name))
             elif name in defaults:
-                args.append(of.captured(node, f"{function.name}_{name}", defaults[name]))
+                args.append(_default(of, node, f"{function.name}_{name}", defaults[name]))
             else:
                 of.fail(node, f"{function.name}: the argument {name!r} is missing")
         if keywords:
@@ -330,6 +333,12 @@ class Session:
             f"{place.shown()}",
             PerformanceWarning,
         )
+
+
+def _default(of, node, name, value):
+    if type(value) in (bool, int, float) and capture.constant_type(value) is not None:
+        return number(value)
+    return of.captured(node, name, value)
 
 
 def _with_parameters(node, names):

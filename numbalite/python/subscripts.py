@@ -114,8 +114,14 @@ def reshaped(base: Value, shape: list[Value]) -> Value:
     """``a.reshape(n, -1)``: of elements that lie one behind the other."""
     base = as_view(base)
     t = types.Array(base.type.dtype, len(shape), "C", base.type.readonly)
-    texts = ", ".join(f"int64({item.text})" for item in shape)
-    return Value(t, f"py::reshaped({base.text}, {texts})", loads=base.loads)
+    return Value(t, f"py::reshaped({base.text}, {extents(shape)})", loads=base.loads)
+
+
+def extents(shape: list[Value]) -> str:
+    """Those of a shape, for C++ that makes int64 of them."""
+    return ", ".join(
+        f"int64({item.text})" if item.cxx is types.uint64 else item.text for item in shape
+    )
 
 
 def viewed(base: Value, dtype: types.Scalar, spelling: str) -> Value:
@@ -233,13 +239,13 @@ def _sliced(of, node, base, items):
     parts, kept = [], 0
     for k, item in enumerate(items):
         if not isinstance(item, Slice):
-            parts.append(f"int64({_index(of, node, base, k, item)})")
+            parts.append(_index(of, node, base, k, item))
             continue
         kept += 1
         for part in item:
             if part is not None and not is_whole(part.type) and not _is_none(part):
                 of.fail(node, f"the parts of a slice are integers, not {described(part.type)}")
-        texts = ["none_type()" if p is None or _is_none(p) else f"int64({p.text})" for p in item]
+        texts = ["none_type()" if p is None or _is_none(p) else p.text for p in item]
         while texts and texts[-1] == "none_type()":
             texts.pop()
         parts.append(f"py::slice({', '.join(texts)})")

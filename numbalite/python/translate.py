@@ -108,7 +108,17 @@ class Translator(Expressions):
         self.flow = Flow(nodes, body)
         self.blocks = Blocks(body)
         self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
-        self.names = set(self.flow.assigned) | set(self.parameters)
+        self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
+
+    def _functions(self):
+        """The names of functions in this one: they are no variables in C++."""
+        found = set()
+        for node in tree.walk(ast.Module(self.body, [])):
+            if isinstance(node, ast.FunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+        return set(filter(self.flow.is_bound_once, found))
 
     def _is_unroll(self, node: ast.expr) -> bool:
         """Is this literal_unroll?"""
@@ -254,8 +264,8 @@ class Translator(Expressions):
 
     def fresh(self, base: str) -> str:
         """A name that nothing else has; the same in each round."""
-        count, name = 2, f"{base}_2"
-        taken = (self.names, self.taken, self.variables.names, self._fresh)
+        count, name = 1, base
+        taken = (self.names, self.taken, self.variables.names, self._fresh, RESERVED)
         while any(name in names for names in taken):
             count += 1
             name = f"{base}_{count}"
@@ -778,7 +788,11 @@ class Translator(Expressions):
                     part, f"a function in a kernel cannot use {name}, which is assigned more than once",
                     "Pass it as an argument.",
                 )  # fmt: skip
-        function = self.session.inner(node, self.function, tuple(free.values()))
+        name = self.at.targets[0] if isinstance(self.at, ast.Assign) else None
+        is_named = isinstance(name, ast.Name) and self.at.value is node
+        function = self.session.inner(
+            node, self.function, tuple(free.values()), name.id if is_named else None
+        )
         return Value(Known(function), constant=function)
 
     def _namedexpr(self, node):

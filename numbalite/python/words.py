@@ -113,11 +113,18 @@ def _compare_and_swap(call):
     return _atomic_on(call, "atomic_cas", target, zero, [old, value])
 
 
+def _mask(value):
+    """A mask of lanes; one that is written out, as a number of 32 bits."""
+    if value.text.rstrip("UL").isdigit() and value.constant < 2**32:
+        return f"{value.constant:#x}"
+    return value.text
+
+
 def _shuffle(name: str) -> Rule:
     def rule(call):
         mask, value, lane = call.numbers(3)
         return call.made(
-            value.type, f"{name}({mask.text}, {_exactly(value).text}, {lane.text})", calls=True
+            value.type, f"{name}({_mask(mask)}, {_exactly(value).text}, {lane.text})", calls=True
         )
 
     return rule
@@ -134,7 +141,7 @@ def _vote(text: str, result: Any) -> Rule:
             call.fail(f"Mask type must be an integer, not {mask.type}")
         if not is_whole(predicate.type):
             call.fail(f"Predicate must be an integer or boolean, not {predicate.type}")
-        return call.made(result, text.format(mask.text, predicate.text), calls=True)
+        return call.made(result, text.format(_mask(mask), predicate.text), calls=True)
 
     return rule
 
@@ -142,7 +149,7 @@ def _vote(text: str, result: Any) -> Rule:
 def _match_all(call):
     mask, value = call.numbers(2)
     t = types.Tuple((types.int32, types.boolean))
-    return call.made(t, f"py::match_all({mask.text}, {_exactly(value).text})", calls=True)
+    return call.made(t, f"py::match_all({_mask(mask)}, {_exactly(value).text})", calls=True)
 
 
 def _selp(call):
@@ -152,7 +159,7 @@ def _selp(call):
 
 def _syncwarp(call):
     (mask,) = call.take("mask", optional=1)
-    return Value(types.void, f"__syncwarp({'' if mask is None else mask.text})", calls=True)
+    return Value(types.void, f"__syncwarp({'' if mask is None else _mask(mask)})", calls=True)
 
 
 def _random(name: str, t) -> Rule:

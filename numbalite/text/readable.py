@@ -1,5 +1,5 @@
 """The generated C++ of a Python kernel for readers. Left out is what only the compiler needs: #line directives, the
-namespace of each function, and ``extern "C"``."""
+namespace of each function, ``extern "C"``, guards, and what is asserted or instantiated of the types."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ _CLOSING = re.compile(r"\} // namespace (?:k|f\d+)_\w+")
 _USING = re.compile(r"using f\d+_\w+::\w+;")
 _CONSTANT = re.compile(r"(?:constexpr|__constant__|static) .*?(\w+)(?:\[\w*\])* = .*")
 _QUALIFIED = re.compile(r"\bf\d+_\w+::\w")
+_FOR_COMPILERS = re.compile(
+    r"static_assert\(sizeof\(\w+\) == \d+, .*\);|namespace numbalite \{ NUMBALITE_MATH_\w+\(.*\) \}"
+)
+_GUARD = re.compile(r"#ifndef (NUMBALITE_\w+)\n#define \1\n(.*?)#endif\n", re.DOTALL)
+_GETTER = re.compile(
+    r"template <int I> __device__ constexpr (?:const )?auto &get\(.*?\n\}\n", re.DOTALL
+)
+_STRUCT = re.compile(r"namespace numbalite \{\n(struct \w+ \{\n(?:    .*\n)*\};\n)\}\n")
 _BLANKS = re.compile(r"\n{3,}")
 
 
@@ -17,7 +25,11 @@ def readable(source: str, kernel: str = "") -> str:
     """A generated source, of a kernel of this name, for readers."""
     lines = [line for line in source.split("\n") if not line.startswith("#line ")]
     lines = _without_namespaces(lines) or lines
+    lines = [line for line in lines if not _FOR_COMPILERS.fullmatch(line)]
     text = _single_braces("\n".join(lines)).replace('extern "C" ', "")
+    text = _GUARD.sub(r"\2", text)
+    if "get<" not in text:
+        text = _STRUCT.sub(r"\1", _GETTER.sub("", text))
     text = re.sub(r"^inline (?=__device__)", "", text, flags=re.MULTILINE)
     if kernel:
         text = text.replace("__global__", "\n__global__", 1).replace(

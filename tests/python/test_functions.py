@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -322,6 +323,44 @@ __global__ void shown(array<const double, 1, layout::C> x, array<double, 1, layo
     again = np.zeros(5)
     cuda.module(text)["shown"][1, 8](x, again)
     assert (again == out).all() and out.tolist() == [3, 6, 9, 12, 0]
+
+
+Point = namedtuple("Point", "x y")
+RECORD = np.dtype([("m", "f4"), ("pos", "f8", (3,))])
+
+
+@cuda.jit(device=True)
+def clamped(v, low=0, high=10):
+    return low if v < low else high if v > high else v
+
+
+@cuda.jit
+def details(p, r, x):
+    square = lambda v: v * v
+    for step in (-1, 0, 1):
+        x[clamped(step)] += square(p.x)
+    x[1] = cuda.shfl_sync(0xFFFFFFFF, x[0], 0)
+    r[0].pos[1] = p.y if p.x < 0 else p.x
+    x[2:] = 5
+
+
+def test_the_source_has_no_more_than_a_person_would_write():
+    r, x = np.zeros(1, RECORD), np.zeros(4, np.float32)
+    details[1, 1](Point(1.5, 2), r, x)
+    assert x.tolist() == [4.5, 4.5, 5, 5] and r["pos"][0, 1] == 1.5
+    (text,) = details.inspect_source().values()
+    wanted = """
+    const int64 items[] = {-1, 0, 1};  // for step in (-1, 0, 1):
+    for (int64 step : items) {
+        x[py::wrap(clamped(step, 0LL, 10LL), x.shape[0])] += square(p.x);
+    }
+    x[1] = shfl_sync(0xffffffff, x[0], 0);
+    r[0].pos[1] = p.x < 0 ? p.y : p.x;
+    py::fill(py::view(x, py::slice(2)), 5);
+}"""
+    plain = re.sub(r" +//.*", "", text)
+    assert re.sub(r" +//.*", "", wanted) in plain
+    assert not re.search(r"NUMBALITE|static_assert|template|namespace numbalite \{", text)
 
 
 @cuda.jit
