@@ -18,7 +18,7 @@ SHOWN = {
     "teaching.md": 1,
 }
 # What else a page may hold: commands, and the site's own directives.
-OTHER = re.compile(r"console|bash|\{[\w:-]+\}.*")
+OTHER = re.compile(r"console|bash|yaml|\{[\w:-]+\}.*")
 
 
 def name(path):

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-PROJECTS = "leetcuda", "llmc", "small"
+PROJECTS = "leetcuda", "llmc", "samples", "small"
 
 
 @dataclasses.dataclass

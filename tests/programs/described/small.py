@@ -52,9 +52,9 @@ with unit(f"{HOME}/9_kernel_autotuned.cuh") as file:
 with unit(f"{HOME}/10_kernel_warptiling.cuh") as file:
     _gemm_case(file, "sgemmWarptiling<64, 64, 16, 32, 32, 2, 4, 4, 128>", (2, 1), 128, 64, 128, 32)
 with unit(f"{HOME}/11_kernel_double_buffering.cuh", ("-DWARPSIZE=32",)) as file:
-    _gemm_case(
-        file, "sgemmDoubleBuffering<64, 64, 16, 32, 32, 2, 4, 4, 256>", (2, 1), 256, 64, 128, 32
-    )
+    apart = "the halves of a block wait at __syncthreads() of different lines, as a GPU allows"
+    name = "sgemmDoubleBuffering<64, 64, 16, 32, 32, 2, 4, 4, 256>"
+    _gemm_case(file, name, (2, 1), 256, 64, 128, 32, "are at different barriers", apart)
 
 BOOK = "brucefan1983+CUDA-Programming/src"
 

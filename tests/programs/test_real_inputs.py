@@ -1,0 +1,75 @@
+"""The harness for public kernels, on kernels of our own: what is right, wrong, and known to be."""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import described
+import real_inputs
+
+SOURCE = """
+#include <cublas_v2.h>
+template <class T> __global__ void twice(const T *x, T *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] + x[i];
+}
+__global__ void low(const __nv_bfloat16 *x, __nv_bfloat16 *out) { out[threadIdx.x] = x[threadIdx.x]; }
+__global__ void racing(int *out) { out[0] = threadIdx.x; }
+int main() { twice<float><<<1, 1>>>(nullptr, nullptr, 0); }
+"""
+
+
+@pytest.fixture
+def unit(tmp_path):
+    (tmp_path / "k.cu").write_text(SOURCE)
+    unit = described.Unit("k.cu", (), "k.cu")
+    given = described.real(100), described.out(100), 100
+    unit.run("twice<float>", 2, 64, *given, oracle=lambda x, n: 2 * x)
+    unit.run("twice<float>", 1, 64, *given, oracle=lambda x, n: 2 * x)
+    small = described.whole(32, dtype="bf16"), described.out(32, dtype="bf16")
+    unit.run("low", 1, 32, *small, oracle=lambda x: x)
+    unit.run(
+        "racing", 1, 32, described.out(1, dtype="i4"), finds="writes out[0]", because="it is one"
+    )
+    unit.run("nowhere", 1, 32, described.out(1))
+    return unit
+
+
+def test_a_run_and_a_comparison(unit, tmp_path, capsys, driver_kind):
+    checks, kept = driver_kind == "sim", str(tmp_path / "mine")
+    results = real_inputs.run_unit(unit, str(tmp_path), checks, kept)
+    first, second, low, racing, nowhere = results
+    assert first["wrong"] == low["wrong"] == racing["wrong"] == ""
+    assert second["wrong"].startswith("out 0: 36 of 100 differ, [64] is 0.0, not ")
+    assert "no kernel 'nowhere'" in nowhere["error"]
+    if checks:
+        assert "writes out[0]" in racing["found"] and not first["found"]
+    expected = {("k.cu", case.index): case for case in unit.cases}
+    real_inputs.report(results, expected, checks)
+    assert "3 right" in capsys.readouterr().out
+    real_inputs.write(f"{kept}.json", results)
+    other = tmp_path / "other.json"
+    assert real_inputs.compare(f"{kept}.json", f"{kept}.json") == 0
+    results[0]["hashes"] = ["another"]
+    other.write_text(json.dumps(results))
+    with np.load(f"{kept}.npz") as arrays:
+        changed = dict(arrays)
+    changed["k.cu 0 0"] = changed["k.cu 0 0"] + 1
+    np.savez(tmp_path / "other.npz", **changed)
+    assert real_inputs.compare(f"{kept}.json", str(other)) == 1
+    assert "k.cu twice<float>: 100 of 100 differ" in capsys.readouterr().out
+
+
+def test_descriptions_say_what_they_expect():
+    """Each launch has an oracle, or a mistake that leaves nothing to expect; and a reason with it."""
+    units = described.units()
+    cases = [case for unit in units for case in unit.cases]
+    assert len({(unit.name, case.kernel) for unit in units for case in unit.cases}) >= 150
+    for case in cases:
+        assert case.oracle or case.finds, case.kernel
+        assert bool(case.finds) == bool(case.because), case.kernel
