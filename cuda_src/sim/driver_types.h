@@ -42,6 +42,12 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice,
     cudaMemcpyDefault
 };
+enum cudaAccessProperty {
+    cudaAccessPropertyNormal,
+    cudaAccessPropertyStreaming,
+    cudaAccessPropertyPersisting,
+};
+
 enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 struct cudaExtent {
     size_t width, height, depth;

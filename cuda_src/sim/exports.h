@@ -14,6 +14,12 @@
 
 #define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
+/* A __shared__ variable whose type has a destructor, such as cuda::barrier: on a GPU nobody calls it. */
+extern "C" __attribute__((__visibility__("hidden"))) int __cxa_thread_atexit(void (*)(void *), void *,
+                                                                             void *) {
+    return 0;
+}
+
 namespace numbalite_sim {
 
 template <unsigned...> struct indices {};

@@ -38,6 +38,7 @@ inline float round_to_odd(double x) {
             : __x(from_float(numbalite_sim::round_to_odd(__ull2double_rz(i)))) {} \
         constexpr T(const T##_raw &raw) : __x(raw.x) {} \
         constexpr operator T##_raw() const { return T##_raw{__x}; } \
+        operator T##_raw() const volatile { return T##_raw{__x}; } \
         operator float() const { return to_float(__x); } \
         operator bool() const { return (__x & 0x7fff) != 0; } \
         operator signed char() const { return __float2int_rz(to_float(__x)); } \

@@ -1,5 +1,9 @@
 """CUB, thrust and libcu++ for the simulator: the toolkit's own headers, as they are but for their inline PTX.
 
+What sources use most of libcu++ is in cuda_src/sim/include, too, and compiles there in a tenth of the time: the toolkit's
+headers come in with CUB, with thrust, with a header of libcu++ that is not there, and where those that are do not
+suffice.
+
 The headers with asm statements are translated once (sim/ptx.py) and kept in the cache's directory, in front of the
 toolkit's folder. It needs a compiler of the clang family: libcu++ takes it for NVRTC, by whose names clang++ has
 the builtin functions. Without the toolkit, or with g++, cuda_src/sim/include has the names, as errors.
@@ -14,10 +18,11 @@ from numbalite.compilers import cache, files, headers, toolkit
 from numbalite.compilers.folders import is_ours, make
 from numbalite.sim import translation
 
-_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:cub|thrust)/", re.MULTILINE)
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE)
 _PROBE = "cub/block/block_reduce.cuh"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
+_OFFSET = "!(&(((type*) 0)->member))"  # which for clang++ is no constant
 _LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
 
 _kept = {}  # the toolkit's folder -> the options
@@ -29,9 +34,12 @@ def root_of_toolkit() -> str | None:
     return path and path[: -len(_PROBE) - 1]
 
 
-def search(texts, family: str) -> list:
-    """The include folders for texts that use them; [] for others, and where they cannot be had."""
-    if family != "clang" or not any(_INCLUDES.search(text) for text in texts):
+def search(texts, family: str, all_of_it: bool = False) -> list:
+    """The include folders for texts that need them; [] for others, and where they cannot be had.
+
+    all_of_it: also in place of our own part of libcu++.
+    """
+    if family != "clang" or not any(_needs(text, all_of_it) for text in texts):
         return []
     root = root_of_toolkit()
     if root is None:
@@ -40,6 +48,14 @@ def search(texts, family: str) -> list:
         _kept[root] = _translated(root)
     own = os.path.join(headers.cuda_src(), "sim", "cccl")
     return [own, _kept[root], root] if _kept[root] else []
+
+
+def _needs(text, all_of_it):
+    ours = os.path.join(headers.cuda_src(), "sim", "include")
+    return any(
+        all_of_it or folder != "cuda" or not os.path.isfile(os.path.join(ours, name))
+        for name, folder in _INCLUDES.findall(text)
+    )
 
 
 def _translated(root):
@@ -54,6 +70,7 @@ def _translated(root):
         os.stat(f"{os.path.dirname(translation.__file__)}/{name}.py")
         for name in ("ptx", "translation")
     ]
+    own.append(os.stat(__file__))
     stamps += [(status.st_size, status.st_mtime_ns) for status in own]
     folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
     if is_ours(folder, "made"):
@@ -66,7 +83,8 @@ def _translated(root):
             target = os.path.join(working, os.path.relpath(path, root))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
-                file.write(text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER("))
+                text = text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER(")
+                file.write(text.replace(_OFFSET, "!__builtin_offsetof(type, member)"))
         with open(os.path.join(working, "made"), "w", encoding="utf-8") as file:
             file.write(root)
         return True

@@ -58,6 +58,7 @@ _NOT_IN_STEP = (
     "g++ does not tell the simulator of volatile accesses: lanes of a warp that count on lockstep run one "
     "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
 )
+_OF_CCCL = re.compile(r"error: .*\bcuda::")  # our part of libcu++ lacks it
 _END = "numbalite/image"  # the pretended file of what follows the user's source
 _ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
 _NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
@@ -176,18 +177,32 @@ def compile(source, kind="sim", *checks) -> Image:
         whole = _whole(source, included.with_copies(text), kind, checks)
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
-        real = cccl.search(included.texts, family) if kind == "sim" else []
-        if real:
-            whole = f'#include "sim/cccl.h"\n{whole}'
-        search = [*included.search(), *(word for path in real for word in ("-I", path))]
-        search += ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
+        last = ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
         if options.debug:
-            search += _text_flags(source, folder)
+            last += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")
-        build = _Build(source, compiler, family, flags, search, output, kind, checks)
-        build.marked = included.marked
-        build.header = "prelude.h" if options.before else "head.h"
-        log = build.run(whole)
+
+        def build(real):
+            between = [word for path in real for word in ("-I", path)]
+            search = [*included.search(), *between, *last]
+            build = _Build(source, compiler, family, flags, search, output, kind, checks)
+            build.marked = included.marked
+            build.header = "prelude.h" if options.before else "head.h"
+            return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole)
+
+        real = cccl.search(included.texts, family) if kind == "sim" else []
+        try:
+            log = build(real)
+        except CompileError as problem:
+            if real or kind != "sim" or not _OF_CCCL.search(problem.log):
+                raise
+            real = cccl.search(included.texts, family, all_of_it=True)
+            if not real:
+                raise
+            try:
+                log = build(real)
+            except CompileError:
+                raise problem from None
         with open(output, "rb") as file:
             data = file.read()
     names = [*source.kernels, *source.variables]

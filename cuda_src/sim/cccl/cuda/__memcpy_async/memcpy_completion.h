@@ -1,0 +1,5 @@
+/* cuda/__memcpy_async/memcpy_completion.h: see generic_begin.h. */
+#pragma once
+#include "../../generic_begin.h"
+#include_next <cuda/__memcpy_async/memcpy_completion.h>
+#include "../../generic_end.h"

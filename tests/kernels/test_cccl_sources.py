@@ -1,0 +1,135 @@
+"""libcu++ and thrust in kernels, from the toolkit, on both drivers; and NVRTC takes the same sources."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.compilers import cccl, compile_source, host, hostbuild, toolkit
+from numbalite.compilers.source import Source
+from numbalite.errors import CudaSupportError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
+    pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CCCL is not installed"),
+    pytest.mark.skipif(
+        cuda.is_simulated() and hostbuild._family(host.find()) != "clang",
+        reason="CCCL needs clang++ on the simulator",
+    ),
+]
+
+VALUES = """
+#include <cuda/std/array>
+#include <cuda/std/bit>
+#include <cuda/std/chrono>
+#include <cuda/std/complex>
+#include <cuda/std/expected>
+#include <cuda/std/functional>
+#include <cuda/std/inplace_vector>
+#include <cuda/std/limits>
+#include <cuda/std/mdspan>
+#include <cuda/std/numeric>
+#include <cuda/std/optional>
+#include <cuda/std/ratio>
+#include <cuda/std/span>
+#include <cuda/std/tuple>
+#include <cuda/std/type_traits>
+#include <cuda/std/variant>
+#include <cuda/cmath>
+#include <cuda/functional>
+namespace std_ = cuda::std;
+__device__ std_::expected<int, char> halved(int x) {
+    if (x % 2) return std_::unexpected<char>('o');
+    return x / 2;
+}
+struct Twice {
+    __device__ double operator()(int x) const { return 2 * x; }
+    __device__ double operator()(double x) const { return 2 * x; }
+};
+__global__ void values(const int* x, double* y) {
+    std_::array<int, 4> a = {x[0], x[1], x[2], x[3]};
+    y[0] = std_::accumulate(a.begin(), a.end(), 0);
+    y[1] = std_::span<int>(a.data(), 4).subspan(1, 2)[1];
+    std_::mdspan<const int, std_::extents<int, 2, std_::dynamic_extent>> table(x, 2);
+    y[2] = table(1, 0) + 10 * table.extent(1);
+    y[3] = abs(std_::complex<double>(3, 4) * std_::complex<double>(0, 1));
+    auto [count, name] = std_::make_tuple(7, 'n');
+    y[4] = count + (name == 'n');
+    std_::optional<int> none, some = 5;
+    y[5] = none.value_or(2) + *some;
+    std_::variant<int, double> either = 2.5;
+    y[6] = std_::visit(Twice{}, either) + either.index();
+    y[7] = halved(8).value() + (halved(7).has_value() ? 0 : 100);
+    using namespace std_::chrono;
+    y[8] = duration_cast<milliseconds>(seconds(2) + microseconds(3500)).count();
+    y[9] = std_::popcount(255u) + std_::countl_zero(1u) + std_::bit_ceil(33u);
+    std_::inplace_vector<int, 8> few;
+    for (int i = 0; i < 3; ++i) few.push_back(x[i]);
+    y[10] = few.size() * 100 + few.back();
+    y[11] = std_::numeric_limits<unsigned short>::max() + std_::gcd(12, 18);
+    y[12] = std_::ratio_add<std_::ratio<1, 3>, std_::ratio<1, 6>>::den;
+    y[13] = std_::is_same_v<std_::common_type_t<int, double>, double> + std_::invoke(std_::plus<>{}, 3, 4);
+    y[14] = cuda::ceil_div(10, 4) + cuda::maximum<>{}(3, 9);
+}
+"""
+RESULTS = [10, 3, 23, 5, 8, 7, 6, 104, 2003, 103, 303, 65541, 2, 8, 12]
+
+THREADS = """
+#include <cuda/std/atomic>
+#include <cuda/atomic>
+#include <cuda/barrier>
+#include <cuda/latch>
+#include <cuda/semaphore>
+#include <cuda/std/mdspan>
+#include <cuda/ptx>
+__global__ void threads(int* x) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> meet;
+    __shared__ cuda::latch<cuda::thread_scope_block>* last;
+    __shared__ alignas(8) char room[sizeof(cuda::latch<cuda::thread_scope_block>)];
+    __shared__ cuda::std::atomic<int> sum;
+    __shared__ int s[64];
+    if (threadIdx.x == 0) {
+        init(&meet, 64);
+        last = new (room) cuda::latch<cuda::thread_scope_block>(64);
+        new (&sum) cuda::std::atomic<int>(0);
+    }
+    __syncthreads();
+    s[threadIdx.x] = x[threadIdx.x];
+    meet.arrive_and_wait();
+    sum.fetch_add(s[63 - threadIdx.x] * (threadIdx.x + 1));
+    last->arrive_and_wait();
+    cuda::atomic_ref<int, cuda::thread_scope_device> total(x[64]);
+    total.fetch_max(sum.load());
+    if (threadIdx.x == 0) x[65] = cuda::ptx::get_sreg_ntid_x();
+}
+"""
+
+THRUST = """
+#include <thrust/binary_search.h>
+#include <thrust/complex.h>
+"""
+
+
+@pytest.fixture
+def nvrtc():
+    try:
+        toolkit.nvrtc_library()
+    except CudaSupportError:
+        pytest.skip("NVRTC is not installed")
+    return lambda text, kernel: compile_source(Source(text, "cccl.cu", (kernel,)), ("cuda", 9, 0))
+
+
+def test_values():
+    y = np.zeros(15)
+    cuda.module(VALUES).values[1, 1](np.arange(1, 5, dtype=np.int32), y)
+    assert list(y) == RESULTS
+
+
+def test_threads_that_meet():
+    x = np.append(np.arange(64), [0, 0]).astype(np.int32)
+    cuda.module(THREADS).threads[1, 64](x)
+    assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
+
+
+@pytest.mark.parametrize("text, kernel", [(VALUES, "values"), (THREADS, "threads")])
+def test_nvrtc_takes_them(nvrtc, text, kernel):
+    assert nvrtc(text, kernel).data
