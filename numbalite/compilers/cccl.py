@@ -18,7 +18,9 @@ from numbalite.compilers import cache, files, headers, toolkit
 from numbalite.compilers.folders import is_ours, make
 from numbalite.sim import translation
 
-_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE)
+_INCLUDES = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE
+)
 _PROBE = "cub/block/block_reduce.cuh"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")

@@ -199,10 +199,7 @@ def compile(source, kind="sim", *checks) -> Image:
             real = cccl.search(included.texts, family, all_of_it=True)
             if not real:
                 raise
-            try:
-                log = build(real)
-            except CompileError:
-                raise problem from None
+            log = build(real)
         with open(output, "rb") as file:
             data = file.read()
     names = [*source.kernels, *source.variables]

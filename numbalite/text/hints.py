@@ -269,7 +269,11 @@ def _about_the_host(log, text):
     if "cub/cub.cuh" in text.value:
         yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"
     if "thrust/" in text.value:
-        yield "Thrust is a library of the host: numbalite's device arrays and cuda.reduce are there for Python"
+        yield (
+            "of Thrust, kernels have tuple.h, pair.h, functional.h and the iterators; complex.h and algorithms, also with "
+            "thrust::seq, are for nvcc alone: cuda::std::complex and CUB are there for kernels, cuda.reduce and methods "
+            "of device arrays for Python"
+        )
     from numbalite.sim.translation import is_of_the_host
 
     for name in dict.fromkeys(_HOSTS.findall(log)):

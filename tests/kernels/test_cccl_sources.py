@@ -6,7 +6,7 @@ import pytest
 from numbalite import cuda
 from numbalite.compilers import cccl, compile_source, host, hostbuild, toolkit
 from numbalite.compilers.source import Source
-from numbalite.errors import CudaSupportError
+from numbalite.errors import CompileError, CudaSupportError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
@@ -104,32 +104,85 @@ __global__ void threads(int* x) {
 """
 
 THRUST = """
-#include <thrust/binary_search.h>
-#include <thrust/complex.h>
+#include <thrust/functional.h>
+#include <thrust/iterator/constant_iterator.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/discard_iterator.h>
+#include <thrust/iterator/permutation_iterator.h>
+#include <thrust/iterator/reverse_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/pair.h>
+#include <thrust/tuple.h>
+#include <cub/warp/warp_reduce.cuh>
+struct Square { __host__ __device__ int operator()(int x) const { return x * x; } };
+__global__ void iterators(const int* x, int* y) {
+    auto count = thrust::make_counting_iterator(3);
+    y[0] = count[4] + thrust::make_constant_iterator(100)[9];
+    y[1] = thrust::make_transform_iterator(count, Square{})[2];
+    y[2] = thrust::make_permutation_iterator(x, count)[1];
+    auto both = thrust::make_zip_iterator(thrust::make_tuple(x, count));
+    auto two = both[2];
+    y[3] = thrust::get<0>(two) * 10 + thrust::get<1>(two);
+    thrust::discard_iterator<> nowhere;
+    nowhere[7] = 5;
+    y[4] = *thrust::make_reverse_iterator(x + 8);
+    thrust::pair<int, char> p = thrust::make_pair(6, 'x');
+    y[5] = thrust::plus<int>()(p.first, p.second == 'x') + thrust::maximum<int>()(2, 9);
+    __shared__ cub::WarpReduce<int>::TempStorage t;
+    auto squares = thrust::make_transform_iterator(x, Square{});
+    int sum = cub::WarpReduce<int>(t).Sum(squares[threadIdx.x % 8]);
+    if (threadIdx.x == 0) y[6] = sum;
+}
 """
 
 
-@pytest.fixture
-def nvrtc():
+@pytest.fixture(scope="module")
+def module():
+    return cuda.module(VALUES + THREADS + THRUST)
+
+
+def test_values(module):
+    y = np.zeros(15)
+    module.values[1, 1](np.arange(1, 5, dtype=np.int32), y)
+    assert list(y) == RESULTS
+
+
+def test_threads_that_meet(module):
+    x = np.append(np.arange(64), [0, 0]).astype(np.int32)
+    module.threads[1, 64](x)
+    assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
+
+
+def test_iterators_of_thrust(module):
+    x, y = np.arange(2, 10, dtype=np.int32), np.zeros(7, np.int32)
+    module.iterators[1, 32](x, y)
+    assert list(y) == [107, 25, 6, 45, 9, 16, 4 * int((x**2).sum())]
+
+
+def test_nvrtc_takes_them():
     try:
         toolkit.nvrtc_library()
     except CudaSupportError:
         pytest.skip("NVRTC is not installed")
-    return lambda text, kernel: compile_source(Source(text, "cccl.cu", (kernel,)), ("cuda", 9, 0))
+    kernels = ("values", "threads", "iterators")
+    source = Source(VALUES + THREADS + THRUST, "cccl.cu", kernels)
+    assert compile_source(source, ("cuda", 9, 0)).data
 
 
-def test_values():
-    y = np.zeros(15)
-    cuda.module(VALUES).values[1, 1](np.arange(1, 5, dtype=np.int32), y)
-    assert list(y) == RESULTS
+def test_algorithms_of_thrust_are_for_nvcc():
+    with pytest.raises(CompileError, match="algorithms, also with thrust::seq, are for nvcc alone"):
+        cuda.module("#include <thrust/sort.h>\n__global__ void k() {}")
 
 
-def test_threads_that_meet():
-    x = np.append(np.arange(64), [0, 0]).astype(np.int32)
-    cuda.module(THREADS).threads[1, 64](x)
-    assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
-
-
-@pytest.mark.parametrize("text, kernel", [(VALUES, "values"), (THREADS, "threads")])
-def test_nvrtc_takes_them(nvrtc, text, kernel):
-    assert nvrtc(text, kernel).data
+def test_what_our_part_of_it_lacks():
+    """Alone, <cuda/std/utility> is our part of libcu++: the toolkit's comes in where a name is not there."""
+    m = cuda.module(
+        """
+        #include <cuda/std/utility>
+        __global__ void k(int* x) { x[0] = cuda::std::cmp_less(-1, 1u) + 2 * cuda::std::in_range<short>(1 << 20); }
+        """
+    )
+    x = np.zeros(1, np.int32)
+    m.k[1, 1](x)
+    assert x[0] == 1
