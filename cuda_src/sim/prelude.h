@@ -216,5 +216,10 @@ extern "C" {
 #include "unset.h"
 #endif
 #endif
+#include "formats.h"
+#ifndef NUMBALITE_HOST
+#include "ptx16.h"
+#include "matrix.h"
+#endif
 
 #endif

@@ -1,5 +1,4 @@
-/* sim/ptx16: PTX's arithmetic with numbers of 16 bits, for cuda_fp16.h and cuda_bf16.h, which define their
- * conversions: once with NUMBALITE_SIM_PTX16(f16, half_from_float, half_to_float), once for bf16. */
+/* sim/ptx16: PTX's arithmetic with numbers of 16 bits. */
 #ifndef NUMBALITE_SIM_PTX16_H
 #define NUMBALITE_SIM_PTX16_H
 
@@ -61,5 +60,8 @@
     }; \
     } \
     }
+NUMBALITE_SIM_PTX16(f16, half_from_float, half_to_float)
+NUMBALITE_SIM_PTX16(bf16, bfloat16_from_float, bfloat16_to_float)
+#undef NUMBALITE_SIM_PTX16
 
 #endif

@@ -6,21 +6,6 @@
 #ifndef NUMBALITE_SIM_SIXTEEN_H
 #define NUMBALITE_SIM_SIXTEEN_H
 
-namespace numbalite_sim {
-
-/* A double as the float that rounds like it: inexact ones get an odd last bit. */
-inline float round_to_odd(double x) {
-    float near = static_cast<float>(x);
-    if (static_cast<double>(near) == x || near != near)
-        return near;
-    unsigned word = bits<unsigned>(near);
-    if (fabs(static_cast<double>(near)) > fabs(x))
-        --word; /* towards 0 */
-    return bits<float>(word | 1);
-}
-
-} // namespace numbalite_sim
-
 #define NUMBALITE_SIM_SIXTEEN_STRUCT(T, from_float, to_float) \
     struct __attribute__((aligned(2))) T { \
         unsigned short __x; \

@@ -70,7 +70,7 @@ def _translated(root):
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
     own = [
         os.stat(f"{os.path.dirname(translation.__file__)}/{name}.py")
-        for name in ("ptx", "translation")
+        for name in ("ptx", "ptxmatrix", "ptxtext", "translation")
     ]
     own.append(os.stat(__file__))
     stamps += [(status.st_size, status.st_mtime_ns) for status in own]

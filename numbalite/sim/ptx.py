@@ -12,12 +12,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from numbalite.sim.ptxmatrix import Matrices
+from numbalite.sim.ptxtext import Unknown, listed, pieces, split
 from numbalite.text.scanner import Token
-
-
-class Unknown(Exception):
-    """The statement cannot be said in C++: an instruction, as text."""
-
 
 _TYPES = {
     "pred": "bool", "u8": "unsigned char", "s8": "signed char", "b8": "unsigned char",
@@ -127,7 +124,7 @@ def _operands(tokens, text, is_output):
     return found
 
 
-class _Statement:
+class _Statement(Matrices):
     def __init__(self, template, operands, is_extended, number):
         self.template, self.number = template, number
         self.operands = operands
@@ -161,7 +158,7 @@ class _Statement:
         """The instructions of a template, one after the other."""
         out, heads, at = [], [], 0
         self.registers.append({})
-        for piece in _pieces(text):
+        for piece in pieces(text):
             if piece == "{":
                 self.registers.append({})
                 out.append("{")
@@ -271,7 +268,7 @@ class _Statement:
         if found := re.match(r"[\w.:]+", text):
             opcode, rest = found[0], text[found.end() :]
         name, *modifiers = [part for part in re.split(r"\.", opcode) if part]
-        operands = [one.strip() for one in _split(rest)]
+        operands = [one.strip() for one in split(rest)]
         method = getattr(self, f"do_{name}", None)
         try:
             if method is not None:
@@ -385,12 +382,12 @@ class _Statement:
         kind = _kind(modifiers)
         to, source = operands
         if source.startswith("{"):
-            parts = _split(source[1:-1])
+            parts = split(source[1:-1])
             piece = _whole(_size(kind) // len(parts))
             values = ", ".join(self.value(one, piece) for one in parts)
             return self.set(to, f"{_PTX}packed<{_whole(_size(kind))}, {piece}>({values})")
         if to.startswith("{"):
-            parts = _split(to[1:-1])
+            parts = split(to[1:-1])
             piece, whole = _whole(_size(kind) // len(parts)), _whole(_size(kind))
             out = [f"{whole} nl_whole = {self.value(source, whole)};"]
             out += [
@@ -423,7 +420,7 @@ class _Statement:
         kind = _kind(modifiers)
         to, at = operands[0], self.address(operands[1], modifiers)
         how = _how(modifiers)
-        parts = _split(to[1:-1]) if to.startswith("{") else [to]
+        parts = listed(to)
         out = [f"unsigned long long nl_at = {at};"]
         if len(parts) > 1:
             out.append(f"{_TYPES[kind]} nl_parts[{len(parts)}]; {_PTX}load_all(nl_parts, nl_at);")
@@ -437,12 +434,12 @@ class _Statement:
     def do_st(self, modifiers, operands):
         kind = _kind(modifiers)
         at, source, how = self.address(operands[0], modifiers), operands[1], _how(modifiers)
-        parts = _split(source[1:-1]) if source.startswith("{") else [source]
+        parts = listed(source)
         values = [self.value(one, _TYPES[kind]) for one in parts]
         if len(parts) > 1:
-            listed = ", ".join(values)
+            joined = ", ".join(values)
             return (
-                f"const {_TYPES[kind]} nl_parts[] = {{{listed}}}; {_PTX}store_all({at}, nl_parts);"
+                f"const {_TYPES[kind]} nl_parts[] = {{{joined}}}; {_PTX}store_all({at}, nl_parts);"
             )
         return f"{_PTX}store<{_TYPES[kind]}, {how}>({at}, {values[0]});"
 
@@ -813,42 +810,3 @@ def _how(modifiers):
     if "volatile" in found or "cv" in found or "mmio" in found:
         return "1"
     return "2" if found & {"relaxed", "acquire", "release"} else "0"
-
-
-def _split(text):
-    """The operands between commas; those in braces and brackets are one."""
-    parts, depth, start = [], 0, 0
-    for i, sign in enumerate(text):
-        depth += (sign in "{[(") - (sign in "}])")
-        if sign == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _pieces(text):
-    """The instructions of a template, and the braces of its blocks."""
-    start, depth = 0, 0
-    for i, sign in enumerate(text):
-        at_start = not text[start:i].strip()
-        if sign == "{" and (at_start or depth):
-            if at_start and not depth:
-                yield "{"
-                start = i + 1
-            else:
-                depth += 1
-        elif sign == "{":
-            depth += 1
-        elif sign == "}" and depth:
-            depth -= 1
-        elif sign == "}":
-            if not at_start:
-                yield text[start:i]
-            yield "}"
-            start = i + 1
-        elif sign == ";" and not depth:
-            yield text[start:i]
-            start = i + 1
-    if text[start:].strip():
-        yield text[start:]

@@ -18,12 +18,22 @@ static void mark_cut(nl_text *t) {
 const char *nl_sim_report_operation(unsigned wait) {
     static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
                                         "__syncthreads_or"};
-    static const char *const warp[] = {
-        "__syncwarp",        "__shfl_sync",       "a vote (__ballot_sync)",
-        "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync",
-        "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
-        "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-        "__reduce_xor_sync", "__activemask",      "a volatile access, in step with its warp"};
+    static const char *const warp[] = {"__syncwarp",
+                                       "__shfl_sync",
+                                       "a vote (__ballot_sync)",
+                                       "__match_any_sync",
+                                       "__match_all_sync",
+                                       "__reduce_add_sync",
+                                       "__reduce_min_sync",
+                                       "__reduce_max_sync",
+                                       "__reduce_min_sync",
+                                       "__reduce_max_sync",
+                                       "__reduce_and_sync",
+                                       "__reduce_or_sync",
+                                       "__reduce_xor_sync",
+                                       "__activemask",
+                                       "a volatile access, in step with its warp",
+                                       "an instruction for matrices (mma, ldmatrix, wmma)"};
     if (wait >= NL_SIM_WAIT_GRID)
         return "the barrier over the grid";
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof warp / sizeof warp[0])

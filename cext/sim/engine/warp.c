@@ -76,6 +76,9 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
                 lanes[lane].value = brought[source];
         }
         return;
+    case NL_SIM_WARP_MATRIX:
+        result = lanes[__builtin_ctz(set)].value;
+        break;
     case NL_SIM_WARP_MATCH_ANY:
         NL_SIM_FOR_LANES(lane, set) {
             brought[lane] = equal(lanes, set, lanes[lane].value);

@@ -1,0 +1,116 @@
+/* sim/formats: floating-point numbers of 16 bits and fewer, as bits. */
+#ifndef NUMBALITE_SIM_FORMATS_H
+#define NUMBALITE_SIM_FORMATS_H
+
+namespace numbalite_sim {
+
+/* A double as the float that rounds like it: inexact ones get an odd last bit. */
+inline float round_to_odd(double x) {
+    float near = static_cast<float>(x);
+    if (static_cast<double>(near) == x || near != near)
+        return near;
+    unsigned word = bits<unsigned>(near);
+    if (__builtin_fabs(static_cast<double>(near)) > __builtin_fabs(x))
+        --word; /* towards 0 */
+    return bits<float>(word | 1);
+}
+
+/* The nearest half, of two the even one. */
+NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
+    unsigned word = bits<unsigned>(f), sign = word >> 16 & 0x8000;
+    word &= 0x7fffffff;
+    if (word >= 0x477ff000) { /* at least 65520, infinite, or NaN */
+#if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 64 /* nan */
+        if (word < 0x7f800000)
+            nl_sim_report_not_finite(__builtin_inf(), f, f, 'h');
+#endif
+        return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
+    }
+    if (word < 0x38800000) /* subnormal: 0.5 has the last place that is wanted */
+        return static_cast<unsigned short>(sign |
+                                           (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));
+    word += 0xc8000fff + (word >> 13 & 1);
+    return static_cast<unsigned short>(sign | word >> 13);
+}
+NUMBALITE_SIM_INLINE float half_to_float(unsigned short h) {
+    unsigned word = (h & 0x7fffu) << 13, exponent = word & 0x0f800000;
+    float magnitude;
+    if (exponent == 0x0f800000)
+        magnitude = bits<float>(word + 0x70000000);
+    else if (exponent == 0)
+        magnitude = bits<float>(word + 0x38800000) - 6.103515625e-05f;
+    else
+        magnitude = bits<float>(word + 0x38000000);
+    return bits<float>(bits<unsigned>(magnitude) | (h & 0x8000u) << 16);
+}
+
+/* The nearest bfloat16, of two the even one. */
+NUMBALITE_SIM_INLINE unsigned short bfloat16_from_float(float f) {
+    unsigned word = bits<unsigned>(f);
+    if ((word & 0x7fffffff) > 0x7f800000)
+        return 0x7fff;
+    return static_cast<unsigned short>((word + 0x7fff + (word >> 16 & 1)) >> 16);
+}
+NUMBALITE_SIM_INLINE float bfloat16_to_float(unsigned short h) {
+    return bits<float>(static_cast<unsigned>(h) << 16);
+}
+
+/* tf32 is a float of which a GPU reads 19 bits. */
+NUMBALITE_SIM_INLINE float tf32_of(unsigned word) {
+    return bits<float>(word & ~0x1fffu);
+}
+NUMBALITE_SIM_INLINE float tf32_nearest(float x) { /* cvt.rna.tf32.f32 */
+    unsigned word = bits<unsigned>(x);
+    if ((word & 0x7f800000u) == 0x7f800000u)
+        return x;
+    return bits<float>((word + 0x1000u) & ~0x1fffu);
+}
+
+/* Numbers of 8, 6 and 4 bits: a sign, an exponent, `digits` of the fraction. `largest` is the code of the largest
+ * finite number; what comes behind it is NaN, or infinity and NaN, or nothing. */
+template <int exponent, int digits, int largest_code, bool infinite = false> struct narrow {
+    static constexpr int width = 1 + exponent + digits;
+    static constexpr int bias = (1 << (exponent - 1)) - 1;
+    static constexpr int largest = largest_code;
+    static constexpr int magnitudes = 1 << (width - 1); /* and the bit of the sign */
+    static constexpr bool has_nan = largest < magnitudes - 1;
+
+    static NUMBALITE_SIM_INLINE double power(int e) {
+        return bits<double>(static_cast<unsigned long long>(1023 + e) << 52);
+    }
+    static NUMBALITE_SIM_INLINE float value(unsigned x) {
+        int code = x & (magnitudes - 1), e = code >> digits, fraction = code & ((1 << digits) - 1);
+        if (code > largest)
+            return infinite && code == largest + 1 ? bits<float>(x & magnitudes ? 0xff800000u : 0x7f800000u)
+                                                   : bits<float>(0x7fffffffu);
+        double size = e ? (fraction + (1 << digits)) * power(e - bias - digits) : fraction * power(1 - bias - digits);
+        return static_cast<float>(x & magnitudes ? -size : size);
+    }
+    /* NaN is for who calls, where the format has none. */
+    static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
+        unsigned long long word = bits<unsigned long long>(x), size = word & ~(1ull << 63);
+        unsigned sign = word >> 63 ? magnitudes : 0;
+        if (size > 0x7ffull << 52)
+            return !has_nan ? unsigned(largest)
+                            : sign | (infinite ? (magnitudes - 2) | static_cast<unsigned>(word >> 50 & 3)
+                                               : unsigned(magnitudes - 1));
+        unsigned beyond = saturates || !has_nan ? largest : largest + 1;
+        if (size == 0x7ffull << 52)
+            return sign | beyond;
+        int e = static_cast<int>(size >> 52) - 1023;
+        e = e < 1 - bias ? 1 - bias : e;
+        double scaled = bits<double>(size) * power(digits - e);
+        double whole = to_zero ? __builtin_floor(scaled) : __builtin_rint(scaled);
+        unsigned code = static_cast<unsigned>(static_cast<int>(whole) + ((e + bias - 1) << digits));
+        return sign | (code > static_cast<unsigned>(largest) ? beyond : code);
+    }
+};
+typedef narrow<4, 3, 0x7e> e4m3;
+typedef narrow<5, 2, 0x7b, true> e5m2;
+typedef narrow<2, 3, 0x1f> e2m3;
+typedef narrow<3, 2, 0x1f> e3m2;
+typedef narrow<2, 1, 0x7> e2m1;
+
+} // namespace numbalite_sim
+
+#endif

@@ -1,0 +1,323 @@
+/* sim/matrix: what a warp does with matrices together: PTX's mma, ldmatrix, stmatrix and movmatrix, and the parts
+ * of them that mma.h has alike.
+ *
+ * A product is computed as PTX leaves room for: the products of numbers of 19 bits and fewer are exact, their sum
+ * with c is rounded once. A GPU adds them up in an order, and cuts bits off, as it is not documented: where the
+ * sums are not exact, the last bits differ. */
+#ifndef NUMBALITE_SIM_MATRIX_H
+#define NUMBALITE_SIM_MATRIX_H
+
+namespace numbalite_sim {
+namespace matrix {
+
+/* Types of elements: the bits of one, the register that holds some, what is computed with. */
+template <class Number, int size, class Word = unsigned> struct element {
+    typedef Number number;
+    typedef Word word;
+    static constexpr int width = size;
+    static constexpr int packed = static_cast<int>(8 * sizeof(Word)) / size;
+};
+struct f16 : element<float, 16> {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return half_to_float(static_cast<unsigned short>(x)); }
+    static NUMBALITE_SIM_INLINE unsigned rounded(double x, bool) { return half_from_float(round_to_odd(x)); }
+};
+struct bf16 : element<float, 16> {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return bfloat16_to_float(static_cast<unsigned short>(x)); }
+};
+struct tf32 : element<float, 32> {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return tf32_of(x); }
+};
+template <class Format> struct of_format : element<float, 8> {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return Format::value(x); }
+};
+typedef of_format<numbalite_sim::e4m3> e4m3;
+typedef of_format<numbalite_sim::e5m2> e5m2;
+typedef of_format<numbalite_sim::e3m2> e3m2;
+typedef of_format<numbalite_sim::e2m3> e2m3;
+struct e2m1 : element<float, 8> { /* in the middle of its byte */
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return numbalite_sim::e2m1::value(x >> 2); }
+};
+struct f32 : element<float, 32> {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return bits<float>(x); }
+    static NUMBALITE_SIM_INLINE unsigned rounded(double x, bool) {
+        return x != x ? 0x7fffffffu : bits<unsigned>(static_cast<float>(x));
+    }
+};
+struct f64 : element<double, 64, unsigned long long> {
+    static NUMBALITE_SIM_INLINE double value(unsigned long long x) { return bits<double>(x); }
+    static NUMBALITE_SIM_INLINE unsigned long long rounded(double x, bool) { return bits<unsigned long long>(x); }
+};
+template <class T> struct integer : element<int, 8 * sizeof(T)> {
+    static NUMBALITE_SIM_INLINE int value(unsigned x) { return static_cast<T>(x); }
+};
+typedef integer<signed char> s8;
+typedef integer<unsigned char> u8;
+struct s4 : element<int, 4> {
+    static NUMBALITE_SIM_INLINE int value(unsigned x) { return static_cast<int>(x << 28) >> 28; }
+};
+struct u4 : element<int, 4> {
+    static NUMBALITE_SIM_INLINE int value(unsigned x) { return x & 15; }
+};
+struct s32 : element<int, 32> {
+    static NUMBALITE_SIM_INLINE int value(unsigned x) { return static_cast<int>(x); }
+    static NUMBALITE_SIM_INLINE unsigned rounded(long long x, bool saturates) {
+        if (saturates && x > 0x7fffffff)
+            return 0x7fffffff;
+        if (saturates && x < -0x7fffffffll - 1)
+            return 0x80000000u;
+        return static_cast<unsigned>(x);
+    }
+};
+/* 32 numbers of one bit are one element; k counts these. */
+template <bool is_and> struct thirty_two {
+    unsigned word;
+};
+template <bool is_and> struct b1 : element<thirty_two<is_and>, 32> {
+    static NUMBALITE_SIM_INLINE thirty_two<is_and> value(unsigned x) { return {x}; }
+};
+
+/* The place of a lane's element: in the rows of a or the columns of b, and along k; in an accumulator, its row and
+ * its column. */
+struct place {
+    int outer, inner;
+};
+NUMBALITE_SIM_INLINE int group() {
+    return static_cast<int>(lane() >> 2);
+}
+NUMBALITE_SIM_INLINE int turn() {
+    return static_cast<int>(lane() & 3);
+}
+/* Tiles of 16 rows. */
+template <int k, int packed> NUMBALITE_SIM_INLINE place in_tall(int i) {
+    constexpr int count = 16 * k / 32;
+    int tile = i / count, r = i % count / packed, j = i % packed;
+    return {16 * tile + group() + 8 * (r & 1), packed * turn() + j + 4 * packed * (r >> 1)};
+}
+/* Tiles of 8 columns. */
+template <int k, int packed> NUMBALITE_SIM_INLINE place in_flat(int i) {
+    constexpr int count = 8 * k / 32;
+    int tile = i / count, r = i % count / packed, j = i % packed;
+    return {8 * tile + group(), packed * turn() + j + 4 * packed * r};
+}
+template <int extent, int k, int packed, bool tall> NUMBALITE_SIM_INLINE place in_operand(int i) {
+    i %= extent * k / 32; /* a fragment of half has its elements twice */
+    return tall ? in_tall<k, packed>(i) : in_flat<k, packed>(i);
+}
+template <int m, int k, int packed> NUMBALITE_SIM_INLINE place in_a(int i) {
+    return in_operand<m, k, packed, m != 8>(i);
+}
+template <int n, int k, int packed> NUMBALITE_SIM_INLINE place in_b(int i) {
+    return in_operand<n, k, packed, n == 32>(i);
+}
+template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
+    int tile = i / 4, row = group() + 8 * (i % 4 / 2), column = 2 * turn() + i % 2;
+    if (m == 8 && n == 32)
+        return {column, 16 * tile + row};
+    if (m == 32)
+        return {16 * tile + row, column};
+    return {row, 8 * tile + column};
+}
+
+/* The warp meets, and each lane gets what the first one has in its frame. The engine's threads are one thread of the
+ * CPU: the other lanes may write there. Races and unwritten memory are not looked for: between two meetings of the
+ * warp nothing can go wrong. */
+template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *file, int line) {
+    if (block_threads() < (rank() | 31u) + 1)
+        fault(719, "wmma, mma and ldmatrix need all 32 threads of a warp", file, line);
+    return reinterpret_cast<T *>(
+        warp(NL_SIM_WARP_MATRIX, 0xffffffffu, reinterpret_cast<unsigned long long>(own), 0, file, line));
+}
+NUMBALITE_SIM_INLINE void together(const char *file, int line) {
+    of_first_lane<void>(nullptr, file, line);
+}
+
+/* The matrices of a warp's product: a by rows, b by columns. */
+template <int m, int n, int k, class Number> struct operands {
+    Number a[m * k], b[n * k];
+};
+template <int m, int n, int k, int packed_a, int packed_b, class Number>
+NUMBALITE_SIM_OWN void put(operands<m, n, k, Number> *all, const Number *a, const Number *b) {
+    for (int i = 0; i < m * k / 32; ++i) {
+        place at = in_a<m, k, packed_a>(i);
+        all->a[at.outer * k + at.inner] = a[i];
+    }
+    for (int i = 0; i < n * k / 32; ++i) {
+        place at = in_b<n, k, packed_b>(i);
+        all->b[at.outer * k + at.inner] = b[i];
+    }
+}
+
+template <int k> NUMBALITE_SIM_OWN double sum(const float *a, const float *b, double c) {
+    double total = 0;
+    for (int i = 0; i < k; ++i)
+        total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return total + c;
+}
+template <int k> NUMBALITE_SIM_OWN double sum(const double *a, const double *b, double c) {
+    for (int i = 0; i < k; ++i)
+        c = __builtin_fma(a[i], b[i], c);
+    return c;
+}
+template <int k> NUMBALITE_SIM_OWN long long sum(const int *a, const int *b, int c) {
+    long long total = c;
+    for (int i = 0; i < k; ++i)
+        total += a[i] * b[i];
+    return total;
+}
+template <int k, bool is_and>
+NUMBALITE_SIM_OWN long long sum(const thirty_two<is_and> *a, const thirty_two<is_and> *b, int c) {
+    for (int i = 0; i < k; ++i)
+        c = static_cast<int>(static_cast<unsigned>(c) +
+                             __builtin_popcount(is_and ? a[i].word & b[i].word : a[i].word ^ b[i].word));
+    return c;
+}
+
+/* ---- registers: PTX's mma ---- */
+
+template <class T> NUMBALITE_SIM_INLINE typename T::number element_of(const typename T::word *registers, int i) {
+    return T::value(registers[i / T::packed] >> (T::width * (i % T::packed)));
+}
+template <class T, class Sum>
+NUMBALITE_SIM_INLINE void set_element(typename T::word *registers, int i, Sum x, bool saturates) {
+    typename T::word &to = registers[i / T::packed], word = T::rounded(x, saturates);
+    to = i % T::packed ? to | word << (T::width * (i % T::packed)) : word;
+}
+
+/* One copy each: a kernel has many of them. */
+#define NUMBALITE_SIM_MATRIX static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
+
+template <class A, class B, class C, class D, int m, int n, int k>
+NUMBALITE_SIM_MATRIX void mma(typename D::word *d, const typename A::word *a, const typename B::word *b,
+                              const typename C::word *c, bool saturates, const char *file, int line) {
+    typedef typename A::number number;
+    number mine_a[m * k / 32], mine_b[n * k / 32];
+    for (int i = 0; i < m * k / 32; ++i)
+        mine_a[i] = element_of<A>(a, i);
+    for (int i = 0; i < n * k / 32; ++i)
+        mine_b[i] = element_of<B>(b, i);
+    operands<m, n, k, number> own;
+    auto *all = of_first_lane(&own, file, line);
+    put<m, n, k, A::packed, B::packed>(all, mine_a, mine_b);
+    together(file, line);
+    for (int i = 0; i < m * n / 32; ++i) {
+        place at = in_result<m, n>(i);
+        set_element<D>(d, i, sum<k>(all->a + at.outer * k, all->b + at.inner * k, element_of<C>(c, i)), saturates);
+    }
+    together(file, line);
+}
+
+/* mma.m8n8k4 of half: four products, each of lanes 4 q to 4 q + 3 and 16 behind those. */
+template <class C> NUMBALITE_SIM_INLINE place in_quad_result(int i) {
+    int me = static_cast<int>(lane()), low = me & 3, upper = me >> 4;
+    if (C::packed == 2)
+        return {low + 4 * upper, i};
+    return {(low & 1) + (i & 2) + 4 * upper, (i & 4) + (low & 2) + (i & 1)};
+}
+template <bool rows_of_a, bool rows_of_b, class C, class D>
+NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const unsigned *b, const unsigned *c,
+                                       const char *file, int line) {
+    operands<8, 8, 4, float> own[4];
+    auto *all = of_first_lane(own, file, line) + (lane() >> 2 & 3);
+    int low = static_cast<int>(lane() & 3), upper = static_cast<int>(lane() >> 4);
+    for (int i = 0; i < 4; ++i) {
+        all->a[rows_of_a ? (low + 4 * upper) * 4 + i : (i + 4 * upper) * 4 + low] = element_of<f16>(a, i);
+        all->b[rows_of_b ? (i + 4 * upper) * 4 + low : (low + 4 * upper) * 4 + i] = element_of<f16>(b, i);
+    }
+    unsigned result[8] = {};
+    together(file, line);
+    double start[8][8];
+    for (int i = 0; i < 8; ++i) {
+        place at = in_quad_result<C>(i);
+        start[at.outer][at.inner] = element_of<C>(c, i);
+    }
+    for (int i = 0; i < 8; ++i) {
+        place at = in_quad_result<D>(i);
+        set_element<D>(result, i, sum<4>(all->a + at.outer * 4, all->b + at.inner * 4, start[at.outer][at.inner]),
+                       false);
+    }
+    for (int i = 0; i < 8 / D::packed; ++i)
+        d[i] = result[i];
+    together(file, line);
+}
+
+/* ---- matrices of 8 rows with 16 bytes ---- */
+
+struct eight {
+    unsigned short row[8][8];
+};
+/* Which elements a lane has in its register: the first, and how far the second is from it. */
+template <bool transposed> NUMBALITE_SIM_INLINE unsigned in_register(const eight &of) {
+    int outer = group(), inner = 2 * turn();
+    unsigned low = transposed ? of.row[inner][outer] : of.row[outer][inner];
+    unsigned high = transposed ? of.row[inner + 1][outer] : of.row[outer][inner + 1];
+    return low | high << 16;
+}
+template <bool transposed> NUMBALITE_SIM_INLINE void from_register(eight &to, unsigned word) {
+    int outer = group(), inner = 2 * turn();
+    (transposed ? to.row[inner][outer] : to.row[outer][inner]) = static_cast<unsigned short>(word);
+    (transposed ? to.row[inner + 1][outer] : to.row[outer][inner + 1]) = static_cast<unsigned short>(word >> 16);
+}
+struct four_words {
+    unsigned word[4];
+};
+template <int count, bool transposed>
+NUMBALITE_SIM_MATRIX void to_registers(unsigned *to, const four_words &row, const char *file, int line) {
+    eight own[count];
+    eight *all = of_first_lane(own, file, line);
+    if (lane() < 8 * count)
+        __builtin_memcpy(all[lane() / 8].row[lane() % 8], &row, sizeof row);
+    together(file, line);
+    for (int i = 0; i < count; ++i)
+        to[i] = in_register<transposed>(all[i]);
+    together(file, line);
+}
+template <int count, bool transposed>
+NUMBALITE_SIM_MATRIX four_words to_rows(const unsigned *from, const char *file, int line) {
+    eight own[count];
+    eight *all = of_first_lane(own, file, line);
+    for (int i = 0; i < count; ++i)
+        from_register<transposed>(all[i], from[i]);
+    together(file, line);
+    four_words row = {};
+    if (lane() < 8 * count)
+        __builtin_memcpy(&row, all[lane() / 8].row[lane() % 8], sizeof row);
+    together(file, line);
+    return row;
+}
+#undef NUMBALITE_SIM_MATRIX
+
+NUMBALITE_SIM_INLINE void check_row(unsigned long long at, const char *file, int line) {
+    if (at % 16)
+        fault(716, "the address of a row of ldmatrix or stmatrix is no multiple of 16 bytes", file, line);
+}
+/* The lane that has a row's address reads and writes it: what is wrong there is its mistake. */
+template <int count, bool transposed>
+NUMBALITE_SIM_INLINE void load(unsigned (&to)[count], unsigned long long at, NUMBALITE_SIM_SITE) {
+    four_words row = {};
+    if (lane() < 8 * count) {
+        check_row(at, file, line);
+        for (int i = 0; i < 4; ++i)
+            row.word[i] = reinterpret_cast<const unsigned *>(at)[i];
+    }
+    to_registers<count, transposed>(to, row, file, line);
+}
+template <int count, bool transposed>
+NUMBALITE_SIM_INLINE void store(unsigned long long at, const unsigned (&from)[count], NUMBALITE_SIM_SITE) {
+    const four_words row = to_rows<count, transposed>(from, file, line);
+    if (lane() < 8 * count) {
+        check_row(at, file, line);
+        for (int i = 0; i < 4; ++i)
+            reinterpret_cast<unsigned *>(at)[i] = row.word[i];
+    }
+}
+NUMBALITE_SIM_INLINE unsigned transposed(unsigned word, NUMBALITE_SIM_SITE) {
+    const unsigned from[1] = {word};
+    unsigned to[1];
+    to_registers<1, true>(to, to_rows<1, false>(from, file, line), file, line);
+    return to[0];
+}
+
+} // namespace matrix
+} // namespace numbalite_sim
+
+#endif
