@@ -252,6 +252,7 @@ class Program:
     def block(self, depth, most):
         for _ in range(self.random.randint(1, most)):
             simple = [self.assign, self.augment, self.element, self.together, self.floating]
+            simple += [self.tuples, self.call]
             nested = [self.branch, self.count, self.repeat, self.over] if depth < 4 else []
             leaves = [self.leave] if depth > 1 else []
             self.one(*simple * 2, *nested * 2, *leaves)(depth)
@@ -312,6 +313,35 @@ class Program:
             f"{a}, {b} = divmod({c}, {self.one(3, -7, 10)})",
         ))  # fmt: skip
 
+    def tuples(self, depth):
+        a, b, c = self.random.sample(self.WHOLE, 3)
+        pair, test = f"pair{len(self.lines)}", self.of.truth(0)
+        self.add(depth, self.one(
+            f"{pair} = ({a}, {b}) if {test} else ({b}, {a})",
+            f"{pair} = ({a}, {c}, {b})[1:]",
+            f"{pair} = ({a}, {b}) + ()",
+            f"{pair} = {a}, {b}",
+        ), self.one(
+            f"{c} = {pair}[0] - {pair}[-1] + len({pair})",
+            f"{c}, {a} = {pair}",
+            f"{c} = {pair}[{a} % 2]",
+            f"{c} = 3 if {pair} == ({a}, {b}) else {pair}[1]",
+            f"{c} += {a} in {pair}",
+        ))  # fmt: skip
+
+    def call(self, depth):
+        a, b, c = self.random.sample(self.WHOLE, 3)
+        inner = f"inner{len(self.lines)}"
+        self.add(depth, *self.one(
+            [f"{c} = mixed({a})"],
+            [f"{c} = mixed({b}, c={a})"],
+            [f"{c} = mixed(b={self.small(0)}, a=3)"],
+            [f"if ({inner} := {a} // 2) > 3:", f"    {b} = {inner}"],
+            [f"{inner} = lambda x, y: x - y % 7", f"{c} = {inner}({a}, {b})"],
+            [f"def {inner}(x):", "    if x > 3:", "        return x - 3", "    return 2 * x",
+             f"{c} = {inner}({a}) + {inner}(5)"],
+        ))  # fmt: skip
+
     def branch(self, depth):
         self.add(depth, f"if {self.of.truth(1)}:")
         self.block(depth + 1, 2)
@@ -338,6 +368,7 @@ class Program:
             "for q, p in enumerate(v[1:4]):",
             "for q, p in zip(u[0], u[1]):",
             f"for {a} in (3, {a}, 5):",
+            f"for {self.one(*self.REAL)} in (0.5, {a}, -2):",
             "for row in u:",
         )
         used = "row[1]" if "row" in head else "p + q" if "p" in head else a
@@ -380,6 +411,10 @@ SUM = [
     "    for x in v:",
     "        total += x",
     "    return total",
+    "def mixed(a, b=7, c=2):",
+    "    if a > b:",
+    "        return a - c",
+    "    return b + c",
 ]
 PROGRAMS = 8
 

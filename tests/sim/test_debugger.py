@@ -149,6 +149,70 @@ def test_stepping_through_a_kernel(tmp_path):
     )
 
 
+PYTHON = """\
+import numpy as np
+from numbalite import cuda
+
+@cuda.jit(device=True)
+def weight(i):
+    w = 2 * i
+    return w  # // IN WEIGHT
+
+@cuda.jit
+def scale(x, out):
+    i = cuda.grid(1)
+    total = 0
+    for k in range(3):
+        total += x[i] + k  # // IN THE LOOP
+    out[i] = total * weight(i)  # // AFTER
+
+out = np.zeros(4, dtype="i8")
+scale[1, 4](np.arange(4), out)
+print("result", out.tolist())
+"""
+
+
+@needs_gdb
+def test_stepping_through_lines_of_python(tmp_path):
+    output = run_gdb(
+        tmp_path,
+        PYTHON,
+        [
+            f"break lesson.py:{line_of('IN THE LOOP', PYTHON)} if threadIdx.x == 2",
+            "run",
+            "print i",
+            "next",
+            "next",
+            "print total",
+            "print k",
+            "delete",
+            f"break lesson.py:{line_of('AFTER', PYTHON)} if threadIdx.x == 3",
+            "continue",
+            "print total",
+            "step",
+            "next",
+            "print w",
+            "delete",
+            "continue",
+        ],
+    )
+    in_order(
+        output,
+        f"lesson.py:{line_of('IN THE LOOP', PYTHON)}",
+        "total += x[i] + k  # // IN THE LOOP",
+        "$1 = 2",
+        "for k in range(3):",
+        "$2 = 2",
+        "$3 = 1",
+        "out[i] = total * weight(i)  # // AFTER",
+        "$4 = 12",
+        "w = 2 * i",
+        "return w  # // IN WEIGHT",
+        "$5 = 6",
+        "result [0, 12, 36, 72]",
+    )
+
+
 CELL = '''\
 @cuda.jit("void(int32[:])", debug=True)
 def count(x):
