@@ -16,6 +16,7 @@
  *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
  *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
  *     NUMBALITE_DIVISOR(b)                       b, which is not 0
+ *     NUMBALITE_ITEM(i, n)                       py::wrap(i, n), an index of a tuple of n items
  *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
 #ifndef NUMBALITE_PYTHON_CUH
 #define NUMBALITE_PYTHON_CUH
@@ -375,6 +376,13 @@ NUMBALITE_FUNCTION T divisor(T b, const char *function, int line, const char *fi
 }
 #define NUMBALITE_DIVISOR(...) \
     ::numbalite::py::divisor(__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__)
+
+NUMBALITE_FUNCTION int64 item(int64 i, int64 n, const char *function, int line, const char *file) {
+    if (i < -n || i >= n)
+        NUMBALITE_RAISE_AT("IndexError: tuple index out of range", function, line, file);
+    return wrap(i, n);
+}
+#define NUMBALITE_ITEM(i, n) ::numbalite::py::item(i, n, __FUNCTION__, __LINE__, __FILE__)
 
 /* out[...] = f(a[...], ...), where inputs with fewer dimensions or one element are repeated. */
 template <int N, class T, int M, layout L>

@@ -10,7 +10,7 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
-from numbalite.python import remedies
+from numbalite.python import arithmetic, remedies
 from numbalite.python.problem import Problem
 from numbalite.python.rules import described
 from numbalite.python.values import (
@@ -277,8 +277,17 @@ def _item(of, node, base, items):
             node, "the index of a tuple with items of several types must be known when compiling",
             "Items of one type may be indexed by a variable.",
         )  # fmt: skip
-    index = item.text if item.is_natural else f"py::wrap({item.text}, {count})"
-    return Value(base.type.types[0], f"{base.at(PRIMARY)}[{index}]", loads=base.loads)
+    low, high = item.range or (-(2**63), 2**63)
+    is_checked = of.session.debug and not -count <= low <= high < count
+    if is_checked:
+        of.may_raise(IndexError, ("tuple index out of range",))
+        index = f"NUMBALITE_ITEM({item.text}, {count})"
+    else:
+        index = item.text if item.is_natural else f"py::wrap({item.text}, {count})"
+    t = base.type.types[0]
+    if base.items is not None and base.text.startswith("make_tuple(") and is_number(t):
+        base = tuple_of(arithmetic.converted(part, t) for part in base.items)
+    return Value(t, f"{base.at(PRIMARY)}[{index}]", calls=is_checked, loads=base.loads)
 
 
 __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]

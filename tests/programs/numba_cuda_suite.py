@@ -91,6 +91,7 @@ def run(folder, name, limit):
 
 def report(found):
     groups = {reason: [0, 0] for reason in (*GROUPS, None)}
+    sides = {"with kernels": [0, 0], "of the host's side": [0, 0]}
     skipped = 0
     for name, tests in found.items():
         bad = {}
@@ -99,8 +100,13 @@ def report(found):
                 skipped += 1
                 continue
             counts = groups[group_of(name, plain(test))]
-            counts[0] += how == "passed"
-            counts[1] += 1
+            added = [counts]
+            if counts is groups[None]:
+                has_kernels = name.startswith(("cudapy/", "doc_examples/"))
+                added.append(sides["with kernels" if has_kernels else "of the host's side"])
+            for column in added:
+                column[0] += how == "passed"
+                column[1] += 1
             if how != "passed" and counts is groups[None]:
                 bad[test] = how, why
         if bad:
@@ -113,6 +119,8 @@ def report(found):
     passed, applicable = groups[None]
     everything = [sum(column) for column in zip(*groups.values(), strict=True)]
     print(f"\n{passed} of the {applicable} that apply passed: {passed / max(applicable, 1):.1%}")
+    for side, (good, count) in sides.items():
+        print(f"  {good} of {count} {side}: {good / max(count, 1):.1%}")
     print(f"{everything[0]} of all {everything[1]}; {skipped} were skipped")
 
 

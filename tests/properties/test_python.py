@@ -310,6 +310,7 @@ class Program:
             f"{a} = {b} = {self.small()}",
             f"{a} = ({a}, {b}, {c})[{self.random.randint(-3, 2)}]",
             f"{a}, *rest = {b}, {c}, {a}",
+            f"{a} = (3, {b}, {c} + 1)[{a} % 3 - {self.random.randint(0, 3)}]",
             f"{a}, {b} = divmod({c}, {self.one(3, -7, 10)})",
         ))  # fmt: skip
 

@@ -63,6 +63,22 @@ def test_exceptions_on_the_host():
     assert raised(ZeroDivisionError, 0).args == (f"{place('steps', line)}: division by zero",)
 
 
+def test_an_index_out_of_the_bounds_of_a_tuple():
+    def extents(x, i, out):
+        out[0] = (3, x.size)[i]
+        x.shape[i - 1]
+
+    x, out = np.zeros(7), np.zeros(1, np.int64)
+    for i, wanted in ((0, 3), (1, 7), (-1, 7)):
+        try:
+            cuda.jit(debug=True)(extents)[1, 1](x, i, out)
+        except IndexError as problem:
+            assert i == -1 and f"line {extents.__code__.co_firstlineno + 2}, " in str(problem)
+            assert str(problem).endswith("tuple index out of range")
+        assert out[0] == wanted
+    cuda.jit(extents)[1, 1](x, 5, out)
+
+
 def test_without_debug_the_thread_ends():
     x, out = np.array([10, 2, 1, 10]), np.zeros(4)
     released[2, 2](x, out)
