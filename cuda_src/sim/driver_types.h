@@ -76,6 +76,14 @@ NUMBALITE_SIM_YIELDING cudaError_t cudaStreamDestroy(cudaStream_t) {
     return cudaSuccess;
 }
 #ifndef NUMBALITE_HOST
+NUMBALITE_SIM_YIELDING cudaError_t cudaMalloc(void **pointer, size_t size) {
+    *pointer = numbalite_sim::ops->malloc(size);
+    return *pointer ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+NUMBALITE_SIM_YIELDING cudaError_t cudaFree(void *pointer) {
+    numbalite_sim::ops->free(pointer);
+    return cudaSuccess;
+}
 NUMBALITE_SIM_CANNOT("cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
                      "launches; what must come later is launched into cudaStreamTailLaunch")
 cudaError_t cudaDeviceSynchronize();

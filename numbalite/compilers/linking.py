@@ -57,14 +57,14 @@ def refuse(source) -> None:
         )
 
 
-def link(source, image: bytes, architecture: str, library: str) -> bytes:
+def link(source, kind: str, image: bytes, architecture: str, library: str) -> bytes:
     """The cubin of a source, `image`, linked with all that it names. CompileError says what is missing."""
     options = [f"-arch={architecture}"]
     if any(binary.kind == "ltoir" for binary in source.linked):
         options.append("-lto")
     if source.max_registers:
         options.append(f"-maxrregcount={source.max_registers}")
-    inputs = [(_TYPES["cubin"], image, source.name)]
+    inputs = [(_TYPES[kind], image, source.name)]
     inputs += [(_TYPES[binary.kind], binary.data, binary.name) for binary in source.linked]
     answer = _run(library, tuple(options), tuple(inputs))
     if isinstance(answer, str):

@@ -156,12 +156,13 @@ def compile(source, capability) -> Image:
     if source.launches:
         source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:
-        if kind == "ptx":
+        if not architecture.startswith("sm_"):
             raise CudaSupportError(
                 f"link= with compiled code needs an NVRTC that knows the GPU; this one is "
                 f"{version[0]}.{version[1]} ({chosen.path}): {toolkit.INSTALL}"
             )
-        data = linking.link(source, data, architecture, toolkit.linker_library())
+        data = linking.link(source, kind, data, architecture, toolkit.linker_library())
+        kind = "cubin"
     return Image(
         kind=kind,
         data=data,

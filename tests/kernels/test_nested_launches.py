@@ -42,6 +42,17 @@ __global__ void again(int *n) {
     if (--n[0] > 0) again<<<1, 1, 0, cudaStreamTailLaunch>>>(n);
     n[1]++;
 }
+__global__ void fill(int *x, int *own) {
+    own[threadIdx.x] = threadIdx.x + 1;
+    x[threadIdx.x] = own[threadIdx.x];
+}
+__global__ void discard(int *own) { cudaFree(own); }
+__global__ void with_memory(int *x) {
+    int *own;
+    if (cudaMalloc((void **)&own, 32 * sizeof(int)) != cudaSuccess) return;
+    fill<<<1, 32>>>(x, own);
+    discard<<<1, 1>>>(own);
+}
 __global__ void order(int *at, int *log, int name, int levels) {
     log[at[0]++] = name;
     if (levels == 0) return;
@@ -61,6 +72,9 @@ __global__ void beyond(float *x) {
 }
 __global__ void endless(int *n) {
     endless<<<1, 1>>>(n);
+}
+__global__ void for_ever(int *n) {
+    for_ever<<<1, 1, 0, cudaStreamTailLaunch>>>(n);
 }
 __global__ void racing(float *x) {
     child<<<2, 32>>>(x, 1);
@@ -104,6 +118,12 @@ def test_a_grid_ends_with_its_children(module):
     assert log[: at[0]].tolist() == [1, 11, 111, 112, 119, 12, 19]
 
 
+def test_memory_of_the_parent(module):
+    x = np.zeros(32, np.int32)
+    module.with_memory[1, 1](x)
+    assert x.tolist() == list(range(1, 33))
+
+
 @pytest.fixture(scope="module")
 def wrong(driver_kind):
     if driver_kind != "sim":
@@ -141,6 +161,14 @@ def test_checks_see_children(wrong):
     with cuda.checks():  # several blocks write the same, then the other grid comes
         wrong.racing[1, 1](x)
     assert (x == 2).all()
+
+
+def test_grids_that_never_end(wrong):
+    with pytest.raises(
+        (KernelError, CudaAPIError), match="after 0.3 s, the limit: for_ever launches for_ever"
+    ):
+        with cuda.checks("hang", limit=0.3):
+            wrong.for_ever[1, 1](np.zeros(1, np.int32))
 
 
 def test_no_kernel_waits_for_another():

@@ -66,6 +66,7 @@ def run_case(unit, case, module, checks, keep) -> dict:
     result["seconds"] = round(time.perf_counter() - began, 3)
     arrays = [values[i] for i in case.written]
     result["hashes"] = [hashlib.sha256(a.tobytes()).hexdigest() for a in arrays]
+    result["open"] = case.oracle is None
     result["wrong"] = judge(case, case.read(case.values(unit.name)), case.read(values))
     if keep:
         name = f"{keep}.{os.getpid()}.{case.index}.npz"
@@ -155,6 +156,9 @@ def compare(one: str, other: str) -> int:
             continue
         if a["hashes"] == b["hashes"]:
             same += 1
+            continue
+        if a.get("open") or b.get("open"):
+            print(f"{key[0]} {a['kernel']}: other numbers, as its mistake allows")
             continue
         pairs = ((mine[n], theirs[n]) for n in _names(a))
         said = [said for x, y in pairs if (said := difference(x, y, a["within"]))]

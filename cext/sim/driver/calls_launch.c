@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "base/lock.h"
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
@@ -116,11 +117,27 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     return status;
 }
 
+/* Grids that launch one another for ever are stopped as one that goes on for ever is. */
+static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
+    uint64_t limit = l->checks.mask & NL_CHECK_HANG ? l->checks.limit_ms : 0;
+    if (!limit || nl_clock_ns() - l->job.started < limit * 1000000)
+        return CUDA_SUCCESS;
+    nl_fault_init(&l->job.fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
+                  nl_sim_fault_kernel_name(l->job.kernel));
+    nl_fault_say(
+        &l->job.fault,
+        "what it has launched still runs after %g s, the limit: %s launches %s at %s, line %d",
+        (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
+    return CUDA_ERROR_LAUNCH_TIMEOUT;
+}
+
 /* A grid is complete when all that it has launched is: each with what it launches itself. */
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);
     while ((c = nl_sim_nested_take(&pending))) {
+        if (status == CUDA_SUCCESS)
+            status = check_limit(l, c);
         if (status == CUDA_SUCCESS)
             status = run_child(l, c, &pending, stream);
         free(c);
