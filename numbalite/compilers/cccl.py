@@ -5,8 +5,8 @@ headers come in with CUB, with thrust, with a header of libcu++ that is not ther
 suffice.
 
 The headers with asm statements are translated once (sim/ptx.py) and kept in the cache's directory, in front of the
-toolkit's folder. It needs a compiler of the clang family: libcu++ takes it for NVRTC, by whose names clang++ has
-the builtin functions. Without the toolkit, or with g++, cuda_src/sim/include has the names, as errors.
+toolkit's folder. libcu++ takes the compiler for NVRTC; what differs then is in cuda_src/sim/cccl. Without the toolkit,
+cuda_src/sim/include has the names, as errors.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _INCLUDES = re.compile(
 _PROBE = "cub/block/block_reduce.cuh"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
+# A class that calls a template's instance by the template's name: g++ refuses that.
+_SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
 _OFFSET = "!(&(((type*) 0)->member))"  # which for clang++ is no constant
 _LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
 
@@ -36,12 +38,12 @@ def root_of_toolkit() -> str | None:
     return path and path[: -len(_PROBE) - 1]
 
 
-def search(texts, family: str, all_of_it: bool = False) -> list:
+def search(texts, all_of_it: bool = False) -> list:
     """The include folders for texts that need them; [] for others, and where they cannot be had.
 
     all_of_it: also in place of our own part of libcu++.
     """
-    if family != "clang" or not any(_needs(text, all_of_it) for text in texts):
+    if not any(_needs(text, all_of_it) for text in texts):
         return []
     root = root_of_toolkit()
     if root is None:
@@ -65,7 +67,7 @@ def _translated(root):
     parent = cache.directory()
     if parent is None:
         return None
-    found = sorted(_with_asm(root))
+    found = sorted(_with_changes(root))
     stats = [os.stat(path) for path in found]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
     own = [
@@ -80,13 +82,10 @@ def _translated(root):
 
     def fill(working):
         for path in found:
-            text = files.text(path)
-            text = translation.translate(text) if len(text) < _LARGEST else "#pragma once\n"
             target = os.path.join(working, os.path.relpath(path, root))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
-                text = text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER(")
-                file.write(text.replace(_OFFSET, "!__builtin_offsetof(type, member)"))
+                file.write(_changed(files.text(path)))
         with open(os.path.join(working, "made"), "w", encoding="utf-8") as file:
             file.write(root)
         return True
@@ -95,7 +94,15 @@ def _translated(root):
     return folder if is_ours(folder, "made") else None
 
 
-def _with_asm(root):
+def _changed(text):
+    if _ASM.search(text):
+        text = translation.translate(text) if len(text) < _LARGEST else "#pragma once\n"
+        text = text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER(")
+    text = _SAME_NAME.sub(r"\1cub::", text)
+    return text.replace(_OFFSET, "!__builtin_offsetof(type, member)")
+
+
+def _with_changes(root):
     places = [(os.path.join(root, "cub"), False)]
     places += [(os.path.join(root, part), True) for part in _PARTS]
     for place, is_deep in places:
@@ -104,5 +111,6 @@ def _with_asm(root):
                 below.clear()
             for name in names:
                 path = os.path.join(where, name)
-                if _ASM.search(files.text(path, "replace")):
+                text = files.text(path, "replace")
+                if _ASM.search(text) or _SAME_NAME.search(text):
                     yield path

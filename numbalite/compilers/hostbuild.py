@@ -190,13 +190,13 @@ def compile(source, kind="sim", *checks) -> Image:
             build.header = "prelude.h" if options.before else "head.h"
             return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole)
 
-        real = cccl.search(included.texts, family) if kind == "sim" else []
+        real = cccl.search(included.texts) if kind == "sim" else []
         try:
             log = build(real)
         except CompileError as problem:
             if real or kind != "sim" or not _OF_CCCL.search(problem.log):
                 raise
-            real = cccl.search(included.texts, family, all_of_it=True)
+            real = cccl.search(included.texts, all_of_it=True)
             if not real:
                 raise
             log = build(real)

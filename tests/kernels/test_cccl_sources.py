@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.compilers import cccl, compile_source, host, hostbuild, toolkit
+from numbalite.compilers import cccl, compile_source, toolkit
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
     pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CCCL is not installed"),
-    pytest.mark.skipif(
-        cuda.is_simulated() and hostbuild._family(host.find()) != "clang",
-        reason="CCCL needs clang++ on the simulator",
-    ),
 ]
 
 VALUES = """

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.compilers import cccl, host, hostbuild
+from numbalite.compilers import cccl
 from numbalite.errors import CompileError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
     pytest.mark.skipif(not cuda.is_simulated(), reason="for the simulator"),
     pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed"),
-    pytest.mark.skipif(hostbuild._family(host.find()) != "clang", reason="CUB needs clang++"),
 ]
 
 SOURCE = """

@@ -1,0 +1,7 @@
+/* cuda/std/__cccl/builtin.h: it takes the compiler for NVRTC, which has builtin functions that g++ has not. libcu++ does
+ * without those in templates. */
+#pragma once
+#include_next <cuda/std/__cccl/builtin.h>
+#ifndef __clang__
+#undef _CCCL_BUILTIN_IS_CONVERTIBLE_TO
+#endif
