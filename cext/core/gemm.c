@@ -1,8 +1,6 @@
 /* core/gemm: the call that a product is, which only puts work into the stream. */
 #include "core/gemm.h"
 
-#include "core/handle.h"
-
 static const struct {
     int type, compute;
 } types[NL_DTYPE_COUNT] = {
@@ -39,9 +37,10 @@ static int call(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
                    beta, c, type, g->c.lead, g->c.step, g->count, compute, CUBLAS_GEMM_DEFAULT);
 }
 
-int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, nl_error *err) {
+int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_workspace *workspace,
+                nl_error *err) {
     nl_handle *handle = NULL;
-    if (nl_handle_enter(NL_CUBLAS, dev, stream, &handle, err) < 0)
+    if (nl_handle_enter_with(NL_CUBLAS, dev, stream, workspace, &handle, err) < 0)
         return -1;
     int result = call(handle->number, g, err);
     nl_handle_leave(NL_CUBLAS, handle);

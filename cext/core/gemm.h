@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/handle.h"
 
 /* One matrix, or many at equal distances: element (i, j) at i + j * lead, or transposed at
  * i * lead + j; `step` elements from one matrix to the next, 0 for the same one again. */
@@ -24,6 +25,7 @@ typedef struct nl_gemm {
 int nl_gemm_has(nl_dtype dtype);
 /* In the stream's order; the device is bound and the library open. Call without the interpreter's
  * lock, unless nl_handle_is_ready. */
-int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, nl_error *err);
+int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_workspace *workspace,
+                nl_error *err);
 
 #endif

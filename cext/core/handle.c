@@ -112,7 +112,37 @@ int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_hand
     return 0;
 }
 
+size_t nl_handle_workspace_size(const nl_device *dev) {
+    return (size_t)(dev->compute_major >= 9 ? 32 : 4) << 20;
+}
+
+int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
+                         const nl_workspace *workspace, nl_handle **out, nl_error *err) {
+    nl_handle *h = NULL;
+    if (nl_handle_enter(library, dev, stream, &h, err) < 0)
+        return -1;
+    if (library == NL_CUBLAS && workspace->address != 0) {
+        void *memory = (void *)(uintptr_t)workspace->address;
+        if (NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size) < 0) {
+            nl_handle_leave(library, h);
+            return -1;
+        }
+        h->has_workspace = 1;
+    }
+    *out = h;
+    return 0;
+}
+
+/* To be given its stream again makes cuBLAS use its own workspace. */
+static void take_workspace(nl_handle *h) {
+    nl_error err;
+    nl_cudalib_set_stream(NL_CUBLAS, h->number, h->stream, &err);
+    h->has_workspace = 0;
+}
+
 void nl_handle_leave(nl_cudalib library, nl_handle *h) {
+    if (h->has_workspace)
+        take_workspace(h);
     nl_mutex_unlock(&h->lock);
     nl_mutex_lock(&kept[library].lock);
     h->users--;

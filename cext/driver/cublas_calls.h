@@ -25,6 +25,7 @@ enum {
 #define NL_CUBLAS_CALLS(X) \
     X(Create_v2, (cublasHandle_t * handle)) \
     X(SetStream_v2, (cublasHandle_t handle, CUstream stream)) \
+    X(SetWorkspace_v2, (cublasHandle_t handle, void *workspace, size_t size)) \
     X(GemmEx_64, \
       (cublasHandle_t handle, int op_a, int op_b, int64_t m, int64_t n, int64_t k, \
        const void *alpha, const void *a, int a_type, int64_t lda, const void *b, int b_type, \

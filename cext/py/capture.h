@@ -16,6 +16,7 @@ typedef struct nl_py_graph {
     PyObject *kept;     /* list */
     PyObject *hooked;   /* list: those of the kernels that report faults */
     PyObject *launches; /* list of CapturedLaunch */
+    PyObject *scratch;  /* dict: number of a captured stream -> its workspace */
     PyObject *weakrefs;
 } nl_py_graph;
 

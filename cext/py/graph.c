@@ -42,7 +42,8 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     g->kept = PyList_New(0);
     g->hooked = PyList_New(0);
     g->launches = PyList_New(0);
-    if (!g->kept || !g->hooked || !g->launches) {
+    g->scratch = PyDict_New();
+    if (!g->kept || !g->hooked || !g->launches || !g->scratch) {
         Py_DECREF(g);
         return NULL;
     }
@@ -161,6 +162,7 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(g->kept);
     Py_VISIT(g->hooked);
     Py_VISIT(g->launches);
+    Py_VISIT(g->scratch);
     return 0;
 }
 
@@ -173,6 +175,7 @@ static void drop_all(nl_py_graph *g) {
         nl_graph_release(g->graph);
         Py_END_ALLOW_THREADS;
     }
+    Py_XDECREF(g->scratch);
     Py_XDECREF(g->launches);
     Py_XDECREF(g->hooked);
     Py_XDECREF(g->kept);

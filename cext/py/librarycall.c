@@ -11,6 +11,7 @@
 #include "py/capture.h"
 #include "py/devarray.h"
 #include "py/stream.h"
+#include "py/workspace.h"
 
 typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -87,10 +88,11 @@ static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t c
 }
 
 static int call_with_handle(const librarycall *self, nl_device *dev, CUstream stream,
-                            uintptr_t *words, int *status, nl_error *err) {
+                            const nl_workspace *workspace, uintptr_t *words, int *status,
+                            nl_error *err) {
     nl_handle *handle = NULL;
     nl_cudalib library = (nl_cudalib)self->library;
-    if (nl_handle_enter(library, dev, stream, &handle, err) < 0)
+    if (nl_handle_enter_with(library, dev, stream, workspace, &handle, err) < 0)
         return -1;
     words[0] = handle->number;
     *status = nl_cudalib_call(self->function, words);
@@ -104,6 +106,7 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
     Py_ssize_t count = PyVectorcall_NARGS(flags) - 1;
     int first = self->library >= 0, status = 0, result = 0;
     uintptr_t words[NL_CUDALIB_WORDS] = {0};
+    nl_workspace workspace = {0};
     place at;
     nl_error err;
     if (names != NULL || count < 0 || first + count > NL_CUDALIB_WORDS)
@@ -114,13 +117,16 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
     nl_device *dev = nl_device_current(&err);
     if (dev == NULL)
         return nl_py_raise(&err);
-    if (nl_capture_under_way() && keep_all(self, args + 1, count, at.stream) < 0)
+    if (nl_capture_under_way() &&
+        (keep_all(self, args + 1, count, at.stream) < 0 ||
+         (self->library == NL_CUBLAS && nl_py_workspace_blas(dev, at.stream, &workspace) < 0)))
         return NULL;
     for (Py_ssize_t i = 0; i < count; ++i)
         if (word_from(self, args[1 + i], &at, &words[first + i]) < 0)
             return NULL;
     if (first)
-        NL_UNLOCKED(result = call_with_handle(self, dev, at.stream, words, &status, &err));
+        NL_UNLOCKED(result =
+                        call_with_handle(self, dev, at.stream, &workspace, words, &status, &err));
     else
         NL_UNLOCKED(status = nl_cudalib_call(self->function, words));
     return result < 0 ? nl_py_raise(&err) : PyLong_FromLong(status);

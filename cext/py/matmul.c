@@ -11,6 +11,7 @@
 #include "core/handle.h"
 #include "py/devarray.h"
 #include "py/stream.h"
+#include "py/workspace.h"
 
 /* An array as one axis of matrices of (rows, columns), in elements. */
 typedef struct matrices {
@@ -150,15 +151,17 @@ static int keep_all(const product *p) {
 static int run(const product *p, const nl_gemm *g) {
     nl_device *dev = p->a->buffer->device;
     nl_error err;
+    nl_workspace workspace = {0};
     int result;
-    if (nl_capture_under_way() && keep_all(p) < 0)
+    if (nl_capture_under_way() &&
+        (keep_all(p) < 0 || nl_py_workspace_blas(dev, p->stream, &workspace) < 0))
         return -1;
     if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
         goto fail;
     if (nl_handle_is_ready(NL_CUBLAS, dev, p->stream))
-        result = nl_gemm_run(dev, p->stream, g, &err);
+        result = nl_gemm_run(dev, p->stream, g, &workspace, &err);
     else
-        NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &err));
+        NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &workspace, &err));
     if (result == 0)
         return 0;
 fail:

@@ -147,6 +147,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_arrayufunc_exec) \
     X(nl_py_arrayfunction_exec) \
     X(nl_py_matmul_exec) \
+    X(nl_py_workspace_exec) \
     X(nl_py_ufunctype_exec) \
     X(nl_py_gufunc_exec) \
     X(nl_py_hostmodule_exec) \

@@ -110,6 +110,7 @@ class Plan:
         )  # fmt: skip
         work = workspace(size.value) if size.value else None
         number.kept = (work,)
+        self.work = work
         cufft.plain("SetWorkArea", number, work)
         cufft.plain("SetStream", number, stream_number(stream))
         self.number = number
@@ -117,9 +118,17 @@ class Plan:
     def run(
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
-        """Transforms, on the plan's stream."""
-        function = CUFFT.functions.get("XtExec") or CUFFT.find("XtExec", False)
-        status = function(stream, self.number, source, target, direction)
+        """Transforms, on the plan's stream. In a capture, with a work area of the graph's own: others that run
+        at the same time have theirs."""
+        own = None if self.work is None else _core.workspace_of_graph(stream, self.work.size)
+        if own is not None:
+            CUFFT.on(stream).plain("SetWorkArea", self.number, own)
+        try:
+            function = CUFFT.functions.get("XtExec") or CUFFT.find("XtExec", False)
+            status = function(stream, self.number, source, target, direction)
+        finally:
+            if own is not None:
+                CUFFT.on(stream).plain("SetWorkArea", self.number, self.work)
         if status:
             raise CUFFT.failure("XtExec", status)
 

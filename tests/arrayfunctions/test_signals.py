@@ -1,4 +1,4 @@
-"""Filters, slopes and weighted means on device arrays, against NumPy."""
+"""Filters, slopes, areas, weighted means and covariances on device arrays, against NumPy."""
 
 import numpy as np
 import pytest
@@ -62,3 +62,61 @@ def test_averages():
         alike(np.average, *args, **keywords)
     with pytest.raises(ZeroDivisionError, match="Weights sum to zero"):
         np.average(cuda.to_device(MATRIX), 0, np.zeros(4))
+
+
+def test_areas():
+    trapezoid = getattr(np, "trapezoid", None) or np.trapz  # the name before NumPy 2.0
+    places = np.array([0, 1, 3, 4, 7.5, 9])
+    for args, keywords in (
+        ((MATRIX,), {}), ((MATRIX,), {"dx": 0.5, "axis": 0}), ((MATRIX, places), {}), ((LINE,), {}),
+        ((MATRIX, places[:4]), {"axis": 0}), ((MATRIX, MATRIX * 2), {}), ((MATRIX, places[:3]), {}),
+        ((MATRIX > 0,), {}), ((MATRIX * 1j,), {}), ((MATRIX,), {"axis": 2}), ((LINE[:1],), {}),
+    ):  # fmt: skip
+        alike(trapezoid, *args, **keywords)
+
+
+def test_covariances():
+    counts, weights = np.arange(6) % 3 + 1, np.linspace(0.5, 2, 6)
+    for args, keywords in (
+        ((MATRIX,), {}), ((MATRIX,), {"rowvar": False}), ((MATRIX, MATRIX[::-1]), {}), ((LINE,), {}),
+        ((MATRIX, MATRIX[0]), {"bias": True}), ((MATRIX,), {"ddof": 2}), ((MATRIX,), {"ddof": 1.5}),
+        ((MATRIX,), {"fweights": counts}), ((MATRIX,), {"fweights": counts, "aweights": weights}),
+        ((MATRIX,), {"aweights": weights, "ddof": 0}), ((MATRIX,), {"bias": True}),
+        ((MATRIX,), {"fweights": weights}), ((MATRIX,), {"aweights": -weights}), ((MATRIX[:, :1],), {}),
+        ((MATRIX[None],), {}), ((MATRIX,), {"dtype": np.float32}), ((MATRIX + 1j * MATRIX[::-1],), {}),
+        ((MATRIX[:0],), {}), ((LINE, LINE**2), {}), ((MATRIX.T, LINE[:4]), {"rowvar": False}),
+    ):  # fmt: skip
+        alike(np.cov, *args, **keywords)
+        if not keywords or "rowvar" in keywords:
+            alike(np.corrcoef, *args, **keywords)
+    for given, problem in ((counts[:2], "incompatible numbers of samples"), (MATRIX, "multidim")):
+        for name in ("fweights", "aweights"):
+            with pytest.raises(RuntimeError, match=f"{problem}.*{name}"):  # as NumPy's
+                np.cov(cuda.to_device(MATRIX), **{name: given})
+
+
+@pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="came with NumPy 2.1")
+def test_running_folds_with_what_they_begin_with():
+    for args, keywords in (
+        ((LINE,), {}), ((LINE,), {"include_initial": True}), ((MATRIX,), {}), ((MATRIX,), {"axis": 3}),
+        ((MATRIX,), {"axis": 1, "include_initial": True}), ((MATRIX,), {"axis": -2, "dtype": "f4"}),
+        ((MATRIX[:, :0],), {"axis": 1, "include_initial": True}),
+        ((LINE,), {"out": np.zeros(6, int), "include_initial": True}),
+    ):  # fmt: skip
+        alike(np.cumulative_sum, *args, **keywords)
+        alike(np.cumulative_prod, *args, **keywords)
+
+
+def test_differences_with_ends():
+    for args, keywords in (
+        ((MATRIX,), {}), ((LINE,), {"to_end": [7, 8]}), ((LINE,), {"to_begin": LINE, "to_end": 3}),
+        ((LINE,), {"to_end": 1.5}), ((LINE[:1],), {}), ((LINE[:0],), {"to_begin": 3}),
+    ):  # fmt: skip
+        alike(np.ediff1d, *args, **keywords)
+
+
+def test_kinds_of_numbers():
+    special = np.array([0, np.inf, -np.inf, np.nan, 1])
+    for function in (np.isreal, np.iscomplex, np.isposinf, np.isneginf):
+        for x in (special, special.astype("c8"), LINE, special.astype("f2")):
+            alike(function, x)

@@ -274,6 +274,37 @@ def test_a_graph_keeps_its_plan(monkeypatch):
     assert number in destroyed
 
 
+def test_graphs_have_work_areas_of_their_own(monkeypatch):
+    """A plan's is for one transform at a time: graphs may run at the same time."""
+    if cuda.is_simulated():  # where a plan needs no work area, and no transform is captured
+        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+        for name in ("XtExec", "SetWorkArea"):
+            monkeypatch.setitem(CUFFT.functions, name, nothing)
+    stream = cuda.stream()
+    d = cuda.to_device(np.ones(1021, "F")).bind(stream)
+    cufft.fft_inplace(d)
+    plan = next(reversed(plans.of_thread().plans.values()))
+    monkeypatch.setattr(plan, "work", plan.work or cuda.device_array(100, np.uint8))
+    set_area, areas = CUFFT.find("SetWorkArea", False), []
+    noted = lambda *args: areas.append(args[2].address) or set_area(*args)
+    monkeypatch.setitem(CUFFT.functions, "SetWorkArea", noted)
+    stream.synchronize()
+    graphs = []
+    for _ in range(2):
+        with stream.capture() as graph:
+            cufft.fft_inplace(d)
+            cufft.fft_inplace(d)
+        graphs.append(graph)
+    cufft.fft_inplace(d)
+    own = plan.work.address
+    assert areas[1::2] == [own] * 4
+    assert areas[0] == areas[2] and areas[4] == areas[6] and len({own, areas[0], areas[4]}) == 3
+    with stream.capture():
+        small, large = (_core.workspace_of_graph(stream, n) for n in (10, 1000))
+        assert _core.workspace_of_graph(stream, 10).address == large.address != small.address
+    assert _core.workspace_of_graph(stream, 10) is None
+
+
 @pytest.mark.sim
 def test_the_default_stream_while_another_is_captured(monkeypatch):
     d = cuda.to_device(np.ones(8, "F"))

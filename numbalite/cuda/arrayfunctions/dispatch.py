@@ -23,6 +23,7 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "geometry",
                 "creation",
                 "reductions",
+                "covariances",
                 "nans",
                 "elements",
                 "joining",

@@ -312,3 +312,49 @@ def diff(
         behind = tuple(slice(1, None) if i == axis else slice(None) for i in range(a.ndim))
         a = subtract(a[behind], a[before])
     return a
+
+
+@implements("ediff1d")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    a = arguments.array(ary).ravel()
+    parts = []
+    for given, name in ((to_begin, "to_begin"), (None, ""), (to_end, "to_end")):
+        if not name:
+            parts.append(a[1:] - a[:-1])
+        elif given is not None:
+            given = arguments.array(given).ravel()
+            if not np.can_cast(given.dtype, a.dtype, "same_kind"):
+                raise TypeError(
+                    f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+                )
+            parts.append(given.astype(a.dtype, copy=False))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@implements("isreal")
+def isreal(x: Any) -> Any:
+    return np.equal(arguments.array(x).imag, 0)
+
+
+@implements("iscomplex")
+def iscomplex(x: Any) -> Any:
+    return np.not_equal(arguments.array(x).imag, 0)
+
+
+def _is_infinite(x, out, sign):
+    x = arguments.array(x)
+    if x.dtype.kind == "c":
+        raise TypeError(
+            f"This operation is not supported for {x.dtype} values because it would be ambiguous."
+        )
+    return np.equal(x, sign * np.inf, out=out)
+
+
+@implements("isposinf")
+def isposinf(x: Any, out: Any = None) -> Any:
+    return _is_infinite(x, out, 1)
+
+
+@implements("isneginf")
+def isneginf(x: Any, out: Any = None) -> Any:
+    return _is_infinite(x, out, -1)

@@ -448,3 +448,55 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 @implements("cumprod")
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.multiply, a, axis, dtype, out)
+
+
+def _cumulative(ufunc, x, axis, dtype, out, include_initial):
+    """As the array API has it: an axis for more than one dimension, and if wanted what a fold begins with."""
+    x = np.atleast_1d(arguments.array(x))
+    if axis is None:
+        if x.ndim >= 2:
+            raise ValueError(
+                "For arrays which have more than one dimension ``axis`` argument is required."
+            )
+        axis = 0
+    axis = axes_of(axis, x.ndim)[0]
+    if not include_initial:
+        return _scan(ufunc, x, axis, dtype, out)
+    front, behind = (
+        tuple(part if i == axis else slice(None) for i in range(x.ndim))
+        for part in (slice(None, 1), slice(1, None))
+    )
+    if out is None:
+        made = _scan(ufunc, x, axis, dtype, None)
+        shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
+        first = np.full_like(made, ufunc.identity, shape=shape)
+        return np.concatenate([first, made], axis)
+    _scan(ufunc, x, axis, dtype, out[behind])
+    out[front] = ufunc.identity
+    return out
+
+
+@implements("cumulative_sum")
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    return _cumulative(np.add, x, axis, dtype, out, include_initial)
+
+
+@implements("cumulative_prod")
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    return _cumulative(np.multiply, x, axis, dtype, out, include_initial)

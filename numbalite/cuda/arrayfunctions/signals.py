@@ -1,4 +1,4 @@
-"""Along lines: filters and slopes."""
+"""Along lines: filters, slopes and areas."""
 
 from __future__ import annotations
 
@@ -157,3 +157,25 @@ def _edge(f0, f1, f2, h0, h1):
     """The slope at the first of three points, by the parabola through them."""
     whole = h0 + h1
     return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2
+
+
+# ----------------------------------------------------------------------------------------------- areas
+
+
+@implements("trapezoid", "trapz")
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    if x is None:
+        (y,) = arguments.arrays_of((y,))
+        width = dx
+    else:
+        y, x = arguments.arrays_of((y, x))
+        width = np.diff(x) if x.ndim == 1 else np.diff(x, axis=axis)
+        if x.ndim == 1:
+            at = axes_of(axis, y.ndim)[0]
+            width = width.reshape([-1 if i == at else 1 for i in range(y.ndim)])
+    (axis,) = axes_of(axis, y.ndim)
+    left, right = (
+        y[tuple(part if i == axis else slice(None) for i in range(y.ndim))]
+        for part in (slice(None, -1), slice(1, None))
+    )
+    return (width * (right + left) / 2.0).sum(axis)

@@ -1,0 +1,80 @@
+/* py/workspace: a handle of cuBLAS and a plan of cuFFT have a workspace for the calls on a stream,
+ * one after the other. Calls that graphs have captured keep its address: graphs that run at the
+ * same time would write to the same memory. So a graph has workspaces of its own, one for each of
+ * the streams that were captured for it. */
+#include "py/workspace.h"
+
+#include "py/devarray.h"
+#include "py/stream.h"
+
+/* Bytes on the current device. */
+static PyObject *new_bytes(nl_py_state *state, size_t size) {
+    nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
+    nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};
+    PyObject *descr = nl_py_layout_order(&layout, 'C') < 0 ? NULL : nl_host_descr_plain(NL_UINT8);
+    PyObject *made = descr ? nl_py_array_empty(state, descr, element, &layout) : NULL;
+    Py_XDECREF(descr);
+    return made;
+}
+
+/* What the graph has for the stream, or new memory where that is too small: what was captured
+ * before uses the smaller one, and the graph keeps both. New reference. */
+static PyObject *workspace_of(nl_py_graph *g, CUstream stream, size_t size) {
+    PyObject *number = PyLong_FromVoidPtr(stream);
+    PyObject *found = number ? PyDict_GetItemWithError(g->scratch, number) : NULL;
+    if (found && (size_t)((nl_py_array *)found)->shape[0] >= size) {
+        Py_INCREF(found);
+    } else if (number && !PyErr_Occurred()) {
+        found = new_bytes(g->state, size);
+        if (found && (nl_py_capture_keep(stream, found, 0) < 0 ||
+                      PyDict_SetItem(g->scratch, number, found) < 0))
+            Py_CLEAR(found);
+    }
+    Py_XDECREF(number);
+    return found;
+}
+
+/* None where the stream is not being captured, or NULL with an exception. */
+static PyObject *find_workspace(CUstream stream, size_t size) {
+    nl_py_graph *g = nl_capture_under_way() ? nl_py_capture_graph(stream) : NULL;
+    PyObject *found = g ? workspace_of(g, stream, size) : Py_NewRef(Py_None);
+    Py_XDECREF(g);
+    return found;
+}
+
+int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out) {
+    nl_error err;
+    size_t size = nl_handle_workspace_size(device);
+    PyObject *array = find_workspace(stream, size);
+    int result = array ? 0 : -1;
+    if (array && array != Py_None) {
+        *out = (nl_workspace){((nl_py_array *)array)->address, size};
+        result = nl_py_array_use((nl_py_array *)array, stream, 1, &err);
+        if (result < 0)
+            nl_py_raise(&err);
+    }
+    Py_XDECREF(array);
+    return result;
+}
+
+static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
+    PyObject *argument;
+    Py_ssize_t size;
+    CUstream stream;
+    int blocking;
+    if (!PyArg_ParseTuple(args, "On:workspace_of_graph", &argument, &size) ||
+        nl_py_stream_from(nl_py_state_of(module), argument, &stream, &blocking) < 0)
+        return NULL;
+    return find_workspace(stream, size > 0 ? (size_t)size : 1);
+}
+
+static PyMethodDef functions[] = {
+    {"workspace_of_graph", workspace_of_graph, METH_VARARGS,
+     "workspace_of_graph(stream, size): memory of so many bytes or more, which belongs to the "
+     "graph "
+     "that the stream is being captured for; None if it is not being captured."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_workspace_exec(PyObject *module) {
+    return nl_py_add_functions(module, functions);
+}
