@@ -1,3 +1,5 @@
+import contextlib
+import ctypes
 import sys
 from pathlib import Path
 
@@ -49,3 +51,35 @@ def streams(driver):
     yield make
     for stream in made:
         driver.cuStreamDestroy(stream)
+
+
+@pytest.fixture
+def counter(driver):
+    """The first of 16 numbers that host and device have; the last is the gate of `held`."""
+    pointer = ctypes.c_void_p()
+    driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(64), 0)
+    ctypes.memset(pointer, 0, 64)
+    yield ctypes.c_int.from_address(pointer.value)
+    driver.synchronize()
+    driver.cuMemFreeHost(pointer)
+
+
+@pytest.fixture
+def held(driver, kernels, counter):
+    """held(stream): a block in which a kernel of the stream runs, which adds 1 to the counter after it.
+
+    However late this process gets the processor, what is in the block comes before that.
+    """
+
+    @contextlib.contextmanager
+    def hold(stream=None):
+        gate = ctypes.c_int.from_address(ctypes.addressof(counter) + 60)
+        gate.value = 0
+        kernels.gated(1, 1, ctypes.addressof(counter), stream=stream)
+        try:
+            yield
+        finally:
+            gate.value = 1
+        driver.cuStreamSynchronize(stream)
+
+    return hold

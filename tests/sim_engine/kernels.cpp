@@ -263,6 +263,13 @@ KERNEL(spin_ns) {
         __atomic_add_fetch(&data[0], 1, __ATOMIC_ACQ_REL);
 }
 
+/* Until the host opens the gate, data[15]. */
+KERNEL(gated) {
+    while (!__atomic_load_n(&data[15], __ATOMIC_ACQUIRE))
+        ;
+    __atomic_add_fetch(&data[0], 1, __ATOMIC_ACQ_REL);
+}
+
 KERNEL(shared_memory) {
     int *dynamic = (int *)ops->dynamic_shared();
     unsigned t = rank();

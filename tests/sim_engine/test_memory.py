@@ -167,7 +167,7 @@ def test_registered_memory(driver):
     assert driver.code("cuMemHostUnregister", address) == 713
 
 
-def test_pool(driver, kernels):
+def test_pool(driver, held):
     pool = ctypes.c_void_p()
     driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0)
     threshold = u64(12345)
@@ -177,17 +177,14 @@ def test_pool(driver, kernels):
     assert value.value == 12345
     driver.cuMemPoolTrimTo(pool, size_t(0))
     stream = driver.stream(1)
-    counter = driver.upload([0])
     pointer = alloc_async(driver, 1000, stream)
     driver.cuMemPoolGetAttribute(pool, 7, ctypes.byref(value))
     assert value.value == 1000
-    kernels.spin_ns(1, 1, counter, 20_000_000, stream=stream)
-    driver.cuMemFreeAsync(u64(pointer), stream)
-    assert attribute(driver, pointer, 2) == 2  # the kernel still runs
-    driver.cuStreamSynchronize(stream)
+    with held(stream):
+        driver.cuMemFreeAsync(u64(pointer), stream)
+        assert attribute(driver, pointer, 2) == 2  # the kernel still runs
     assert attribute(driver, pointer, 2) == 0
     driver.cuStreamDestroy(stream)
-    driver.free(counter)
 
 
 def test_memory_being_freed_makes_room(driver, kernels):

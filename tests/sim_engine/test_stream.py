@@ -12,32 +12,17 @@ LONG = 30_000_000  # ns
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-@pytest.fixture
-def counter(driver):
-    pointer = ctypes.c_void_p()
-    driver.cuMemHostAlloc(ctypes.byref(pointer), size_t(64), 0)
-    value = ctypes.c_int.from_address(pointer.value)
-    value.value = 0
-    yield value
-    driver.synchronize()
-    driver.cuMemFreeHost(pointer)
-
-
 def address(counter):
     return ctypes.addressof(counter)
 
 
-def test_launch_returns_at_once(driver, kernels, counter):
-    times = []
+def test_launch_returns_at_once(driver, counter, held):
     for turn in range(1, 4):
-        start = time.perf_counter()
-        kernels.spin_ns(1, 1, address(counter), LONG)
-        times.append(time.perf_counter() - start)
-        assert driver.code("cuStreamQuery", None) == 600
-        driver.cuStreamSynchronize(None)
+        with held():
+            assert driver.code("cuStreamQuery", None) == 600
+            assert counter.value == turn - 1
         assert counter.value == turn
         assert driver.code("cuStreamQuery", None) == 0
-    assert min(times) < LONG / 2e9  # others may have the processor now and then
 
 
 def test_work_proceeds_without_anybody_waiting(driver, kernels, counter, streams):
@@ -61,17 +46,24 @@ def test_order_within_a_stream(driver, kernels, counter, streams):
     driver.free(data)
 
 
-@pytest.mark.parametrize(("flags", "waits"), [(0, True), (1, False)])
-def test_default_stream_and_others(driver, kernels, counter, streams, flags, waits):
-    stream = streams(flags)
-    seen = u64()
+def test_default_stream_and_others(driver, kernels, counter, streams):
+    stream, seen = streams(0), u64()
     kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
     driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
-    assert seen.value == waits
-    driver.cuStreamSynchronize(stream)
+    assert seen.value == 1
     kernels.spin_ns(1, 1, address(counter), LONG)
     driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
-    assert seen.value == 1 + waits
+    assert seen.value == 2
+
+
+def test_default_stream_and_non_blocking_ones(driver, counter, streams, held):
+    stream, seen = streams(1), u64(9)
+    with held(stream):
+        driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
+        assert seen.value == 0
+    with held():
+        driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
+        assert seen.value == 1
 
 
 def test_synchronizing_the_default_stream(driver, kernels, counter, streams):
@@ -80,10 +72,8 @@ def test_synchronizing_the_default_stream(driver, kernels, counter, streams):
     assert counter.value == 1
 
 
-def test_per_thread_default_stream(driver, kernels, counter):
+def test_per_thread_default_stream(driver, counter, held):
     mine = ctypes.c_void_p(2)
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=mine)
-    assert driver.code("cuStreamQuery", mine) == 600
     results = []
 
     def other():
@@ -92,55 +82,57 @@ def test_per_thread_default_stream(driver, kernels, counter):
         driver.cuDevicePrimaryCtxRelease(0)
 
     thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
+    with held(mine):
+        assert driver.code("cuStreamQuery", mine) == 600
+        thread.start()
+        thread.join()
     assert results == [0]
-    driver.cuStreamSynchronize(mine)
     assert counter.value == 1
 
 
-def test_events_order_streams(driver, kernels, counter, streams):
+def test_events_order_streams(driver, kernels, counter, streams, held):
     first, second = streams(1), streams(1)
     event = driver.event(2)
     assert driver.code("cuEventQuery", event) == 0  # never recorded
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=first)
-    driver.cuEventRecord(event, first)
-    assert driver.code("cuEventQuery", event) == 600
-    driver.cuStreamWaitEvent(second, event, 0)
-    kernels.spin_ns(1, 1, address(counter), 0, stream=second)
-    driver.cuEventDestroy(event)  # still waited for
+    with held(first):
+        driver.cuEventRecord(event, first)
+        assert driver.code("cuEventQuery", event) == 600
+        driver.cuStreamWaitEvent(second, event, 0)
+        kernels.spin_ns(1, 1, address(counter), 0, stream=second)
+        driver.cuEventDestroy(event)  # still waited for
+        assert counter.value == 0
     driver.cuStreamSynchronize(second)
     assert counter.value == 2
 
 
-def test_elapsed_time(driver, kernels, counter, streams):
+def test_elapsed_time(driver, kernels, counter, streams, held):
     stream = streams(1)
     start, end, untimed = driver.event(), driver.event(), driver.event(2)
     took = ctypes.c_float()
     assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 400
     driver.cuEventRecord(start, stream)
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
-    driver.cuEventRecord(end, stream)
-    driver.cuEventRecord(untimed, stream)
-    assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 600
+    with held(stream):
+        kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+        driver.cuEventRecord(end, stream)
+        driver.cuEventRecord(untimed, stream)
+        assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 600
     driver.cuEventSynchronize(end)
     driver.cuEventElapsedTime(ctypes.byref(took), start, end)
-    assert LONG / 1e6 <= took.value < 100 * LONG / 1e6
+    assert LONG / 1e6 <= took.value < 1000 * LONG / 1e6
     assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, untimed) == 400
     for event in (start, end, untimed):
         driver.cuEventDestroy(event)
         assert driver.code("cuEventQuery", event) == 400
 
 
-def test_host_functions(driver, kernels, counter, streams):
+def test_host_functions(driver, kernels, counter, streams, held):
     stream = streams(1)
     seen = []
     callback = HOST(lambda data: seen.append((data, counter.value, threading.get_ident())))
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
-    driver.cuLaunchHostFunc(stream, callback, ctypes.c_void_p(5))
-    kernels.spin_ns(1, 1, address(counter), 0, stream=stream)
-    assert seen == []
-    driver.cuStreamSynchronize(stream)
+    with held(stream):
+        driver.cuLaunchHostFunc(stream, callback, ctypes.c_void_p(5))
+        kernels.spin_ns(1, 1, address(counter), 0, stream=stream)
+        assert seen == []
     assert [s[:2] for s in seen] == [(5, 1)]
     assert seen[0][2] != threading.get_ident()
     assert counter.value == 2
@@ -149,7 +141,7 @@ def test_host_functions(driver, kernels, counter, streams):
 def test_a_host_function_that_waits_for_another_stream(driver, kernels, counter, streams):
     first, second = streams(1), streams(1)
     gate = threading.Event()
-    wait = HOST(lambda data: gate.wait(10) and None)
+    wait = HOST(lambda data: gate.wait(60) and None)
     go = HOST(lambda data: gate.set())
     driver.cuLaunchHostFunc(first, wait, None)
     driver.cuLaunchHostFunc(second, go, None)
