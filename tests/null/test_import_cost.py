@@ -49,16 +49,21 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_time(run_python):
-    """Beyond `import numpy`: 15 ms on a fast machine, some slack for slow and busy ones."""
+    """A part of what `import numpy` takes, in the same process: slow and busy machines are slow in both.
+
+    15 ms beside 60 on a fast machine.
+    """
     code = (
-        "import time, numpy\n"
+        "import time\n"
         "start = time.process_time()\n"
+        "import numpy\n"
+        "between = time.process_time()\n"
         "import numbalite\n"
         "from numbalite import cuda\n"
-        "print(time.process_time() - start)"
+        "print((time.process_time() - between) / (between - start))"
     )
     best = min(float(run_python(code, PYTHONDONTWRITEBYTECODE=None).stdout) for _ in range(3))
-    assert best < 0.040
+    assert best < 0.4
 
 
 def test_a_checkout_that_is_not_built_says_so(run_python, tmp_path):

@@ -4,8 +4,6 @@ import ctypes
 import threading
 import time
 
-import pytest
-
 u64 = ctypes.c_uint64
 size_t = ctypes.c_size_t
 LONG = 30_000_000  # ns
