@@ -59,7 +59,7 @@ def operation(request):
 
 @pytest.mark.sim
 def test_driver_calls(operation, walk):
-    assert walk(operation, _core.fail_call_at) > 20
+    assert walk(operation, _core.fail_call_at) > 15
 
 
 @pytest.mark.sim
