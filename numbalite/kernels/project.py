@@ -68,7 +68,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     made, left_out = [], []
     for number, header in enumerate(reader.headers):
         value, dropped = hostcode.without(header.file, chosen[number])
-        made.append(reader.with_includes(value, header.path))
+        made.append(reader.with_includes(hostcode.announced(value), header.path))
         label = os.path.basename(header.path) if number else os.path.basename(text.label)
         left_out += [f"{d.title} ({label}:{d.line + 1})" for d in dropped if d.title]
     whole = "\n".join(made)
@@ -142,7 +142,9 @@ class _Reader:
     def has_host_code(self):
         files = [header.file for header in self.headers]
         return self.has_missing or any(
-            hostcode.is_for_the_host(d) for file in files for d in file.declarations
+            hostcode.announced(file.text) != file.text
+            or any(hostcode.is_for_the_host(d) for d in file.declarations)
+            for file in files
         )
 
     def _follow(self, text, folder):

@@ -49,6 +49,8 @@ class File(NamedTuple):
     declarations: tuple
     macros: dict
     """Name -> names in what it stands for."""
+    launching: frozenset
+    """The macros that launch kernels."""
 
 
 class Declaration(NamedTuple):
@@ -67,6 +69,8 @@ class Declaration(NamedTuple):
     title: str
     """How a message calls it."""
     is_function: bool
+    is_prototype: bool
+    """A function without its body."""
     is_member: bool
     """A member of a class, defined outside of it."""
     is_host: bool
@@ -88,7 +92,14 @@ def read(text: str) -> File:
         while at < len(plain) and plain[at].start < end:
             at += 1
         found.append(_declaration(plain[first:at], start, end))
-    return File(text, tuple(found), dict(_macros(tokens)))
+    return File(text, tuple(found), dict(_macros(tokens)), frozenset(_launching(tokens)))
+
+
+def _launching(tokens):
+    for token in tokens:
+        if token.kind == "directive" and "<<<" in token.text:
+            if scanner.directive_word(token.text) == "define":
+                yield from scanner.directive_names(token.text)[1][:1]
 
 
 def _macros(tokens):
@@ -100,9 +111,9 @@ def _macros(tokens):
 
 
 def _declaration(tokens, start, end):
-    head, declares, depth = set(), set(), 0
+    head, declares, mentioned, depth = set(), set(), set(), 0
     body = has_parameters = has_value = is_member = False
-    title = ""
+    title = pointer = ""
     for at, token in enumerate(tokens):
         text = token.text
         if text in ("{", "(", "["):
@@ -110,6 +121,7 @@ def _declaration(tokens, start, end):
                 body = True
             if text == "(" and depth == 0 and not has_parameters:
                 has_parameters = True
+                pointer = _pointer_type(tokens, at)
                 is_member = at > 2 and tokens[at - 2].text in ("::", "~")
             depth += 1
         elif text in ("}", ")", "]"):
@@ -122,17 +134,31 @@ def _declaration(tokens, start, end):
         after = tokens[at + 1].text if at + 1 < len(tokens) else ""
         before = tokens[at - 1].text if at else ""
         is_type = before in ("class", "struct", "union", "enum", "__align__", ")")
+        if is_type and after not in ("{", ":", ";"):
+            mentioned.add(text)  # struct s *f();
         names_it = depth == 0 and after in ("(", ";", "=", "[", ",", "{", ":", "<")
         if (names_it or (depth == 0 and is_type) or _is_enum(tokens)) and not body:
             if text not in scanner.KEYWORDS and text not in _DEVICE:
                 declares.add(text)
                 title = title or (text if after in ("(", "=", "[", ";", "{") else "")
+    if pointer:
+        declares, title = {pointer}, pointer
+    elif has_parameters:
+        declares -= mentioned - {title}
     names = frozenset(t.text for t in tokens if t.kind == "name")
+    is_prototype = has_parameters and not body and not pointer and tokens[-1].text == ";"
     return Declaration(
         start, end, tokens[0].line, names, frozenset(declares), frozenset(head), title,
-        has_parameters and (body or tokens[-1].text == ";"), is_member,
+        is_prototype or (has_parameters and body), is_prototype, is_member,
         _has_launch(tokens) or _is_host(tokens),
     )  # fmt: skip
+
+
+def _pointer_type(tokens, at):
+    """The name in typedef R (*name)(A), which opens at `at`."""
+    words = [token.text for token in tokens[at + 1 : at + 4]]
+    is_one = tokens[0].text == "typedef" and words[:1] == ["*"] and words[2:] == [")"]
+    return words[1] if is_one else ""
 
 
 def _is_class(tokens):
@@ -192,7 +218,7 @@ def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Dec
         for declaration in file.declarations:
             for name in declaration.declares:
                 places.setdefault(name, []).append((number, declaration))
-    host = _of_the_host(places, marks)
+    host = _of_the_host(places, marks, frozenset().union(*(f.launching for f in files)))
     chosen, todo = set(), [*names]
     for number, file in enumerate(files):
         for declaration in file.declarations:
@@ -220,20 +246,26 @@ def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Dec
     }  # fmt: skip
 
 
-def _of_the_host(places, marks):
+def _of_the_host(places, marks, launching):
     """The declarations that no compiler of kernels takes: with the host's names in them, and the functions
-    that call such functions."""
+    that call such functions. Prototypes go with what they announce."""
     all_ = {declaration for found in places.values() for _, declaration in found}
     marks = marks - {"__host__"}
     host = {
-        d for d in all_ if (d.is_host or (d.is_function and (d.is_member or "main" in d.declares)))
-    }
+        d for d in all_
+        if d.is_host
+        or (d.is_function and (d.is_member or "main" in d.declares or d.names & launching))
+    }  # fmt: skip
     host = {d for d in host if not d.has(marks)}
     only: set[str] = set()
     while True:
         lost = {
             name for name, found in places.items()
-            if all(d in host and d.is_function for _, d in found)
+            if any(d in host for _, d in found)
+            and all(
+                d.is_function and (d in host or (d.is_prototype and not d.has(marks)))
+                for _, d in found
+            )
         }  # fmt: skip
         if lost == only:
             return host
@@ -277,6 +309,70 @@ def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declarat
         out.append(_blank(file.text[at : declaration.end]))
         at = declaration.end
     return "".join([*out, file.text[at:]]), left_out
+
+
+def announced(text: str) -> str:
+    """Functions marked __host__ alone become prototypes: NVRTC refuses the mark, and kernels never call them.
+    Those with types of the host go. The bodies of constexpr ones stay, which kernels may call, and of those
+    whose type the body gives."""
+    if "__host__" not in text:
+        return text
+    plain = [token for token in scanner.tokenize(text) if token.kind != "directive"]
+    pairs = scanner.brackets(plain)
+    out, done = [], 0
+
+    def replace(start, end, by=""):
+        nonlocal done
+        out.extend((text[done:start], by, _blank(text[start + len(by) : end])))
+        done = end
+
+    for at, token in enumerate(plain):
+        if token.text != "__host__" or token.start < done:
+            continue
+        begin, parameters = _signature(plain, at)
+        words = {other.text for other in plain[begin:parameters]}
+        if words & _DEVICE:
+            continue
+        after = pairs.get(parameters, parameters) + 1
+        first, last = _body(plain, pairs, after)
+        end = plain[last].start + 1 if last < len(plain) else len(text)
+        if _is_host(plain[begin:after]):
+            replace(max(done, plain[begin].start), end)
+            continue
+        replace(token.start, token.start + len(token.text))
+        if first < last and not words & {"constexpr", "auto"}:
+            replace(plain[first].start, end, ";")
+    return "".join([*out, text[done:]])
+
+
+def _signature(tokens, at):
+    """The first token of a function's declaration around a mark, and the one where its parameters begin."""
+    begin, end = at, at
+    while begin and tokens[begin - 1].text not in (";", "{", "}"):
+        if tokens[begin - 1].text == ":" and tokens[begin - 2].text in (
+            "public",
+            "private",
+            "protected",
+        ):
+            break
+        begin -= 1
+    while end < len(tokens) and tokens[end].text not in ("(", ";", "{", "}"):
+        end += 1
+    return begin, end
+
+
+def _body(tokens, pairs, at):
+    """Where a constructor's initialisers or the body begin, and where the function ends; the same token if it
+    has none."""
+    first = None
+    while at < len(tokens) and tokens[at].text not in (";", "}"):
+        text = tokens[at].text
+        if text == ":" and first is None:
+            first = at
+        if text == "{" and (first is None or tokens[at - 1].text in (")", "}")):
+            return (at if first is None else first), pairs.get(at, at)
+        at = pairs.get(at, at) + 1
+    return at, at
 
 
 def _blank(text):

@@ -9,6 +9,7 @@ can name.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import NamedTuple
 
@@ -319,7 +320,7 @@ class _Reader:
 
     def __init__(self, text):
         tokens = tokenize(text)
-        self.tokens = [t for t in tokens if t.kind != "directive"]
+        self.tokens = [t for t in _first_branches(tokens) if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
@@ -674,6 +675,34 @@ class _Reader:
                 return at
             at += 1
         return end
+
+
+def _first_branches(tokens):
+    """The tokens without the branches after #else and #elif that open or close brackets as a branch before
+    them does: of `#if A f() { #else g() { #endif` the end is that of one function."""
+    gone, stack = set(), []  # of each open #if: where its branches start
+    for at, token in enumerate(tokens):
+        if token.kind != "directive":
+            continue
+        word = directive_word(token.text)
+        if word.startswith("if"):
+            stack.append([at])
+        elif word.startswith("el") and stack:
+            stack[-1].append(at)
+        elif word == "endif" and stack:
+            starts, seen = [*stack.pop(), at], set()
+            for start, end in itertools.pairwise(starts):
+                opened = _opened(tokens[start:end]) if len(starts) > 2 else (0, 0)
+                if any(opened) and opened in seen:
+                    gone.update(range(start + 1, end))
+                seen.add(opened)
+    return [token for at, token in enumerate(tokens) if at not in gone] if gone else tokens
+
+
+def _opened(tokens):
+    """How many parentheses and braces are left open."""
+    signs = [token.text for token in tokens if token.kind == "sign"]
+    return signs.count("(") - signs.count(")"), signs.count("{") - signs.count("}")
 
 
 def _conditional_starts(tokens):

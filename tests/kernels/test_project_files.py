@@ -119,3 +119,48 @@ def test_a_file_without_host_code_stays_as_it_is(tmp_path):
     )
     m = cuda.module(source=path)
     assert m.left_out == () and "unused" in m.inspect_source()
+
+
+FORMS = r"""
+#include <vector>
+#define LAUNCH(n) touch<<<1, n>>>(nullptr)
+namespace host { struct Stream; void fill(Stream &); void use(Stream &s) { fill(s); LAUNCH(1); } }
+
+typedef void (*Callback)(struct Box *box, int n);
+struct Box { int width; Callback called; };
+struct Box *open_box(Unknown *file);
+
+template <class T> struct Range {
+    T first, last;
+    __host__ __device__ Range(T a, T b) : first(a), last(b) {}
+    __host__ Range(const std::vector<T> &v) : first(v[0]), last{v[1]} {}
+    __host__ int size() const { return checked(std::distance(first, last)); }
+    __host__ constexpr T middle() const { return (first + last) / 2; }
+};
+
+#ifdef NEVER
+__global__ void touch(int *x, int y) {
+    if (y > 0) {
+#else
+__global__ void touch(int *x) {
+    if (threadIdx.x == 0) {
+#endif
+        Range<int> r(2, 6);
+        Box box{3, nullptr};
+        x[0] = r.middle() + box.width;
+    }
+}
+void run(std::vector<int> &v) { LAUNCH(32); }
+"""
+
+
+def test_host_code_in_other_forms(tmp_path):
+    """Launches by macros, types of callbacks, members for the host, functions with two beginnings."""
+    path = tmp_path / "k.cu"
+    path.write_text(FORMS)
+    m = cuda.module(source=path)
+    x = np.zeros(1, np.int32)
+    m.touch[1, 32](x)
+    assert x[0] == 7
+    left_out = " ".join(m.left_out)
+    assert "open_box" in left_out and "run (" in left_out and "Callback" not in left_out

@@ -102,15 +102,17 @@ def test_headers_of_a_project_bring_cub(tmp_path):
 
 
 def test_iterators():
-    """Also in C++20, where libcu++ brings std::construct_at; an iterator is asked for its system early."""
+    """Also in C++20, where libcu++ brings std::construct_at; an iterator is asked for its system early. What
+    std::tuple_size is, the host's library says where a source has it too."""
     m = cuda.module(
         """
+        #include <array>
         #include <thrust/iterator/counting_iterator.h>
         #include <thrust/iterator/transform_iterator.h>
         struct Rest { __device__ unsigned operator()(unsigned x) const { return x % 7; } };
         __global__ void k(unsigned* x) {
             auto i = thrust::make_transform_iterator(thrust::counting_iterator<unsigned>(3), Rest{});
-            x[0] = i[9];
+            x[0] = i[std::array<int, 1>{9}[0]];
         }
         """,
         std="c++20",
