@@ -3,8 +3,9 @@
     python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
 
 Each .cu file with a kernel is one unit. It is compiled as `cuda.module(path)` would be, without its host code,
-with the kernels that are no templates and the instances of templates that launches in the file spell out. The
-table counts, of the units that NVRTC takes, those that the simulator takes, and groups the others by what the
+with the kernels that are no templates and the instances of templates that launches in the file spell out. A
+project's include folders and macros are those of the nearest compile_flags.txt above the unit, an option a
+line, as clangd reads it, and the usual folders above the unit. The table counts, of the units that NVRTC takes, those that the simulator takes, and groups the others by what the
 compiler says. Nothing is fetched, and nothing runs. With --results, what NVRTC said is kept from one run to
 the next, as long as the text is the same.
 """
@@ -17,8 +18,10 @@ import hashlib
 import json
 import os
 import re
+import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 
@@ -66,10 +69,26 @@ def source_of(path: str):
         if name in kernels and _PLAIN.fullmatch(arguments)
     ]
     folders = [os.path.dirname(path), *include_folders(path)]
-    parsed = options.parse({"options": [f"-I{folder}" for folder in folders]})
+    flags = [*_compile_flags(path), *(f"-I{folder}" for folder in folders)]
+    parsed = options.parse({"options": flags})
     given, parsed, _ = module.device_part(plain(text, path), parsed, names)
     made = module.Module(given, parsed, sorted(set(names)), "unit")
     return made._images.source._replace(describe=False, opt=0)
+
+
+def _compile_flags(path):
+    """-I and -D of the nearest compile_flags.txt, folders made absolute."""
+    folder = os.path.dirname(path)
+    while not os.path.exists(listed := os.path.join(folder, "compile_flags.txt")):
+        above, folder = folder, os.path.dirname(folder)
+        if above == folder:
+            return []
+    lines = [line.strip() for line in _read(listed).splitlines()]
+    return [
+        "-I" + os.path.normpath(os.path.join(folder, line[2:])) if line[:2] == "-I" else line
+        for line in lines
+        if line
+    ]
 
 
 def include_folders(path):
@@ -106,7 +125,9 @@ def try_one(path: str, known: dict) -> dict:
         )
         result["nvrtc"] = _said(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
     if not result["nvrtc"]:
+        begun = time.perf_counter()
         result["sim"] = _said(lambda: hostbuild.compile(source), CompileError)
+        result["seconds"] = round(time.perf_counter() - begun, 1)
         if "not defined" in result["sim"]:  # PTX may have such functions, machine code has not
             whole = source._replace(opt=True)
             result["nvrtc"] = _said(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
@@ -182,7 +203,8 @@ def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
                 _work(work, item, reading, writing)
             os.close(writing)
             running[child] = item, reading
-        child = next(iter(running))
+        ready = select.select([reading for _, reading in running.values()], (), ())[0]
+        child = next(child for child, (_, reading) in running.items() if reading in ready)
         item, reading = running.pop(child)
         with os.fdopen(reading, encoding="utf-8") as pipe:
             said = pipe.read()
@@ -234,6 +256,10 @@ def report(results: list, root: str) -> None:
     print("\nNVRTC takes it, the simulator does not:")
     for why, paths in sorted(refused.items(), key=lambda item: -len(item[1])):
         print(f"{len(paths):5}  {why}  ({os.path.relpath(paths[0], root)})")
+    slow = sorted((one for one in results if "seconds" in one), key=lambda one: -one["seconds"])
+    print("\nslowest on the simulator:")
+    for one in slow[:5]:
+        print(f"{one['seconds']:5.1f} s  {os.path.relpath(one['path'], root)}")
     print("\nNVRTC does not take it:")
     for why, number in by_nvrtc.most_common(25):
         print(f"{number:5}  {why}")
