@@ -34,8 +34,8 @@ def read(path) -> bytes:
 
 
 def text(path, errors: str = "strict") -> str:
-    """A file in UTF-8, its lines ended by newlines."""
-    return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8", errors=errors).read()
+    """A file in UTF-8, its lines ended by newlines, without the mark that editors on Windows begin it with."""
+    return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig", errors=errors).read()
 
 
 def _not_blocking(path, flags):

@@ -155,9 +155,10 @@ void run(std::vector<int> &v) { LAUNCH(32); }
 
 
 def test_host_code_in_other_forms(tmp_path):
-    """Launches by macros, types of callbacks, members for the host, functions with two beginnings."""
+    """Launches by macros, types of callbacks, members for the host, functions with two beginnings; the file
+    begins with a byte order mark."""
     path = tmp_path / "k.cu"
-    path.write_text(FORMS)
+    path.write_text("\ufeff" + FORMS, encoding="utf-8")
     m = cuda.module(source=path)
     x = np.zeros(1, np.int32)
     m.touch[1, 32](x)

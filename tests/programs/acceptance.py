@@ -51,8 +51,9 @@ def units(root: str, each: int) -> list:
 
 
 def _read(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    from numbalite.compilers import files
+
+    return files.text(path, "replace")
 
 
 def source_of(path: str):
