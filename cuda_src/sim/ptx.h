@@ -345,6 +345,47 @@ template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp4a(unsigned a, uns
     return c;
 }
 
+template <class A> struct half_of { typedef unsigned short type; };
+template <> struct half_of<int> { typedef short type; };
+template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp2a(unsigned a, unsigned b, C c) {
+    for (int i = 0; i < 2; i++)
+        c += (C)((int)(typename half_of<A>::type)(a >> (16 * i)) * (int)(typename byte_of<B>::type)(b >> (8 * i)));
+    return c;
+}
+
+/* The video instructions: what they do to two lanes, and to all of them. */
+#define NUMBALITE_SIM_VIDEO(name, expression) \
+    NUMBALITE_SIM_INLINE int lanes_##name(int x, int y) { \
+        return expression; \
+    }
+NUMBALITE_SIM_VIDEO(add, x + y)
+NUMBALITE_SIM_VIDEO(sub, x - y)
+NUMBALITE_SIM_VIDEO(avrg, (x + y + (x + y >= 0)) >> 1)
+NUMBALITE_SIM_VIDEO(absdiff, x > y ? x - y : y - x)
+NUMBALITE_SIM_VIDEO(min, x < y ? x : y)
+NUMBALITE_SIM_VIDEO(max, x > y ? x : y)
+NUMBALITE_SIM_VIDEO(eq, x == y)
+NUMBALITE_SIM_VIDEO(ne, x != y)
+NUMBALITE_SIM_VIDEO(lt, x < y)
+NUMBALITE_SIM_VIDEO(le, x <= y)
+NUMBALITE_SIM_VIDEO(gt, x > y)
+NUMBALITE_SIM_VIDEO(ge, x >= y)
+#undef NUMBALITE_SIM_VIDEO
+template <class D, class A, class B, bool saturates, bool adds, int of(int, int)>
+NUMBALITE_SIM_INLINE unsigned video(unsigned a, unsigned b, unsigned c) {
+    unsigned result = 0;
+    for (int i = 0; i < lanes<D>::count; i++) {
+        int one = of(lanes<A>::get(a, i), lanes<B>::get(b, i));
+        if (saturates)
+            one = lanes<D>::saturate(one);
+        if (adds)
+            c += (unsigned)(D)one;
+        else
+            result |= lanes<D>::put(one, i);
+    }
+    return adds ? c : result;
+}
+
 template <class T> NUMBALITE_SIM_INLINE T fma(T a, T b, T c) {
     return ::fma(a, b, c);
 }

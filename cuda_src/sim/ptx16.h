@@ -64,4 +64,24 @@ NUMBALITE_SIM_PTX16(f16, half_from_float, half_to_float)
 NUMBALITE_SIM_PTX16(bf16, bfloat16_from_float, bfloat16_to_float)
 #undef NUMBALITE_SIM_PTX16
 
+namespace numbalite_sim {
+namespace ptx {
+/* Two numbers of 8 or 6 bits in 16, of 4 bits in 8. */
+template <class Format> struct pair {
+    static constexpr int place = Format::width > 4 ? 8 : 4;
+    static NUMBALITE_SIM_INLINE unsigned of(float x) { return Format::of(x != x ? bits<float>(0x7fffffffu) : x, true); }
+};
+template <class Format> NUMBALITE_SIM_INLINE unsigned short pair_of_floats(float low, float high) {
+    typedef pair<Format> two;
+    return static_cast<unsigned short>(two::of(low) | two::of(high) << two::place);
+}
+template <class Format> NUMBALITE_SIM_INLINE unsigned short pair_of_halves(unsigned halves) {
+    return pair_of_floats<Format>(f16::real(f16x2::low(halves)), f16::real(f16x2::high(halves)));
+}
+template <class Format> NUMBALITE_SIM_INLINE unsigned halves_of_pair(unsigned short word) {
+    return f16x2::both(Format::value(word), Format::value(word >> pair<Format>::place));
+}
+} // namespace ptx
+} // namespace numbalite_sim
+
 #endif

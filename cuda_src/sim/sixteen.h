@@ -50,6 +50,8 @@
         T x, y; \
         T##2() = default; \
         T##2(const T &x, const T &y) : x(x), y(y) {} \
+        T##2(const T##2_raw &raw) : x(T##_raw{raw.x}), y(T##_raw{raw.y}) {} \
+        operator T##2_raw() const { return T##2_raw{x.__x, y.__x}; } \
     };
 
 #define NUMBALITE_SIM_SIXTEEN_BINARY(T, name, name2, expression) \

@@ -32,6 +32,8 @@ _SPACES = frozenset(
     ("global", "shared", "local", "const", "param", "generic", "shared::cta", "shared::cluster")
 )
 _PTX = "::numbalite_sim::ptx::"
+_NARROW = "::numbalite_sim::"
+_PAIRS = frozenset(("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2"))
 _SPECIAL = {
     **{f"{p}.{x}": f"{word}.{x}" for p, word in (
         ("%tid", "threadIdx"), ("%ntid", "blockDim"), ("%ctaid", "blockIdx"), ("%nctaid", "gridDim"),
@@ -48,6 +50,7 @@ _SPECIAL = {
     "%lanemask_gt": "(~1u << ::numbalite_sim::lane())",
     "%dynamic_smem_size": "::numbalite_sim::here.dynamic_bytes",
 }  # fmt: skip
+_VIDEO = re.compile(r"v(add|sub|avrg|absdiff|min|max|set)([24])")
 _IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
 _REAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][+-]?\d+)?)\Z")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -198,6 +201,12 @@ class _Statement(Matrices):
         operand = operand.strip()
         if operand.startswith("!"):
             return f"(!{self.value(operand[1:], 'bool')})"
+        if re.match(r"[%A-Za-z_$]", operand) and operand not in _SPECIAL:
+            is_predicate = self.register(operand)[1] == "bool"
+            if is_predicate != (kind == "bool"):
+                raise Unknown(
+                    f"with the operand {operand}, which is {'a' if is_predicate else 'no'} predicate,"
+                )
         return f"{_PTX}as<{kind}>({self.plain(operand)})"
 
     def plain(self, operand):
@@ -269,12 +278,16 @@ class _Statement(Matrices):
             opcode, rest = found[0], text[found.end() :]
         name, *modifiers = [part for part in re.split(r"\.", opcode) if part]
         operands = [one.strip() for one in split(rest)]
+        if "L2::cache_hint" in modifiers:
+            operands.pop()  # the policy: there is one kind of cache here
         method = getattr(self, f"do_{name}", None)
         try:
             if method is not None:
                 done = method(modifiers, operands)
             elif name in _PLAIN:
                 done = self.simple(name, modifiers, operands)
+            elif found := _VIDEO.fullmatch(name):
+                done = self.video(found[1], found[2], modifiers, operands)
             else:
                 raise Unknown(opcode)
         except (IndexError, ValueError, KeyError, AttributeError, TypeError, StopIteration):
@@ -587,6 +600,8 @@ class _Statement(Matrices):
         return self.set(operands[0], f"({self.value(operands[3], by)} >= 0 ? {a} : {b})")
 
     def do_cvt(self, modifiers, operands):
+        if any(m in _PAIRS for m in modifiers):
+            return self.cvt_of_pairs(modifiers, operands)
         kinds = [m for m in modifiers if m in _TYPES]
         to, source = kinds[-2], kinds[-1]
         rounding = next(
@@ -637,6 +652,20 @@ class _Statement(Matrices):
         else:
             result = f"static_cast<{a}>({value})"
         return self.set(operands[0], result)
+
+    def cvt_of_pairs(self, modifiers, operands):
+        """Two numbers of 8, 6 or 4 bits in a register."""
+        to, source = [m for m in modifiers if m in _PAIRS or m in _TYPES]
+        rest = {*modifiers} - {to, source}
+        if to in _PAIRS and source in ("f32", "f16x2") and rest == {"rn", "satfinite"}:
+            kind = "float" if source == "f32" else "unsigned"
+            values = ", ".join(self.value(one, kind) for one in reversed(operands[1:]))
+            function = f"pair_of_{'floats' if source == 'f32' else 'halves'}"
+            return self.set(operands[0], f"{_PTX}{function}<{_NARROW}{to[:-2]}>({values})")
+        if to == "f16x2" and source in _PAIRS and rest == {"rn"}:
+            value = self.value(operands[1], "unsigned short")
+            return self.set(operands[0], f"{_PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})")
+        raise Unknown("cvt." + ".".join(modifiers))
 
     def do_bfe(self, modifiers, operands):
         kind = _TYPES[_kind(modifiers)]
@@ -715,6 +744,34 @@ class _Statement(Matrices):
         c = "int" if "s32" in modifiers else "unsigned"
         values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')}, {self.value(operands[3], c)}"
         return self.set(operands[0], f"{_PTX}dp4a<{a}, {b}>({values})")
+
+    def do_dp2a(self, modifiers, operands):
+        half, *kinds = modifiers
+        a, b = ("int" if m == "s32" else "unsigned" for m in kinds)
+        c = "int" if "s32" in kinds else "unsigned"
+        shift = {"lo": 0, "hi": 16}[half]
+        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')} >> {shift}, {self.value(operands[3], c)}"
+        return self.set(operands[0], f"{_PTX}dp2a<{a}, {b}>({values})")
+
+    def video(self, name, count, modifiers, operands):
+        """vadd2, vset4...: lanes of 16 and 8 bits, all of them; with .add their sum and c."""
+        kinds = [m for m in modifiers if m in ("u32", "s32")]
+        compare = [m for m in modifiers if m in ("eq", "ne", "lt", "le", "gt", "ge")]
+        kinds = kinds if name != "set" else ["u32", *kinds]
+        known = {"u32", "s32", "sat", "add", *compare}
+        if set(modifiers) - known or len(kinds) != 3 or bool(compare) != (name == "set"):
+            raise ValueError
+        lanes = [
+            f"{'signed' if kind == 's32' else 'unsigned'} {'short' if count == '2' else 'char'}"
+            for kind in kinds
+        ]
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:4])
+        flags = ", ".join(str(m in modifiers).lower() for m in ("sat", "add"))
+        function = f"video<{', '.join(lanes)}, {flags}, {_PTX}lanes_{(compare or [name])[0]}>"
+        return self.set(operands[0], f"{_PTX}{function}({values})")
+
+    def do_createpolicy(self, modifiers, operands):
+        return self.set(operands[0], "0")
 
     def do_testp(self, modifiers, operands):
         value = self.value(operands[1], _TYPES[modifiers[1]])

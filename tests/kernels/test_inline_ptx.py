@@ -64,6 +64,14 @@ __global__ void scalars(unsigned* o, const float* f) {
     *o++ = x;
     asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(s) : "r"(0x01ff0203), "r"(0x01010101), "r"(10));
     *o++ = s;
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(s) : "r"(0xffff0002), "r"(0x05030101), "r"(10));
+    *o++ = s;
+    asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(r) : "r"(0x01ff0305), "r"(0x03010000), "r"(100));
+    *o++ = r;
+    asm("vadd2.s32.s32.s32.sat %0, %1, %2, %3;" : "=r"(r) : "r"(0x7fff8000), "r"(0x00020001), "r"(0));
+    *o++ = r;
+    asm("vset4.u32.u32.gt %0, %1, %2, %3;" : "=r"(r) : "r"(0x01ff0305), "r"(0x03010005), "r"(0));
+    *o++ = r;
 }
 __global__ void memory(unsigned* o) {
     unsigned r, lo, hi;
@@ -76,7 +84,7 @@ __global__ void memory(unsigned* o) {
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" :: "l"(o + 12), "r"(2));
     asm volatile("atom.add.u64 %0, [%1], 3;" : "=l"(old) : "l"(o + 14));
     o[13] = old;
-    __shared__ unsigned s[4];
+    __shared__ __align__(16) unsigned s[4];
     extern __shared__ unsigned d[];
     unsigned at = (unsigned)__cvta_generic_to_shared(s), dynamic = (unsigned)__cvta_generic_to_shared(d);
     asm volatile("st.shared.u32 [%0+4], 77;\n st.shared.u32 [%1], 78;" :: "r"(at), "r"(dynamic));
@@ -85,6 +93,13 @@ __global__ void memory(unsigned* o) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, 4;\n cp.async.commit_group; cp.async.wait_group 0;"
                  :: "r"(at), "l"(o + 1));
     o[17] = s[0];
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+                 : "=r"(lo), "=r"(hi) : "l"(o + 4), "l"(policy));
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2; cp.async.wait_all;"
+                 :: "r"(at), "l"(o + 4), "l"(policy) : "memory");
+    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" :: "l"(o + 18), "r"(lo * 100 + s[3]), "l"(policy));
 }
 __global__ void warps(unsigned* o) {
     unsigned r, me = lane(), mask = 0xffffffff;
@@ -114,19 +129,19 @@ def kernels():
 
 
 def test_arithmetic(kernels):
-    out = np.zeros(19, np.uint32)
+    out = np.zeros(23, np.uint32)
     kernels.scalars[1, 1](out, np.array([3], np.float32))
     assert out.tolist() == [
         0xBE, 0xFFFFFFBE, 0x12345FF8, 7, 1, 0xFFFFFFFE, 2, 3, 10, 5, 2**32 - 3, 0, 0, 0x44442222, 9, 1,
-        0x42004500, 3, 15,
+        0x42004500, 3, 15, 11, 364, 0x7FFF8001, 0x00010100,
     ]  # fmt: skip
 
 
 def test_memory(kernels):
-    out = np.arange(18, dtype=np.uint32)
+    out = np.arange(19, dtype=np.uint32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         kernels.memory[1, 1, 0, 16](out)
-    assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1]
+    assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1, 407]
 
 
 def test_lanes(kernels):
@@ -144,6 +159,9 @@ def test_what_is_missing_is_named():
     for text, name in (
         ("wgmma.fence.sync.aligned;", "wgmma.fence"),
         ("mov.u32 %0, %envreg3;", "%envreg3"),
+        ("selp.u32 %0, 1, 2, %0;", "no predicate"),
+        ("{ .reg .pred p; setp.eq.u32 p, 1, 1; mov.u32 %0, p; }", "a predicate"),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;", "tcgen05.alloc"),
     ):
         with pytest.raises(
             CompileError, match=rf"\((2)\): error: inline PTX \(asm\) .*{name}.* cannot run"

@@ -1,0 +1,130 @@
+"""cuda_fp8.h, cuda_fp6.h and cuda_fp4.h: numbers of 8, 6 and 4 bits, and PTX's conversions of two of them."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+SOURCE = r"""
+#include <cuda_fp8.h>
+#include <cuda_fp6.h>
+#include <cuda_fp4.h>
+__global__ void narrows(const float *x, const double *y, unsigned char *o, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i >= n)
+        return;
+    o[i] = __nv_cvt_float_to_fp8(x[i], __NV_SATFINITE, __NV_E4M3);
+    o[n + i] = __nv_cvt_float_to_fp8(x[i], __NV_NOSAT, __NV_E5M2);
+    o[2 * n + i] = __nv_cvt_double_to_fp6(y[i], __NV_E2M3, cudaRoundNearest);
+    o[3 * n + i] = __nv_cvt_float_to_fp6(x[i], __NV_E3M2, cudaRoundNearest);
+    o[4 * n + i] = __nv_cvt_float_to_fp4(x[i], __NV_E2M1, cudaRoundNearest);
+}
+__global__ void widens(float *o) {
+    int i = threadIdx.x;
+    __nv_fp8_e4m3 a;
+    __nv_fp8_e5m2 b;
+    a.__x = b.__x = i;
+    o[i] = float(a);
+    o[256 + i] = float(b);
+    o[512 + i] = __half2float(__half(__nv_cvt_fp6_to_halfraw(i, __NV_E2M3)));
+    o[768 + i] = __half2float(__half(__nv_cvt_fp6_to_halfraw(i, __NV_E3M2)));
+    o[1024 + i] = __half2float(__half(__nv_cvt_fp4_to_halfraw(i, __NV_E2M1)));
+}
+__global__ void types(int *o) {
+    __nv_fp8x4_e4m3 four(make_float4(1, 2, 3, 1000));
+    float4 v = float4(four);
+    o[0] = four.__x;
+    o[1] = v.x + 10 * v.y + 100 * v.z + 1000 * v.w;
+    o[2] = __nv_fp8x2_e5m2(make_float2(-1, 0.5f)).__x;
+    o[3] = int(__nv_fp8_e4m3(7.9f)) + 100 * short(__nv_fp8_e5m2(57344.0f)) + (signed char)__nv_fp8_e4m3(-300);
+    o[4] = bool(__nv_fp8_e4m3(-0.0f)) + 2 * bool(__nv_fp8_e4m3(1.0));
+    o[5] = __nv_fp4x2_e2m1(make_float2(6, -1)).__x;
+    o[6] = __nv_fp8_e4m3(__float2half(3.0f)).__x;
+#if __CUDA_ARCH__ >= 890
+    unsigned short pair;
+    unsigned halves;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(2.0f), "f"(1.0f));
+    o[7] = pair;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+    o[8] = halves;
+    asm("cvt.rn.satfinite.e5m2x2.f16x2 %0, %1;" : "=h"(pair) : "r"(halves));
+    o[9] = pair;
+#endif
+}
+"""
+FORMATS = {  # exponent, fraction, codes of finite numbers, where too large ones go
+    "e4m3": (4, 3, 127, 126),
+    "e5m2": (5, 2, 124, 124),
+    "e2m3": (2, 3, 32, 31),
+    "e3m2": (3, 2, 32, 31),
+    "e2m1": (2, 1, 8, 7),
+}
+
+
+def finite(exponent, fraction, count):
+    """The numbers that have codes, in their order."""
+    code = np.arange(count + 1)
+    e, part = code >> fraction, code & (2**fraction - 1)
+    bias = 2 ** (exponent - 1) - 1
+    return (
+        np.where(e > 0, (part + 2**fraction) * 2.0 ** (e - bias), part * 2.0 ** (1 - bias))
+        / 2**fraction
+    )
+
+
+def nearest(x, exponent, fraction, count, beyond):
+    """The code of the nearest number, of two the even one, by search."""
+    known = finite(exponent, fraction, count)  # and the one that would come next
+    size = np.abs(x.astype(np.float64))
+    above = np.clip(np.searchsorted(known, size), 1, count)
+    middle = (known[above - 1] + known[above]) / 2
+    odd = (above - 1) % 2 == 1
+    code = np.where((size > middle) | ((size == middle) & odd), above, above - 1)
+    return np.where(code >= count, beyond, code) | np.signbit(x).astype(int) << (
+        exponent + fraction
+    )
+
+
+@pytest.fixture(scope="module")
+def module():
+    return cuda.module(SOURCE)
+
+
+def test_conversions(module):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(20000).astype("f4") * 2.0 ** rng.integers(-20, 17, 20000).astype("f4")
+    ends = [finite(*of[:3]) for of in FORMATS.values()]
+    ties = np.concatenate([(one[1:] + one[:-1]) / 2 for one in ends] + ends)
+    x = np.concatenate([x, ties, -ties, np.nextafter(ties, 0), [0, -0.0, np.inf, -np.inf]]).astype(
+        "f4"
+    )
+    y = x.astype("f8")
+    out = np.zeros((5, len(x)), "u1")
+    module.narrows[(len(x) + 255) // 256, 256](x, y, out.reshape(-1), len(x))
+    for got, of in zip(out, FORMATS.values(), strict=True):
+        np.testing.assert_array_equal(got, nearest(x, *of))
+
+
+def test_values(module):
+    out = np.zeros((5, 256), "f4")
+    module.widens[1, 256](out.reshape(-1))
+    for got, (exponent, fraction, count, _) in zip(out, FORMATS.values(), strict=True):
+        half = 2 ** (exponent + fraction)
+        known = np.append(finite(exponent, fraction, count)[:count], [np.nan] * (half - count))
+        if count == 124:
+            known[124] = np.inf
+        np.testing.assert_array_equal(got[: 2 * half], np.append(known, -known))
+
+
+def test_not_a_number(module):
+    out = np.zeros((5, 1), "u1")
+    module.narrows[1, 32](np.array([np.nan], "f4"), np.array([np.nan]), out.reshape(-1), 1)
+    assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]
+
+
+def test_types(module):
+    out = np.zeros(10, "i4")
+    module.types[1, 1](out)
+    assert out.tolist()[:7] == [0x7E444038, 448321, 0x38BC, 8 + 3276700 - 128, 2, 0xA7, 0x44]
+    if cuda.is_simulated() or cuda.get_current_device().compute_capability >= (8, 9):
+        assert out.tolist()[7:] == [0x4038, 0x40003C00, 0x403C]
