@@ -49,6 +49,8 @@ def same(function, host, device):
 
 
 def test_bincount():
+    unsigned = np.array([0, 1, 1, 3], np.uint64)
+    np.testing.assert_array_equal(np.bincount(cuda.to_device(unsigned)), [1, 2, 0, 1])
     x, weights = RNG.integers(0, 50, 1000), RNG.random(1000)
     d, w = on_device(x), on_device(weights)
     for host, device in (

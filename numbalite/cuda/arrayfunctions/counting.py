@@ -56,6 +56,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArra
             if x.ndim == 0
             else "object too deep for desired array"
         )
+    if x.dtype == np.uint64:  # as NumPy since 2.3
+        x = x.astype(np.intp)
     if not np.can_cast(x.dtype, np.intp, "safe"):
         raise TypeError(
             f"Cannot cast array data from {x.dtype!r} to {np.dtype(np.intp)!r} according to the rule 'safe'"
