@@ -48,6 +48,19 @@ static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
     return 0;
 }
 
+/* What __cluster_dims__ says. A driver from before clusters does not know the attributes. */
+static int read_cluster(nl_kernel *k, nl_error *err) {
+    for (int i = 0; i < 3 && (i == 0 || k->cluster[0]); i++) {
+        int attribute = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i;
+        CUresult status = nl_cu.FuncGetAttribute(&k->cluster[i], attribute, k->handle);
+        if (status == CUDA_ERROR_INVALID_VALUE || status == CUDA_ERROR_NOT_SUPPORTED)
+            k->cluster[i] = 0;
+        else if (nl_driver_check(status, "cuFuncGetAttribute", err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int read_limits(nl_kernel *k, nl_error *err) {
     const struct {
         int attribute, *value;
@@ -60,7 +73,7 @@ static int read_limits(nl_kernel *k, nl_error *err) {
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (NL_CU(err, FuncGetAttribute, limits[i].value, limits[i].attribute, k->handle) < 0)
             return -1;
-    return 0;
+    return read_cluster(k, err);
 }
 
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,

@@ -14,6 +14,7 @@ typedef struct nl_kernel {
     int max_threads;    /* per block, given the registers it uses */
     int static_shared;  /* bytes per block */
     int registers;      /* per thread */
+    int cluster[3];     /* blocks, as __cluster_dims__ says; all 0: it does not */
     nl_mutex lock;      /* of dynamic_shared */
     int dynamic_shared; /* bytes per block that it may be launched with as it is */
 } nl_kernel;

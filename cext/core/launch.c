@@ -3,6 +3,8 @@
  * for each pair of kernel and shape. */
 #include "core/launch.h"
 
+#include <string.h>
+
 static const char axes[] = "xyz";
 
 static int check_block(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
@@ -29,6 +31,18 @@ static int check_block(const nl_launch *l, const nl_device *dev, const char *nam
     return 0;
 }
 
+static int check_multiple(const nl_launch *l, const unsigned *cluster, const char *name,
+                          nl_error *err) {
+    for (int i = 0; i < 3; i++) {
+        if (cluster[i] && l->grid[i] % cluster[i])
+            return nl_error_set(
+                err, NL_ERR_VALUE,
+                "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u", name,
+                axes[i], l->grid[i], cluster[i]);
+    }
+    return 0;
+}
+
 static int check_grid(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
     for (int i = 0; i < 3; i++) {
         if (l->grid[i] == 0)
@@ -40,13 +54,8 @@ static int check_grid(const nl_launch *l, const nl_device *dev, const char *name
                 err, NL_ERR_VALUE,
                 "%s(): grid dimension %c is %u, more than this device's limit of %d", name, axes[i],
                 l->grid[i], dev->max_grid[i]);
-        if (l->cluster[i] && l->grid[i] % l->cluster[i])
-            return nl_error_set(
-                err, NL_ERR_VALUE,
-                "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u", name,
-                axes[i], l->grid[i], l->cluster[i]);
     }
-    return 0;
+    return check_multiple(l, l->cluster, name, err);
 }
 
 int nl_launch_check(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
@@ -103,9 +112,34 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
     return 0;
 }
 
+enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 }; /* blocks */
+
+/* The sizes that the kernel and the launch give; one that not every device has must be allowed. */
+static int check_cluster(const nl_launch *l, nl_kernel *k, nl_error *err) {
+    unsigned own[3] = {(unsigned)k->cluster[0], (unsigned)k->cluster[1], (unsigned)k->cluster[2]};
+    if (own[0] && l->cluster[0] && memcmp(own, l->cluster, sizeof own) != 0)
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "%s(): cluster= is (%u, %u, %u), but the kernel's __cluster_dims__ are "
+                            "(%u, %u, %u)",
+                            k->name, l->cluster[0], l->cluster[1], l->cluster[2], own[0], own[1],
+                            own[2]);
+    uint64_t blocks = (uint64_t)l->cluster[0] * l->cluster[1] * l->cluster[2];
+    if (blocks > LARGEST_CLUSTER)
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "%s(): a cluster of (%u, %u, %u) has %llu blocks, more than the limit "
+                            "of %d",
+                            k->name, l->cluster[0], l->cluster[1], l->cluster[2],
+                            (unsigned long long)blocks, LARGEST_CLUSTER);
+    if (blocks > PORTABLE_CLUSTER &&
+        NL_CU(err, FuncSetAttribute, k->handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+              1) < 0)
+        return -1;
+    return check_multiple(l, own, k->name, err);
+}
+
 int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
     if (nl_launch_check(l, k->module->device, k->name, err) < 0 || check_threads(l, k, err) < 0 ||
-        prepare_shared(l, k, err) < 0)
+        prepare_shared(l, k, err) < 0 || check_cluster(l, k, err) < 0)
         return -1;
     return l->cooperative ? check_cooperative(l, k, err) : 0;
 }

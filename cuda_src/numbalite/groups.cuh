@@ -2,7 +2,8 @@
  * compile time.
  *
  *     thread_block  thread_block_tile<N>  coalesced_group  thread_group  grid_group
- *     this_thread_block()  this_grid()  coalesced_threads()
+ *     cluster_group  (compute capability 9.0)
+ *     this_thread_block()  this_cluster()  this_grid()  coalesced_threads()
  *     tiled_partition<N>(g)  tiled_partition(g, n)
  *     binary_partition(g, predicate)  labeled_partition(g, label)
  *     sync(g)  reduce(g, value, op)  inclusive_scan(g, value, op)  exclusive_scan(g, value, op)
@@ -233,6 +234,22 @@ struct grid_group {
     static NUMBALITE_METHOD dim3 group_dim() {
         return dim_blocks();
     }
+#if defined(NUMBALITE_SIM) || __CUDA_ARCH__ >= 900
+    static NUMBALITE_METHOD dim3 dim_clusters() {
+        return __clusterGridDimInClusters();
+    }
+    static NUMBALITE_METHOD unsigned long long num_clusters() {
+        dim3 all = dim_clusters();
+        return (unsigned long long)all.x * all.y * all.z;
+    }
+    static NUMBALITE_METHOD dim3 cluster_index() {
+        return __clusterIdx();
+    }
+    static NUMBALITE_METHOD unsigned long long cluster_rank() {
+        dim3 all = dim_clusters(), at = cluster_index();
+        return at.x + (unsigned long long)all.x * (at.y + (unsigned long long)all.y * at.z);
+    }
+#endif
 
     /* Waits for all threads of the grid; needs a cooperative launch.
      *
@@ -291,6 +308,10 @@ struct grid_group {
 NUMBALITE_FUNCTION grid_group this_grid() {
     return grid_group();
 }
+
+/* ---- the cluster ---- */
+
+#include "numbalite/cluster.cuh"
 
 /* ---- parts of groups ---- */
 

@@ -29,6 +29,7 @@ typedef struct nl_sim_launch {
     unsigned shared_bytes; /* dynamic */
     unsigned cooperative;
     void *const *args; /* one pointer per parameter, to the engine's own copy of its value */
+    nl_sim_dim cluster; /* how many blocks a cluster has; all 0: there are none */
 } nl_sim_launch;
 
 typedef struct nl_sim_param {
@@ -50,6 +51,7 @@ typedef struct nl_sim_kernel {
     unsigned max_threads; /* of a block, as __launch_bounds__ says; 0: what the device can */
     /* Called once for a block on the OS thread that will run its threads; may be NULL. */
     void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
+    nl_sim_dim cluster; /* as __cluster_dims__ says; all 0: it does not */
 } nl_sim_kernel;
 
 /* What an instrumented image says of kernel i besides, as `nl_sim_parameters_<i>`: what its
@@ -299,6 +301,16 @@ typedef struct nl_sim_ops {
     const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
     /* the grid begins when the one of the thread has ended */
     void (*launch)(const nl_sim_nested *what, unsigned thread);
+    /* Thread block clusters: how many blocks a cluster has; its barrier, in two steps; the address that
+     * means for block `rank` what this one means for its own; in whose shared memory an address is
+     * (-1: nobody's); an address in that of any of its blocks of which there is only the lower half
+     * (0: there is none). */
+    nl_sim_dim (*cluster_dim)(void);
+    void (*cluster_arrive)(unsigned thread, nl_sim_site site);
+    void (*cluster_wait)(unsigned thread, nl_sim_site site);
+    void *(*cluster_map)(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
+    int (*cluster_rank_of)(const void *address);
+    unsigned long long (*cluster_complete)(unsigned low);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

@@ -56,6 +56,14 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_laun
     }
 }
 
+/* Of __cluster_dims__(x, y, z). */
+constexpr nl_sim_dim cluster_dims() {
+    return {0, 0, 0};
+}
+constexpr nl_sim_dim cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) {
+    return {x, y, z};
+}
+
 template <class F> struct is_kernel { static constexpr bool value = false; };
 template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
 template <class F, F kernel> struct nl_entry {
@@ -109,14 +117,15 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
 template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kernel> {
     typedef nl_functions<typename count_to<sizeof...(A)>::type, A...> functions;
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
-    static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads) {
+    static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads,
+                                            nl_sim_dim cluster = {0, 0, 0}) {
         return {NL_SIM_ABI, sizeof...(A), params,
 #ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
                 nullptr,
 #else
                 functions::template run_block<kernel>,
 #endif
-                functions::template run_thread<kernel>, text, most_threads, enter_block};
+                functions::template run_thread<kernel>, text, most_threads, enter_block, cluster};
     }
 };
 template <class... A, void (*kernel)(A...)>

@@ -4,8 +4,6 @@
 #define NUMBALITE_SIM_GROUP(name) "cooperative_groups::" name " cannot run on the CPU simulator"
 #define NUMBALITE_SIM_NO_GROUP(name) NUMBALITE_SIM_CANNOT(NUMBALITE_SIM_GROUP(name))
 
-class NUMBALITE_SIM_NO_GROUP("cluster_group") cluster_group {};
-NUMBALITE_SIM_NO_GROUP("this_cluster") int this_cluster();
 class NUMBALITE_SIM_NO_GROUP("multi_grid_group") multi_grid_group {};
 NUMBALITE_SIM_NO_GROUP("this_multi_grid") int this_multi_grid();
 template <unsigned int threads>

@@ -199,6 +199,7 @@ extern "C" {
 #include "atomics.h"
 #include "nv_atomics.h"
 #ifndef NUMBALITE_HOST
+#include "cluster.h"
 #include "warp.h"
 #endif
 #include "library.h"

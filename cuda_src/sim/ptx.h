@@ -83,6 +83,8 @@ NUMBALITE_SIM_INLINE unsigned long long nearest(unsigned low, unsigned long long
 }
 NUMBALITE_SIM_OWN unsigned long long completed(unsigned low) {
     unsigned long long dynamic = (unsigned long long)ops->dynamic_shared();
+    if (unsigned long long there = cluster_complete(low))
+        return there;
     unsigned long long found = nearest(low, dynamic);
     if (found - dynamic < here.dynamic_bytes)
         return found;
@@ -97,6 +99,15 @@ NUMBALITE_SIM_INLINE unsigned long long shared(const unsigned &address) {
 }
 NUMBALITE_SIM_INLINE unsigned long long shared(const int &address) {
     return completed((unsigned)address);
+}
+
+/* The address in the shared memory of another block of the cluster; whose an address is. */
+NUMBALITE_SIM_INLINE unsigned long long mapa(unsigned long long at, unsigned block,
+                                             const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return (unsigned long long)__cluster_map_shared_rank((const void *)at, block, file, line);
+}
+NUMBALITE_SIM_INLINE unsigned ctarank(unsigned long long at) {
+    return __cluster_query_shared_rank((const void *)at);
 }
 
 /* how: 1: volatile, 2: with an order */

@@ -8,13 +8,4 @@ template <class T, int dimensions = 1, cudaTextureReadMode mode = cudaReadModeEl
 struct texture NUMBALITE_SIM_CANNOT_BE(texture, "texture references are gone since CUDA 12: kernels take "
                                                 "a cudaTextureObject_t");
 
-#define NUMBALITE_SIM_NO_CLUSTERS \
-    NUMBALITE_SIM_CANNOT("thread block clusters cannot run on the CPU simulator")
-NUMBALITE_SIM_NO_CLUSTERS void __cluster_barrier_arrive();
-NUMBALITE_SIM_NO_CLUSTERS void __cluster_barrier_wait();
-NUMBALITE_SIM_NO_CLUSTERS void *__cluster_map_shared_rank(const void *, unsigned);
-NUMBALITE_SIM_INLINE bool __clusterDimIsSpecified() {
-    return false;
-}
-
 #endif

@@ -59,6 +59,7 @@ _NOT_IN_STEP = (
     "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
 )
 _OF_CCCL = re.compile(r"error: .*\bcuda::")  # our part of libcu++ lacks it
+_ATTRIBUTES = re.compile(r"\b__(launch_bounds|cluster_dims)__\b")
 _END = "numbalite/image"  # the pretended file of what follows the user's source
 _ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
 _NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
@@ -275,9 +276,13 @@ def _whole(source, text, kind, checks=()):
     begin += ['#include "numbalite/describe.cuh"'] if source.describe else []
     placed = f'#line 1 "{name}"\n{text}'
     lines = [*begin, f'#include "{kind}/exports.h"', placed]
-    read = list(_read(source.text, source.kernels)) if checks or "__launch_bounds__" in text else []
+    read = list(_read(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
     lines.append(f'#line 1 "{_END}"')
-    lines += [f"constexpr unsigned nl_sim_threads_{i} = {of[0]};" for i, of in enumerate(read)]
+    for i, of in enumerate(read):
+        lines.append(f"constexpr unsigned nl_sim_threads_{i} = {of.threads};")
+        if kind == "sim":
+            dims = f"numbalite_sim::cluster_dims({of.cluster})"
+            lines.append(f"constexpr nl_sim_dim nl_sim_cluster_{i} = {dims};")
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
         for i, name in enumerate((*source.kernels, *source.variables)):
@@ -292,10 +297,10 @@ def _whole(source, text, kind, checks=()):
         lines.append(f'#line 1 "{_END}/{i}"')
         address = scanner.address(name)
         if kind == "sim":
-            threads = f"nl_sim_threads_{i}" if read else "0"
-            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {threads})')
+            limits = f"nl_sim_threads_{i}, nl_sim_cluster_{i}" if read else "0"
+            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {limits})')
         if checks:
-            names = "".join(f"{p}," for p in read[i][1])
+            names = "".join(f"{p}," for p in read[i].parameters)
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")')
         if source.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype({address})')})")
@@ -313,19 +318,22 @@ def _whole(source, text, kind, checks=()):
     return "\n".join(lines) + "\n"
 
 
-def _read(text, kernels):
-    """(most threads of a block, names of the parameters) of each kernel, as far as the source tells.
+class _Read(NamedTuple):
+    threads: str
+    cluster: str
+    parameters: tuple
 
-    The first is an expression, "0" where nothing is known.
-    """
+
+def _read(text, kernels):
+    """What the source tells of each kernel. The most threads of a block are "0" where it does not."""
     scanned = scanner.scan(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}
     for kernel in kernels:
         found = known.get(kernel) or known.get(scanner.base_name(kernel).strip().removeprefix("::"))
-        threads = (found and found.threads) or "0"
+        threads, cluster = (found.threads or "0", found.cluster) if found else ("0", "")
         found = found or similar.get(scanner.last_name(kernel))
-        yield threads, found.parameters if found else ()
+        yield _Read(threads, cluster, found.parameters if found else ())
 
 
 def _is_ours(file):

@@ -49,6 +49,12 @@ _SPECIAL = {
     "%lanemask_le": "((2u << ::numbalite_sim::lane()) - 1)", "%lanemask_ge": "(~0u << ::numbalite_sim::lane())",
     "%lanemask_gt": "(~1u << ::numbalite_sim::lane())",
     "%dynamic_smem_size": "::numbalite_sim::here.dynamic_bytes",
+    **{f"{p}.{x}": f"{word}().{x}" for p, word in (
+        ("%cluster_ctaid", "__clusterRelativeBlockIdx"), ("%cluster_nctaid", "__clusterDim"),
+        ("%clusterid", "__clusterIdx"), ("%nclusterid", "__clusterGridDimInClusters"),
+    ) for x in "xyz"},
+    "%cluster_ctarank": "__clusterRelativeBlockRank()", "%cluster_nctarank": "__clusterSizeInBlocks()",
+    "%is_explicit_cluster": "(__clusterDimIsSpecified() != 0)",
 }  # fmt: skip
 _VIDEO = re.compile(r"v(add|sub|avrg|absdiff|min|max|set)([24])")
 _IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
@@ -424,10 +430,23 @@ class _Statement(Matrices):
             "local": "__isLocal",
             "const": "__isConstant",
         }
+        if modifiers[0] == "shared::cluster":
+            function = {"shared": "__isClusterShared"}
         pointer = f"reinterpret_cast<const void *>({self.value(operands[1], 'unsigned long long')})"
         return self.set(
             operands[0], f"({function[modifiers[0].partition('::')[0]]}({pointer}) != 0)"
         )
+
+    def do_mapa(self, modifiers, operands):
+        shared = any(m.startswith("shared") for m in modifiers)
+        at = f"{_PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
+        rank = self.value(operands[2], "unsigned")
+        return self.set(operands[0], f"{_PTX}mapa({at}, {rank})")
+
+    def do_getctarank(self, modifiers, operands):
+        shared = any(m.startswith("shared") for m in modifiers)
+        at = f"{_PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
+        return self.set(operands[0], f"{_PTX}ctarank({at})")
 
     def do_ld(self, modifiers, operands):
         kind = _kind(modifiers)
@@ -484,6 +503,8 @@ class _Statement(Matrices):
         if modifiers[0] == "warp":
             return f"__syncwarp({self.value(operands[0], 'unsigned')});"
         modifiers = [m for m in modifiers if m not in ("cta", "aligned")]
+        if modifiers[0] == "cluster":
+            return f"__cluster_barrier_{modifiers[1]}();"
         if modifiers[0] == "red":
             function = {
                 "popc": "__syncthreads_count",

@@ -80,6 +80,8 @@ class Function(NamedTuple):
     threads: str = ""
     """The most threads of a block, as __launch_bounds__ says: an expression that means the same at the
     end of the source, or "" (none, or one with names that only mean something at the kernel)."""
+    cluster: str = ""
+    """The same of __cluster_dims__: one to three expressions with commas between."""
 
 
 class Variable(NamedTuple):
@@ -480,7 +482,8 @@ class _Reader:
         conditional = self.is_conditional(tokens[start])
         kernel = Function(
             full, parameters, template, conditional, tokens[name_at].line, void or deduced,
-            self.launch_bound(at, name_at, template or path),
+            "".join(self.attribute(at, name_at, "__launch_bounds__", template or path)[:1]),
+            ", ".join(self.attribute(at, name_at, "__cluster_dims__", template or path)),
         )  # fmt: skip
         self.kernels.setdefault(full, kernel)
         if self.text(end) == "{" and not (template or instance or conditional):
@@ -489,22 +492,27 @@ class _Reader:
             overloads = self.overloads.setdefault(full, {})
             overloads.setdefault(types, kernel._replace(name=overload))
 
-    def launch_bound(self, at, end, names_are_local):
-        """The first argument of __launch_bounds__ among the tokens before a kernel's name."""
+    def attribute(self, at, end, word, names_are_local):
+        """The arguments of an attribute, __launch_bounds__ say, among the tokens before a kernel's name, up to one
+        that only means something there."""
         words = [token.text for token in self.tokens[at:end]]
-        if "__launch_bounds__" not in words:
-            return ""
-        opening = at + words.index("__launch_bounds__") + 1
+        if word not in words:
+            return []
+        opening = at + words.index(word) + 1
         close = self.partner.get(opening, opening)
-        first, depth = [], 0
+        arguments, depth = [[]], 0
         for token in self.tokens[opening + 1 : close]:
             depth += (token.text in _OPEN) - (token.text in _CLOSE)
             if token.text == "," and depth == 0:
+                arguments.append([])
+            else:
+                arguments[-1].append(token)
+        found = []
+        for argument in arguments:
+            if names_are_local and any(token.kind == "name" for token in argument):
                 break
-            first.append(token)
-        if names_are_local and any(token.kind == "name" for token in first):
-            return ""
-        return " ".join(token.text for token in first)
+            found.append(" ".join(token.text for token in argument))
+        return found
 
     def angle(self, at, end):
         """Index of the ``>`` that closes the ``<`` at ``at``."""

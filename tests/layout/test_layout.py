@@ -31,6 +31,10 @@ CIRCLES = {
     ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
     ("py/fault", "py/kernel"): "a kernel has a hook for its faults, which is told the kernel",
     ("py/argument", "py/aggregate"): "tuples and structs are arguments that are made of arguments",
+    (
+        "sim/engine/cluster",
+        "sim/engine/scheduler",
+    ): "threads wait for their cluster, which is awaited when none can run",
 }
 C_FILES = sorted(path for path in CEXT.rglob("*") if path.suffix in {".c", ".h"})
 TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".in", ".yml", ""}

@@ -58,7 +58,6 @@ def test_places_in_a_notebook(message):
     [
         ('__global__ void k(int* x) {\n asm("mov.u32 %0, %%envreg3;" : "=r"(x[0]));\n}', 2, "inline PTX (asm)"),
         ("__global__ void k(void (**j)()) {\n\n (*j)<<<1, 2>>>();\n}", 3, "a launch of what has no name"),
-        ("__global__ void k() {\n\n __cluster_barrier_arrive();\n}", 3, "thread block clusters"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_simulated(message, source, place, words):
@@ -77,7 +76,7 @@ USED = {
     "cuda_fp8.h": ("__nv_fp8_e8m0 v;", "e8m0"),
     "mma.h": ("using namespace nvcuda::wmma; fragment<matrix_a, 8, 8, 32, precision::s4, row_major> a;", "wmma with numbers of 1 and 4 bits"),
     "cuda/ptx": ("x[0] = cuda::ptx::get_sreg_laneid();", r"PTX \(cuda::ptx::get_sreg_laneid\)"),
-    "cooperative_groups.h": ("auto c = cooperative_groups::this_cluster();", "cooperative_groups::this_cluster"),
+    "cooperative_groups.h": ("auto g = cooperative_groups::this_multi_grid();", "cooperative_groups::this_multi_grid"),
     "cooperative_groups/scan.h": ("__shared__ cooperative_groups::block_tile_memory<64> m; this_thread_block(m);", "cooperative_groups::block_tile_memory"),
     "cooperative_groups/reduce.h": ("cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of more than 32 threads"),
     "curand_kernel.h": ("curandStateSobol32 s;", "Sobol random numbers"),

@@ -327,7 +327,7 @@ static void mixed_block(const nl_sim_launch *launch, nl_sim_dim b, unsigned) {
 }
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_mixed;
 const nl_sim_kernel k_mixed = {NL_SIM_ABI,   5,       mixed, mixed_block,
-                               mixed_thread, "mixed", 0,     nullptr};
+                               mixed_thread, "mixed", 0,     nullptr, {0, 0, 0}};
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_old;
 const nl_sim_kernel k_old = {NL_SIM_ABI + 1, 5,     mixed, mixed_block,
-                             mixed_thread,   "old", 0,     nullptr};
+                             mixed_thread,   "old", 0,     nullptr, {0, 0, 0}};

@@ -186,7 +186,7 @@ static thread_local int everybodys[10];
 #define NUMBERED(i, kernel)                                                                        \\
     extern "C" __attribute__((visibility("default"))) const nl_sim_kernel nl_sim_kernel_##i;       \\
     const nl_sim_kernel nl_sim_kernel_##i = {NL_SIM_ABI, 3, all_params, run_block<kernel>,         \\
-                                             run_thread<kernel>, "ns::" #kernel "<int>", 0, nullptr};
+                                             run_thread<kernel>, "ns::" #kernel "<int>", 0, nullptr, {0, 0, 0}};
 static void first(int *, long, long) { static thread_local int tile[100]; KEEP(tile); KEEP(everybodys); }
 static void second(int *, long, long) { static thread_local double tile[100]; KEEP(tile); }
 static void third(int *, long, long) {}

@@ -134,13 +134,13 @@ static const nl_sim_param all_params[] = {{8, 8}, {8, 8}, {8, 8}};
     static void name(int *data, long n, long m); \
     extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name; \
     const nl_sim_kernel k_##name = {NL_SIM_ABI,       3,     all_params, run_block<name>, \
-                                    run_thread<name>, #name, 0,          nullptr}; \
+                                    run_thread<name>, #name, 0,          nullptr, {0, 0, 0}}; \
     static void name([[maybe_unused]] int *data, [[maybe_unused]] long n, [[maybe_unused]] long m)
 #define PLAIN_KERNEL(name) \
     static void name(int *data, long n, long m); \
     extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name; \
     const nl_sim_kernel k_##name = {NL_SIM_ABI,       3,     all_params, run_plain<name>, \
-                                    run_thread<name>, #name, 0,          nullptr}; \
+                                    run_thread<name>, #name, 0,          nullptr, {0, 0, 0}}; \
     static void name([[maybe_unused]] int *data, [[maybe_unused]] long n, [[maybe_unused]] long m)
 #define GLOBAL(name) \
     extern "C" __attribute__((visibility("default"))) const nl_sim_global g_##name; \

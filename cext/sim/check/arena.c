@@ -73,8 +73,8 @@ _Noreturn static void too_much(nl_sim_worker *w) {
                        w->current, (nl_sim_site){NULL, 0});
 }
 
-void *nl_sim_arena_shared(const nl_sim_shared *variable) {
-    nl_sim_worker *w = nl_sim_current;
+/* The variable of a worker's block. */
+static void *shared_of(nl_sim_worker *w, const nl_sim_shared *variable) {
     struct nl_sim_arena *a = w->arena;
     if (variable->size == 0) {
         if (a)
@@ -89,8 +89,26 @@ void *nl_sim_arena_shared(const nl_sim_shared *variable) {
         too_much(w);
     nl_sim_arena_entry *entry = &a->all[a->count++];
     entry->variable = variable;
-    nl_sim_shadow_set(entry->base, entry->size, NL_SIM_THERE);
+    nl_sim_shadow_set(entry->base, entry->size, w->cluster_ended ? 0 : NL_SIM_THERE);
     return (void *)entry->base;
+}
+
+void nl_sim_arena_end(nl_sim_worker *w) {
+    const struct nl_sim_arena *a = w->arena;
+    if (a)
+        nl_sim_shadow_set(a->low, a->at - a->low, 0);
+}
+
+uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other) {
+    nl_sim_arena_entry e = w->arena->dynamic;
+    (void)nl_sim_arena_find(w, address, &e);
+    if (e.base == w->arena->dynamic.base)
+        return address - e.base + other->arena->dynamic.base;
+    return address - e.base + (uintptr_t)shared_of(other, e.variable);
+}
+
+void *nl_sim_arena_shared(const nl_sim_shared *variable) {
+    return shared_of(nl_sim_current, variable);
 }
 
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {
@@ -112,6 +130,14 @@ int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_en
         if (distance(address, &a->all[i]) < distance(address, entry))
             *entry = a->all[i];
     }
+    return 1;
+}
+
+int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry) {
+    const struct nl_sim_arena *a = w->arena;
+    if (!a || n > a->count)
+        return 0;
+    *entry = n ? a->all[n - 1] : a->dynamic;
     return 1;
 }
 

@@ -14,6 +14,10 @@ int nl_sim_arena_open(nl_sim_worker *w);
 void nl_sim_arena_block(nl_sim_worker *w);
 /* nl_sim_checker.shared */
 void *nl_sim_arena_shared(const nl_sim_shared *variable);
+/* A block of a cluster has ended: nobody may touch what was its own. */
+void nl_sim_arena_end(nl_sim_worker *w);
+/* What an address in the worker's arena is in that of another block of its cluster. */
+uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
 /* Is the address in the worker's arena, wherever? */
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address);
 
@@ -26,6 +30,8 @@ typedef struct nl_sim_arena_entry {
 /* The one that the address is in, or is nearest to. 0 if there is none. */
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry);
 
+/* The n-th variable, the dynamic memory first. 0 if there are not so many. */
+int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry);
 /* Is there a variable of these dimensions, or of more of which these are the last? */
 int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim, const unsigned long long *extents);
 

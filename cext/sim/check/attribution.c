@@ -10,6 +10,7 @@
 #include "sim/check/named.h"
 #include "sim/debuginfo/elf.h"
 #include "sim/debuginfo/names.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/job.h"
 #include "sim/engine/memory.h"
@@ -31,8 +32,9 @@ typedef struct parameter {
 /* Where an address was meant to be. */
 typedef struct place {
     nl_sim_memory_info memory;
-    int known;   /* as nl_sim_memory_near */
-    int is_ours; /* `parameter` is what it is in */
+    int known;                  /* as nl_sim_memory_near */
+    int is_ours;                /* `parameter` is what it is in */
+    const nl_sim_worker *owner; /* of shared memory of another block; NULL: it is none */
     parameter parameter;
 } place;
 
@@ -132,8 +134,10 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
 /* A variable in shared memory, as if it were a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
-    if (!nl_sim_arena_find(w, address, &e))
+    const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
+    if (!nl_sim_arena_find(owner ? owner : w, address, &e))
         return 0;
+    found->owner = owner == w ? NULL : owner;
     parameter *p = &found->parameter;
     const nl_sim_shared *v = e.variable;
     found->known = found->is_ours = 1;
@@ -310,6 +314,14 @@ static void write_extent(const place *found, char *text, size_t size) {
     }
 }
 
+/* " of block (1,0,0)", of another block's. */
+static void add_owner(const place *found, char *text, size_t size) {
+    size_t at = strlen(text);
+    if (found->owner)
+        snprintf(text + at, size - at, " of block (%u,%u,%u)", found->owner->index.x,
+                 found->owner->index.y, found->owner->index.z);
+}
+
 void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     enum { TEXT = sizeof f->text };
     uintptr_t address = f->address;
@@ -319,13 +331,22 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     /* An access that begins inside and ends outside is about the first element that is not there.
      */
     size_t there = nl_sim_shadow_there(address, f->size);
-    if (found.is_ours && found.known == 2) {
+    if (found.owner && found.owner->cluster_ended) {
+        write_element(&found.parameter, address, &f->element, element, sizeof element);
+        add_owner(&found, element, sizeof element);
+        snprintf(
+            f->text, TEXT,
+            "%s %s, but that block has ended: a block stays until all others have done with its "
+            "shared memory, by cluster.sync()",
+            f->access, element);
+    } else if (found.is_ours && found.known == 2) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
         snprintf(f->text, TEXT, "%s %s, but that memory (%zu bytes) has been freed", f->access,
                  element, found.memory.size);
     } else if (found.is_ours) {
         write_element(&found.parameter, address + (there < f->size ? there : 0), &f->element,
                       element, sizeof element);
+        add_owner(&found, element, sizeof element);
         write_extent(&found, has, sizeof has);
         snprintf(f->text, TEXT, "%s %s, but %s", f->access, element, has);
     } else {
@@ -397,6 +418,8 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
     locate(w, address, &found);
     if (found.is_ours)
         write_element(&found.parameter, address, element ? element : &unused, text, size);
+    if (found.is_ours)
+        add_owner(&found, text, size);
     else
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }
@@ -410,7 +433,8 @@ int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address) {
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) {
     nl_sim_memory_info info;
     nl_sim_arena_entry entry;
-    if (nl_sim_arena_find(w, address, &entry))
+    const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
+    if (nl_sim_arena_find(owner ? owner : w, address, &entry))
         return entry.base;
     return nl_sim_memory_near(address, &info) ? info.id : 0;
 }

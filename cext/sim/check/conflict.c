@@ -10,6 +10,7 @@
 #include "sim/check/overlap.h"
 #include "sim/check/race.h"
 #include "sim/debuginfo/lines.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/interleave.h"
@@ -43,7 +44,7 @@ static const char *verb(const nl_sim_race_side *side) {
 static const char *missing(const nl_sim_race_conflict *c) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     if (c->updates)
-        return scope == NL_SIM_RACE_GRID
+        return scope >= NL_SIM_RACE_CLUSTER
                    ? ", with nothing that orders the blocks: both change what they have read, "
                      "which "
                      "takes an atomic (atomicAdd, atomicMax, ...)"
@@ -51,6 +52,8 @@ static const char *missing(const nl_sim_race_conflict *c) {
                      "atomic (atomicAdd, atomicMax, ...), or __syncthreads() if they take turns";
     if (scope == NL_SIM_RACE_WARP)
         return ", with no __syncwarp() between (the lanes of a warp are not in lockstep)";
+    if (scope == NL_SIM_RACE_CLUSTER)
+        return ", with nothing that orders the blocks of the cluster: cluster.sync()";
     if (scope == NL_SIM_RACE_BLOCK)
         return ", with no barrier between: __syncthreads()";
     if (c->earlier.narrow || c->later.narrow)
@@ -101,6 +104,31 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     nl_sim_findings_add(&w->job->check->findings, &f);
 }
 
+void nl_sim_conflict_end_shared(nl_sim_worker *w) {
+    nl_sim_arena_entry e;
+    nl_sim_race_side late;
+    uintptr_t address;
+    char name[200];
+    for (unsigned n = 0; nl_sim_arena_variable(w, n, &e); n++) {
+        if (!nl_sim_race_find_late(w, e.base, e.size, &late, &address))
+            continue;
+        nl_sim_finding f = {.kind = NL_CHECK_RACE,
+                            .pc = late.pc,
+                            .variable = e.base,
+                            .access = verb(&late),
+                            .address = address,
+                            .remedy = ", with nothing that keeps that block: cluster.sync() before "
+                                      "it ends",
+                            .block = block_index(w, late.block),
+                            .thread = thread_index(w, late.thread),
+                            .order = w->next};
+        nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
+        snprintf(f.text, sizeof f.text, "%s %s of block (%u,%u,%u), which may have ended by then",
+                 f.access, name, w->index.x, w->index.y, w->index.z);
+        nl_sim_findings_add(&w->job->check->findings, &f);
+    }
+}
+
 /* Launches */
 
 int nl_sim_conflict_begin(nl_sim_job *job) {
@@ -140,9 +168,16 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
 
 /* Accesses */
 
+/* Of the block, or of one of its cluster. */
+static int is_shared(const nl_sim_worker *w, uintptr_t address) {
+    return nl_sim_arena_has(w, address) ||
+           (w->cluster && address - nl_sim_shadow.low < nl_sim_shadow.span &&
+            nl_sim_cluster_owner(w, address));
+}
+
 /* Which memory is it? */
 static space find_space(const nl_sim_worker *w, uintptr_t address) {
-    if (nl_sim_arena_has(w, address))
+    if (is_shared(w, address))
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
@@ -198,7 +233,7 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
-    if (w->job->overlap && !nl_sim_arena_has(w, address))
+    if (w->job->overlap && !is_shared(w, address))
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE)

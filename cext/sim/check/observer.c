@@ -11,6 +11,7 @@
 #include "sim/check/race.h"
 #include "sim/check/reals.h"
 #include "sim/check/shuffle.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/job.h"
 #include "sim/engine/shadow.h"
@@ -41,11 +42,19 @@ static int begin_block(nl_sim_worker *w) {
 }
 
 static void end_block(nl_sim_worker *w) {
+    if (w->race && w->cluster)
+        nl_sim_conflict_end_shared(w);
     if (w->race)
         nl_sim_race_end_block(w);
+    if (w->cluster)
+        nl_sim_arena_end(w);
 }
 
+/* Who ends has arrived at the barrier of the cluster for good. */
 static void end_thread(nl_sim_worker *w, unsigned thread) {
+    if (w->race && w->cluster)
+        nl_sim_race_arrive(w, thread,
+                           (uintptr_t)w->cluster + nl_sim_cluster_next_parity(w, thread));
     if (w->race)
         nl_sim_race_end_thread(w, thread);
 }
@@ -65,6 +74,17 @@ static void barrier(nl_sim_worker *w) {
 static void cross_grid(nl_sim_job *job) {
     if (job->check->race)
         nl_sim_race_cross_grid(job->check->race);
+}
+
+static void cluster_arrive(nl_sim_worker *w, unsigned thread, unsigned parity) {
+    if (w->race)
+        nl_sim_race_arrive(w, thread, (uintptr_t)w->cluster + parity);
+}
+
+static void cluster_wait(nl_sim_worker *w, unsigned thread, unsigned parity) {
+    w->thread[thread].worked = 1;
+    if (w->race)
+        nl_sim_race_wait(w, thread, (uintptr_t)w->cluster + parity);
 }
 
 static void exchanged(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
@@ -110,6 +130,8 @@ const nl_sim_observer nl_sim_check_observer = {
     .barrier = barrier,
     .grid_barrier = grid_barrier,
     .cross_grid = cross_grid,
+    .cluster_arrive = cluster_arrive,
+    .cluster_wait = cluster_wait,
     .exchange = nl_sim_shuffle_look,
     .exchanged = exchanged,
     .pass = pass,
@@ -117,6 +139,7 @@ const nl_sim_observer nl_sim_check_observer = {
     .overflowed = overflowed,
     .trapped = nl_sim_reals_trapped,
     .is_shared = nl_sim_arena_has,
+    .map_shared = nl_sim_arena_map,
     .sees_accesses = sees_accesses,
     .name = name,
 };

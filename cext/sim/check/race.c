@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "sim/abi.h"
 #include "sim/check/order.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
@@ -212,7 +213,7 @@ static cell *split(nl_sim_race *race, cell *c) {
 
 nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
     if (c->earlier.block != c->later.block)
-        return NL_SIM_RACE_GRID;
+        return c->shared ? NL_SIM_RACE_CLUSTER : NL_SIM_RACE_GRID;
     return c->earlier.thread / NL_SIM_LANES == c->later.thread / NL_SIM_LANES ? NL_SIM_RACE_WARP
                                                                               : NL_SIM_RACE_BLOCK;
 }
@@ -349,9 +350,15 @@ static unsigned thread_of(mark m) {
     return m.who & THREAD;
 }
 
+/* Can both blocks touch the shared memory of one of them at a time? */
+static int are_of_one_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
+    return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
+}
+
 /* Is what was noted there before this access, or of no interest to it? */
 static int is_before(const visit *v, mark m) {
-    if (m.era != v->race->era || (v->shared && m.block != v->mark.block))
+    if (m.era != v->race->era || (v->shared && m.block != v->mark.block &&
+                                  !are_of_one_cluster(v->w, m.block, v->mark.block)))
         return 1;
     return nl_sim_order_before(&v->b->order, v->thread, m.block, thread_of(m), m.time,
                                !(m.who & WRITE));
@@ -385,6 +392,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     nl_sim_race_block *b = v->b;
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
+                              .shared = v->shared,
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->told)
@@ -566,6 +574,38 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     return 0;
 }
 
+/* Does a thread of the block know that it has happened? */
+static int is_known_to_any(const nl_sim_worker *w, mark m) {
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (nl_sim_order_before(&w->race_block->order, i, m.block, thread_of(m), m.time,
+                                !(m.who & WRITE)))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_late(const nl_sim_worker *w, mark m) {
+    return m.era == w->race->era && !(m.who & SPLIT) && m.block != w->race_block->order.block &&
+           are_of_one_cluster(w, m.block, w->race_block->order.block) && !is_known_to_any(w, m);
+}
+
+int nl_sim_race_find_late(nl_sim_worker *w, uintptr_t low, size_t size, nl_sim_race_side *late,
+                          uintptr_t *address) {
+    for (uintptr_t at = low; at < low + size; at += GRANULE) {
+        const cell *c = find_cell(w->race, at);
+        const mark marks[] = {c ? c->write : (mark){0}, c ? c->read[0] : (mark){0},
+                              c ? c->read[1] : (mark){0}};
+        for (unsigned i = 0; i < 3; i++) {
+            if (!is_late(w, marks[i]))
+                continue;
+            *late = side(w->race, marks[i]);
+            *address = at;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void nl_sim_race_end_block(nl_sim_worker *w) {
     if (!w->race_block)
         return;
@@ -598,6 +638,18 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
         forget_pages(race);
         race->era = 1;
     }
+}
+
+void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
+    nl_sim_race_block *b = w->race_block;
+    nl_sim_race_fence(w, thread);
+    settle_read(w, thread);
+    nl_sim_order_release(&b->order, thread, &w->race->handover, barrier);
+}
+
+void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
+    settle_write(w);
+    nl_sim_order_acquire(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
 void nl_sim_race_end_thread(nl_sim_worker *w, unsigned thread) {

@@ -33,6 +33,7 @@ typedef struct nl_sim_race_conflict {
     size_t size;       /* of the later access */
     nl_sim_race_side earlier, later;
     int updates; /* both read what is there and write something else */
+    int shared;  /* it is in shared memory */
     int known;   /* one between the same places has been reported, of threads less far apart */
 } nl_sim_race_conflict;
 
@@ -40,6 +41,7 @@ typedef struct nl_sim_race_conflict {
 typedef enum nl_sim_race_scope {
     NL_SIM_RACE_WARP,
     NL_SIM_RACE_BLOCK,
+    NL_SIM_RACE_CLUSTER, /* shared memory of one of their blocks */
     NL_SIM_RACE_GRID,
 } nl_sim_race_scope;
 nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *conflict);
@@ -69,6 +71,13 @@ void nl_sim_race_cross_grid(nl_sim_race *race);
 void nl_sim_race_settle(struct nl_sim_worker *worker);
 /* Memory there begins a new life. */
 void nl_sim_race_renew(struct nl_sim_worker *worker, uintptr_t address, size_t size);
+/* An access by another block of the cluster of what is the block's, with nothing that puts it
+ * before the block's end; 0: there is none in [low, low + size). */
+int nl_sim_race_find_late(struct nl_sim_worker *worker, uintptr_t low, size_t size,
+                          nl_sim_race_side *late, uintptr_t *address);
+/* The thread arrives at a barrier that goes by this address; it has waited there. */
+void nl_sim_race_arrive(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
+void nl_sim_race_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 void nl_sim_race_end_thread(struct nl_sim_worker *worker, unsigned thread);
 
 #endif

@@ -157,12 +157,13 @@ static const struct {
     {80, 1}, /* L1 for locals */
     {81, NL_SIM_SHARED_PER_SM},
     {82, NL_SIM_REGISTERS},
-    {83, 1}, /* managed memory */
-    {87, 2}, /* single to double performance */
-    {89, 1}, /* concurrent managed access */
-    {90, 1}, /* preemption */
-    {91, 1}, /* registered memory has the host's address */
-    {95, 1}, /* cooperative launch */
+    {83, 1},  /* managed memory */
+    {87, 2},  /* single to double performance */
+    {89, 1},  /* concurrent managed access */
+    {90, 1},  /* preemption */
+    {91, 1},  /* registered memory has the host's address */
+    {95, 1},  /* cooperative launch */
+    {120, 1}, /* clusters */
     {97, NL_SIM_SHARED_OPTIN},
     {99, 1}, /* host memory can be registered */
     {106, NL_SIM_SM_BLOCKS},

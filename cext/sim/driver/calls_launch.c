@@ -28,6 +28,7 @@ typedef struct shape {
     nl_sim_dim grid, block;
     unsigned shared;
     int cooperative;
+    nl_sim_dim cluster; /* all 0: the kernel says it, or there are none */
 } shape;
 
 typedef struct launch_op {
@@ -169,6 +170,21 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
 
 /* Checks */
 
+/* The cluster size that the launch gives and the one that the kernel has must be the same. */
+static CUresult check_cluster(const nl_sim_function *f, const shape *s) {
+    const nl_sim_dim *c = &s->cluster, *own = &f->kernel->cluster, *g = &s->grid;
+    unsigned blocks = c->x * c->y * c->z;
+    if (!c->x)
+        return CUDA_SUCCESS;
+    if (own->x && (own->x != c->x || own->y != c->y || own->z != c->z))
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned most = f->any_cluster || own->x ? NL_SIM_CLUSTER_BLOCKS_MOST : NL_SIM_CLUSTER_BLOCKS;
+    if (!c->y || !c->z || c->x > most || c->y > most || c->z > most || blocks > most ||
+        g->x % c->x || g->y % c->y || g->z % c->z)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     const nl_sim_dim *g = &s->grid, *b = &s->block;
     NL_SIM_REQUIRE(g->x && g->y && g->z && b->x && b->y && b->z);
@@ -178,8 +194,9 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
     NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
     NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
-    if (!s->cooperative)
-        return CUDA_SUCCESS;
+    CUresult status = check_cluster(f, s);
+    if (status != CUDA_SUCCESS || !s->cooperative)
+        return status;
     uint64_t blocks = (uint64_t)g->x * g->y * g->z;
     uint64_t fit =
         (uint64_t)nl_sim_calls_occupancy(f, (int)threads, s->shared) * nl_sim_worker_limit();
@@ -299,8 +316,11 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
 }
 
 /* The operation, with the values copied; NULL with *status set if it cannot be. */
-static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void **params,
+static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, void **params,
                           void **extra, CUresult *status) {
+    shape whole = *given, *s = &whole;
+    if (!s->cluster.x)
+        s->cluster = f->kernel->cluster;
     *status = check_shape(f, s);
     if (*status != CUDA_SUCCESS)
         return NULL;
@@ -327,7 +347,8 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
                                     .block = s->block,
                                     .shared_bytes = s->shared,
                                     .cooperative = (unsigned)s->cooperative,
-                                    .args = l->pointers};
+                                    .args = l->pointers,
+                                    .cluster = s->cluster};
     return l;
 }
 
@@ -352,7 +373,7 @@ static CUresult sim_LaunchKernel(CUfunction function, unsigned grid_x, unsigned 
                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                  unsigned block_z, unsigned shared, CUstream stream, void **params,
                                  void **extra) {
-    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 0};
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 0, {0, 0, 0}};
     return launch(function, &s, stream, params, extra);
 }
 
@@ -360,7 +381,7 @@ static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x
                                             unsigned grid_z, unsigned block_x, unsigned block_y,
                                             unsigned block_z, unsigned shared, CUstream stream,
                                             void **params) {
-    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 1};
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 1, {0, 0, 0}};
     return launch(function, &s, stream, params, NULL);
 }
 
@@ -371,15 +392,15 @@ static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction func
     shape s = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                {config->blockDimX, config->blockDimY, config->blockDimZ},
                config->sharedMemBytes,
-               0};
+               0,
+               {0, 0, 0}};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const CUlaunchAttribute *a = &config->attrs[i];
         if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
             s.cooperative = a->value.cooperative != 0;
-        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
-                 (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 ||
-                  a->value.clusterDim.z > 1))
-            return CUDA_ERROR_NOT_SUPPORTED;
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            s.cluster =
+                (nl_sim_dim){a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z};
     }
     return launch(function, &s, config->hStream, params, extra);
 }
@@ -397,7 +418,8 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     shape s = {{p->gridDimX, p->gridDimY, p->gridDimZ},
                {p->blockDimX, p->blockDimY, p->blockDimZ},
                p->sharedMemBytes,
-               (int)old->job.launch.cooperative};
+               (int)old->job.launch.cooperative,
+               old->job.launch.cluster};
     launch_op *l = prepare(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
     if (!l)
         return status;

@@ -115,7 +115,22 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *value = (int)nl_atomic_peek32((uint32_t *)&function->carveout);
         return CUDA_SUCCESS;
-    default: /* caching mode, and those of clusters, of which there are none */
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        *value = 0;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+        *value = (int)function->kernel->cluster.x;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+        *value = (int)function->kernel->cluster.y;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        *value = (int)function->kernel->cluster.z;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *value = (int)nl_atomic_peek32((uint32_t *)&function->any_cluster);
+        return CUDA_SUCCESS;
+    default: /* caching mode, and how clusters are spread */
         NL_SIM_REQUIRE(attribute > 0 && attribute < 16);
         *value = 0;
         return CUDA_SUCCESS;
@@ -130,6 +145,10 @@ static CUresult sim_FuncSetAttribute(CUfunction handle, int attribute, int value
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         NL_SIM_REQUIRE(value >= 0 && value <= NL_SIM_SHARED_OPTIN - function->static_shared);
         nl_atomic_poke32((uint32_t *)&function->max_dynamic_shared, (uint32_t)value);
+        return CUDA_SUCCESS;
+    }
+    if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+        nl_atomic_poke32((uint32_t *)&function->any_cluster, value != 0);
         return CUDA_SUCCESS;
     }
     NL_SIM_REQUIRE(attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);

@@ -15,6 +15,7 @@ typedef struct nl_sim_function {
     nl_sim_context *context;
     nl_sim_habits habits;
     int static_shared, max_dynamic_shared, carveout;
+    int any_cluster; /* clusters larger than every device has are allowed */
     struct nl_sim_function *next;
     char symbol[];
 } nl_sim_function;

@@ -2,6 +2,7 @@
  * is done, or when something has gone wrong. */
 #include "sim/engine/block.h"
 
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/gridbarrier.h"
 #include "sim/engine/interleave.h"
@@ -105,7 +106,7 @@ static int step(nl_sim_worker *w) {
     w->fibers = 0;
     if (w->observer && w->observer->begin_block(w) < 0)
         return 0;
-    if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->interleaver)) {
+    if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->interleaver || w->cluster)) {
         enter_block(w);
         nl_sim_scheduler_begin(w, 0);
         w->current = w->shuffled ? nl_sim_scheduler_pick_any(w) : nl_sim_take_ready(w, 0, 1);
@@ -142,6 +143,14 @@ static int step(nl_sim_worker *w) {
     return 0;
 }
 
+/* The n-th block of a launch with clusters. */
+static void run_in_cluster(nl_sim_worker *w, uint64_t n) {
+    w->index = nl_sim_cluster_block(&w->job->launch, n);
+    if (nl_sim_cluster_enter(w, n) == 0)
+        (void)step(w);
+    nl_sim_cluster_leave(w);
+}
+
 void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     const nl_sim_launch *launch = &job->launch;
     w->kernel = job->kernel;
@@ -155,7 +164,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     w->chunk = 1;
     w->observer = job->observer;
     w->shuffled = job->interleaver && job->shuffled;
-    w->thread_entry = w->observer ? nl_sim_thread_entry_observed : nl_sim_thread_entry;
+    w->thread_entry =
+        w->observer || job->clusters ? nl_sim_thread_entry_observed : nl_sim_thread_entry;
     if (w->observer)
         w->observer->enter(w);
     while (nl_sim_job_take(job, w)) {
@@ -164,8 +174,12 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
         w->index.y = (unsigned)(row % launch->grid.y);
         w->index.z = (unsigned)(row / launch->grid.y);
         w->first = 0;
-        while (step(w))
-            ;
+        if (job->clusters) {
+            run_in_cluster(w, block);
+        } else {
+            while (step(w))
+                ;
+        }
         nl_sim_gridbarrier_block_ended(w);
     }
     if (w->observer)

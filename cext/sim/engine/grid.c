@@ -1,11 +1,12 @@
 /* sim/engine/grid: the thread that runs a grid is always its first worker; others may join it
  * (job.h). Cooperative grids are different: all their blocks must be alive at once, so each gets an
- * OS thread of its own for the launch. */
+ * OS thread of its own for the launch; so do as many clusters as there are processors for. */
 #include "sim/engine/grid.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sim/engine/block.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/gridbarrier.h"
 #include "sim/engine/interleave.h"
@@ -47,7 +48,14 @@ static void run_carrier(nl_sim_job *job, unsigned carrier) {
     need_worker(job, 0, carrier);
 }
 
-/* Cooperative launches */
+/* Launches whose blocks wait for one another */
+
+static unsigned resident_blocks(const nl_sim_job *job) {
+    unsigned blocks = nl_sim_job_cluster_size(job), size = blocks ? blocks : 1;
+    unsigned clusters = nl_sim_worker_limit() / size;
+    uint64_t at_once = (uint64_t)size * (clusters ? clusters : 1);
+    return (unsigned)(job->launch.cooperative || job->blocks < at_once ? job->blocks : at_once);
+}
 
 typedef struct crew {
     nl_sim_job *job;
@@ -69,10 +77,10 @@ static void *crew_thread(void *argument) {
     return NULL;
 }
 
-static void run_cooperative(nl_sim_job *job) {
+static void run_resident(nl_sim_job *job) {
     crew c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
     nl_error err;
-    unsigned wanted = (unsigned)job->blocks - 1, made = 0;
+    unsigned wanted = resident_blocks(job) - 1, made = 0;
     nl_thread *threads = wanted ? nl_mem_alloc(wanted * sizeof *threads, NULL) : NULL;
     job->chunk = 1;
     while (threads && made < wanted &&
@@ -91,6 +99,23 @@ static void run_cooperative(nl_sim_job *job) {
     nl_mem_free(threads);
 }
 
+static void run(nl_sim_job *job) {
+    if (job->interleaved)
+        nl_sim_interleave_run(job, run_carrier);
+    else if (job->launch.cooperative || job->clusters)
+        run_resident(job);
+    else
+        run_ordinary(job);
+}
+
+static void run_clusters(nl_sim_job *job) {
+    uint64_t most = job->interleaved ? nl_sim_interleave_most(job) : resident_blocks(job);
+    if (nl_sim_cluster_open(job, most) < 0)
+        return;
+    run(job);
+    nl_sim_cluster_close(job);
+}
+
 CUresult nl_sim_grid_run(nl_sim_job *job) {
     const nl_sim_dim *grid = &job->launch.grid;
     job->blocks = (uint64_t)grid->x * grid->y * grid->z;
@@ -98,12 +123,10 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
     nl_sim_signal_install();
     if (job->limit_ms)
         nl_sim_watch_begin(job, job->limit_ms);
-    if (job->interleaved)
-        nl_sim_interleave_run(job, run_carrier);
-    else if (job->launch.cooperative)
-        run_cooperative(job);
+    if (nl_sim_job_cluster_size(job) > 1)
+        run_clusters(job);
     else
-        run_ordinary(job);
+        run(job);
     if (job->limit_ms)
         nl_sim_watch_end(job);
     if (nl_atomic_load32(&job->watch.stopped) && job->status == CUDA_SUCCESS)

@@ -7,9 +7,10 @@
 #include "sim/engine/observer.h"
 
 void nl_sim_gridbarrier_lacks_threads(nl_sim_job *job) {
-    nl_sim_fault_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                      "a cooperative launch needs one thread of the operating system for each "
-                      "block, and there are not that many");
+    nl_sim_fault_fail(
+        job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        "a cooperative launch, or one with clusters, needs one thread of the operating "
+        "system for each block, and there are not that many");
 }
 
 /* Blocks wait at the grid barrier for some that have ended. */

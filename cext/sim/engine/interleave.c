@@ -73,8 +73,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Blocks in an order that visits each once: n * factor + offset, where the factor has no divisor in
- * common with how many there are. */
+/* Blocks, or clusters, in an order that visits each once: n * factor + offset, where the factor has
+ * no divisor in common with how many there are. */
 static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
     t->offset = next_random(t) % blocks;
     do {
@@ -84,9 +84,12 @@ static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
 
 uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
     const nl_sim_interleaver *t = job->interleaver;
-    return t && job->shuffled
-               ? (uint64_t)(((unsigned __int128)n * t->factor + t->offset) % job->blocks)
-               : n;
+    if (!t || !job->shuffled)
+        return n;
+    uint64_t unit = job->clusters ? nl_sim_job_cluster_size(job) : 1;
+    uint64_t place =
+        (uint64_t)(((unsigned __int128)(n / unit) * t->factor + t->offset) % (job->blocks / unit));
+    return place * unit + n % unit;
 }
 
 /* The token */
@@ -198,9 +201,12 @@ static int is_made(nl_sim_interleaver *t, unsigned index) {
     return made;
 }
 
+uint64_t nl_sim_interleave_most(const nl_sim_job *job) {
+    return job->launch.cooperative || job->blocks < MOST_CARRIERS ? job->blocks : MOST_CARRIERS;
+}
+
 void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigned carrier)) {
-    uint64_t most =
-        job->launch.cooperative || job->blocks < MOST_CARRIERS ? job->blocks : MOST_CARRIERS;
+    uint64_t most = nl_sim_interleave_most(job);
     nl_sim_interleaver *t = nl_mem_zalloc(sizeof *t + most * sizeof *t->carriers, NULL);
     if (!t) {
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
@@ -213,7 +219,7 @@ void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigne
     t->carriers[0] = (carrier){.interleaver = t, .state = CAN_RUN};
     t->random = job->seed;
     if (job->shuffled)
-        shuffle_blocks(t, job->blocks);
+        shuffle_blocks(t, job->clusters ? job->blocks / nl_sim_job_cluster_size(job) : job->blocks);
     nl_mutex_init(&t->lock);
     nl_cond_init(&t->passed);
     job->interleaver = t;

@@ -19,6 +19,8 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_interleaver nl_sim_interleaver;
 
+/* How many blocks can have begun and not ended. */
+uint64_t nl_sim_interleave_most(const struct nl_sim_job *job);
 /* Runs all blocks: run(job, carrier) on each carrier's thread, which takes blocks until none is
  * left. Needs job->interleaver to be NULL, and leaves it so. */
 void nl_sim_interleave_run(struct nl_sim_job *job,

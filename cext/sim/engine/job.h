@@ -39,6 +39,8 @@ typedef struct nl_sim_job {
     int shuffled;      /* in the order that `seed` gives; interleaved, too */
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
+    struct nl_sim_cluster *clusters; /* those that run (cluster.h); NULL: there are none */
+    uint64_t cluster_count;
     const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
     uint64_t limit_ms;                    /* how long it may run; 0: for ever */
     nl_sim_watch watch;
@@ -78,6 +80,11 @@ void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault
 /* Takes no more blocks; those that run are to leave. */
 void nl_sim_job_stop(nl_sim_job *job);
 
+/* How many blocks a cluster has; 0 or 1: there are no clusters. */
+static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
+    const nl_sim_dim *size = &job->launch.cluster;
+    return size->x * size->y * size->z;
+}
 static inline int nl_sim_job_stopped(const nl_sim_job *job) {
     return (int)nl_atomic_peek32(&job->stop);
 }

@@ -17,7 +17,9 @@ enum {
     NL_SIM_SHARED_DEFAULT = 49152,
     NL_SIM_SHARED_OPTIN = 232448,
     NL_SIM_SHARED_PER_SM = 233472,
-    NL_SIM_SHARED_RESERVED = 1024, /* per block, by the system */
+    NL_SIM_SHARED_RESERVED = 1024,   /* per block, by the system */
+    NL_SIM_CLUSTER_BLOCKS = 8,       /* every device of this kind has as many */
+    NL_SIM_CLUSTER_BLOCKS_MOST = 16, /* where the kernel allows it */
     NL_SIM_SM_THREADS = 2048,
     NL_SIM_SM_BLOCKS = 32,
     NL_SIM_REGISTERS = 65536,

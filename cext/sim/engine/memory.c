@@ -572,7 +572,7 @@ void nl_sim_memory_written(void) {
     nl_mutex_lock(&lock);
     for (size_t i = 0; i < memory.count; i++) {
         allocation *a = &memory.table[i];
-        if (!a->written)
+        if (!a->written && a->info.kind != NL_SIM_MEMORY_SHARED)
             nl_sim_shadow_set(a->info.address, a->info.size, NL_SIM_THERE | NL_SIM_WRITTEN);
         a->written = 1;
     }

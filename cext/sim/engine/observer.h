@@ -20,6 +20,10 @@ typedef struct nl_sim_observer {
     void (*grid_barrier)(nl_sim_worker *worker);
     /* All blocks are at the grid's barrier. */
     void (*cross_grid)(struct nl_sim_job *job);
+    /* A thread arrives at the barrier of its cluster; it has waited there. parity: of the crossing.
+     */
+    void (*cluster_arrive)(nl_sim_worker *worker, unsigned thread, unsigned parity);
+    void (*cluster_wait)(nl_sim_worker *worker, unsigned thread, unsigned parity);
     /* A group of lanes is complete: before it gets its values, and with them. */
     void (*exchange)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
     void (*exchanged)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
@@ -33,6 +37,8 @@ typedef struct nl_sim_observer {
     int (*trapped)(nl_sim_worker *worker, const siginfo_t *info, void *context);
     /* Is the address in shared memory that the observer has given the block? */
     int (*is_shared)(const nl_sim_worker *worker, uintptr_t address);
+    /* What such an address is for the block of another worker. */
+    uintptr_t (*map_shared)(nl_sim_worker *worker, uintptr_t address, nl_sim_worker *other);
     /* Does it look at accesses of memory, so that a fault is no news? */
     int (*sees_accesses)(const nl_sim_worker *worker);
     /* What the kernel's author calls what lies at the address: "out[127]". 0 if it has no name. */

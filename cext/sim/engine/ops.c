@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "base/print.h"
 #include "sim/engine/barrier.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/nested.h"
@@ -93,4 +94,10 @@ const nl_sim_ops nl_sim_engine = {
     .fetch = nl_sim_texture_fetch,
     .surface = nl_sim_texture_surface,
     .launch = nl_sim_nested_launch,
+    .cluster_dim = nl_sim_cluster_dim,
+    .cluster_arrive = nl_sim_cluster_arrive,
+    .cluster_wait = nl_sim_cluster_wait,
+    .cluster_map = nl_sim_cluster_map,
+    .cluster_rank_of = nl_sim_cluster_rank_of,
+    .cluster_complete = nl_sim_cluster_complete,
 };

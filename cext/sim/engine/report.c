@@ -34,6 +34,8 @@ const char *nl_sim_report_operation(unsigned wait) {
                                        "__activemask",
                                        "a volatile access, in step with its warp",
                                        "an instruction for matrices (mma, ldmatrix, wmma)"};
+    if (wait == NL_SIM_WAIT_CLUSTER)
+        return "the barrier of the cluster";
     if (wait >= NL_SIM_WAIT_GRID)
         return "the barrier over the grid";
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof warp / sizeof warp[0])
@@ -54,7 +56,7 @@ static int waits(const nl_sim_worker *w, unsigned thread) {
 
 /* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
 static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
-    int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_GRID;
+    int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_CLUSTER;
     return a->wait == b->wait && a->site.line == b->site.line &&
            (a->site.file == b->site.file || a->site.line == 0 ||
             strcmp(a->site.file, b->site.file) == 0) &&
@@ -193,7 +195,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
         }
         add_place(f, t, thread->site);
         nl_text_add(t, " in %s", nl_sim_report_operation(thread->wait));
-        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
+        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_CLUSTER) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
         }

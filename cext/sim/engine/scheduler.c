@@ -3,6 +3,7 @@
 #include "sim/engine/scheduler.h"
 
 #include "base/lock.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
@@ -122,6 +123,12 @@ void nl_sim_scheduler_complete_active(nl_sim_worker *w) {
 
 /* Turns */
 
+void nl_sim_scheduler_starve(nl_sim_worker *w) {
+    if (!w->cluster_waiting)
+        nl_sim_report_stuck(w);
+    nl_sim_cluster_sleep(w);
+}
+
 /* One of the bits that are set. */
 static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
     for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
@@ -133,7 +140,7 @@ unsigned nl_sim_scheduler_pick_any(nl_sim_worker *w) {
     if (w->active_waiting > w->shuffled)
         nl_sim_scheduler_complete_active(w);
     if (!w->ready_warps)
-        nl_sim_report_stuck(w);
+        nl_sim_scheduler_starve(w);
     unsigned warp = pick_bit(w, w->ready_warps);
     return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
 }
@@ -141,6 +148,8 @@ unsigned nl_sim_scheduler_pick_any(nl_sim_worker *w) {
 /* Other blocks get a turn. */
 static void let_blocks_run(nl_sim_worker *w, int needed) {
     nl_sim_interleave_pass(w, needed);
+    if (w->cluster_waiting)
+        nl_sim_cluster_poll(w);
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
 }
@@ -165,6 +174,8 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     uint32_t warps = w->ready_warps & nl_sim_above(warp);
     if (!warps) {
         warps = w->ready_warps;
+        if (w->cluster_waiting)
+            nl_sim_cluster_poll(w);
         if (!w->job->interleaver)
             nl_thread_yield(); /* once around: perhaps another block has to do something first */
     }

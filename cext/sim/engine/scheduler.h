@@ -30,6 +30,9 @@ void nl_sim_scheduler_begin(nl_sim_worker *worker, unsigned first);
 void nl_sim_scheduler_convert(nl_sim_worker *worker, unsigned thread);
 /* A fault: there is no memory for the thread's stack. */
 _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thread);
+/* No thread can run before another block has done something; if there is nothing to wait for, a
+ * fault. */
+void nl_sim_scheduler_starve(nl_sim_worker *worker);
 /* Who runs when the order is shuffled: any that can. */
 unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
 /* Completes what lanes wait for until none of their warp can run: __activemask, and steps before
@@ -92,7 +95,7 @@ NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     uint32_t lanes = w->warp[warp].ready, later = lanes & nl_sim_above(thread % NL_SIM_LANES);
     if (__builtin_expect(lanes == 0, 0)) {
         if (!w->ready_warps)
-            nl_sim_report_stuck(w);
+            nl_sim_scheduler_starve(w);
         later = w->ready_warps & nl_sim_above(warp);
         warp = (unsigned)__builtin_ctz(later ? later : w->ready_warps);
         later = w->warp[warp].ready;

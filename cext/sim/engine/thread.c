@@ -3,6 +3,7 @@
 #include "sim/engine/thread.h"
 
 #include "sim/engine/barrier.h"
+#include "sim/engine/cluster.h"
 #include "sim/engine/job.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/scheduler.h"
@@ -19,6 +20,8 @@ NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
 NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     end_lane(w, thread);
+    if (w->cluster)
+        nl_sim_cluster_thread_ended(w, thread);
     if (w->live == 0) {
         nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
         nl_sim_worker_leave(w, NL_SIM_DONE);
@@ -115,7 +118,8 @@ void nl_sim_thread_entry_observed(void *argument) {
     nl_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-        w->observer->end_thread(w, w->current);
+        if (w->observer)
+            w->observer->end_thread(w, w->current);
         go_on(w);
     }
 }

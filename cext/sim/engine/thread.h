@@ -7,7 +7,7 @@
 /* Where fibers begin (worker->thread_entry): runs the worker's current thread, then, as long as the
  * next has not started, that. Where there are trampolines it is one (trampoline.c). */
 void nl_sim_thread_entry(void *worker);
-/* The same where somebody hears of every end of a thread. */
+/* The same where somebody hears of every end of a thread: an observer, or the cluster. */
 void nl_sim_thread_entry_observed(void *worker);
 /* The running thread has ended, and its fiber is free: runs the others, too. */
 _Noreturn void nl_sim_thread_ended(nl_sim_worker *worker);

@@ -23,6 +23,7 @@ enum {
     NL_SIM_WAIT_NONE = 0,
     NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
     NL_SIM_WAIT_WARP = 8,  /* + nl_sim_warp_op */
+    NL_SIM_WAIT_CLUSTER = 63,
     NL_SIM_WAIT_GRID = 64,
     NL_SIM_WAIT_SPIN, /* for its next turn, in a loop that tries again and again */
     NL_SIM_WAIT_TURN, /* for its next turn, having been interrupted at pc */
@@ -39,7 +40,8 @@ typedef struct nl_sim_thread {
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
-    uint8_t worked; /* in a checked launch: it has written, or synchronised */
+    uint8_t worked;     /* in a checked launch: it has written, or synchronised */
+    uint8_t at_cluster; /* it has arrived at the barrier of its cluster, 1 or 2 by its parity */
 } nl_sim_thread;
 
 /* Lanes that have arrived at one warp operation. */
@@ -95,6 +97,15 @@ typedef struct nl_sim_worker {
     unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
     nl_sim_site grid_site;   /* of the thread that came last to the barrier over the grid */
     unsigned threads, warps;
+
+    /* Where there are clusters (cluster.h): */
+    struct nl_sim_cluster *cluster; /* NULL: there are none */
+    unsigned cluster_rank;
+    unsigned cluster_arrived;      /* of the live threads, those that have arrived at its barrier */
+    unsigned cluster_waiting;      /* threads that wait there */
+    int at_cluster, cluster_ended; /* the block is at the barrier; it has ended */
+    uint64_t cluster_phase;        /* crossings that the block knows of */
+    uintptr_t locals, locals_end;  /* the thread-local variables of the image */
 
     nl_sim_dim index;   /* of the block */
     uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
