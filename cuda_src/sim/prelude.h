@@ -205,6 +205,9 @@ extern "C" {
 #include "library.h"
 #include "driver_types.h"
 #include "texture.h"
+#ifndef NUMBALITE_HOST
+#include "mbarrier.h"
+#endif
 #include "ptx.h"
 #include "unsupported.h"
 #include "division.h"

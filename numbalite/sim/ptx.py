@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from numbalite.sim.ptxasync import Asynchronous
 from numbalite.sim.ptxmatrix import Matrices
 from numbalite.sim.ptxtext import Unknown, listed, pieces, split
 from numbalite.text.scanner import Token
@@ -133,7 +134,7 @@ def _operands(tokens, text, is_output):
     return found
 
 
-class _Statement(Matrices):
+class _Statement(Matrices, Asynchronous):
     def __init__(self, template, operands, is_extended, number):
         self.template, self.number = template, number
         self.operands = operands
@@ -467,6 +468,8 @@ class _Statement(Matrices):
         kind = _kind(modifiers)
         at, source, how = self.address(operands[0], modifiers), operands[1], _how(modifiers)
         parts = listed(source)
+        if "async" in modifiers:
+            return self.store_async(_TYPES[kind], _size(kind), operands, parts)
         values = [self.value(one, _TYPES[kind]) for one in parts]
         if len(parts) > 1:
             joined = ", ".join(values)
@@ -808,17 +811,6 @@ class _Statement(Matrices):
         kind = _TYPES[_kind(modifiers)]
         a, b = (self.value(one, kind) for one in operands[1:])
         return self.set(operands[0], f"copysign({b}, {a})")
-
-    def do_cp(self, modifiers, operands):
-        if modifiers[:1] != ["async"] or "bulk" in modifiers or "mbarrier" in modifiers:
-            raise Unknown("cp." + ".".join(modifiers))
-        if modifiers[1] in ("commit_group", "wait_group", "wait_all"):
-            return ""
-        to = self.address(operands[0], ["shared"])
-        source = self.address(operands[1], [])
-        size = self.value(operands[2], "unsigned")
-        kept = self.value(operands[3], "unsigned") if len(operands) > 3 else size
-        return f"{_PTX}copy({to}, {source}, {size}, {kept});"
 
     def do_prefetch(self, modifiers, operands):
         return ""

@@ -27,7 +27,7 @@ NUMBALITE_SIM_INLINE __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t 
     return numbalite_sim::barrier_at(b).arrive_and_drop(file, line);
 }
 NUMBALITE_SIM_INLINE bool __mbarrier_test_wait(__mbarrier_t *b, __mbarrier_token_t token, NUMBALITE_SIM_SITE) {
-    return numbalite_sim::barrier_at(b).try_wait(static_cast<unsigned>(token), file, line);
+    return numbalite_sim::barrier_at(b).try_wait(static_cast<__mbarrier_token_t &&>(token), file, line);
 }
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {

@@ -1,0 +1,126 @@
+/* sim/mbarrier: PTX's barrier in shared memory, one word: how many arrivals the phase still waits for, how
+ * many each phase begins with, how many bytes of copies have been announced and have not come, and the
+ * number of the phase. A phase is complete when the first and the third are 0. cuda::barrier is the same. */
+#ifndef NUMBALITE_SIM_MBARRIER_H
+#define NUMBALITE_SIM_MBARRIER_H
+
+namespace numbalite_sim {
+namespace mbarrier {
+
+typedef unsigned long long word;
+constexpr unsigned most = (1u << 20) - 1;
+
+NUMBALITE_SIM_INLINE unsigned pending(word w) {
+    return static_cast<unsigned>(w) & most;
+}
+NUMBALITE_SIM_INLINE unsigned expected(word w) {
+    return static_cast<unsigned>(w >> 20) & most;
+}
+NUMBALITE_SIM_INLINE long long bytes(word w) { /* with a sign */
+    return static_cast<long long>(w << 3) >> 43;
+}
+NUMBALITE_SIM_INLINE unsigned phase(word w) {
+    return static_cast<unsigned>(w >> 61);
+}
+NUMBALITE_SIM_INLINE word made(unsigned pending, unsigned expected, long long bytes, unsigned phase) {
+    return pending | static_cast<word>(expected) << 20 | (static_cast<word>(bytes) & 0x1fffff) << 40 |
+           static_cast<word>(phase) << 61;
+}
+
+NUMBALITE_SIM_INLINE void init(word *at, unsigned count, const char *file = __builtin_FILE(),
+                               int line = __builtin_LINE()) {
+    if (count == 0 || count > most)
+        fault(719, "an mbarrier expects 1 to 1048575 arrivals", file, line);
+    __atomic_store_n(at, made(count, count, 0, 0), __ATOMIC_RELAXED);
+}
+
+struct nothing {
+    void operator()() const {}
+};
+
+/* Announces bytes (or takes them back, below 0), drops threads from the phases to come, arrives; `finish` is
+ * called between the last arrival and the next phase. Returns the word from before. */
+template <class Finish>
+NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, unsigned dropped, Finish finish,
+                                 const char *file, int line) {
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    word old = update(at, [=](word w) {
+        return made(pending(w) - arrivals, expected(w) - dropped, bytes(w) + more, phase(w));
+    });
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (arrivals > pending(old))
+        fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) than it expects", file, line);
+    if (pending(old) == arrivals && bytes(old) + more == 0 && (arrivals || more)) {
+        finish();
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        update(at, [](word w) { return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7); });
+    }
+    return old;
+}
+NUMBALITE_SIM_INLINE word arrive(word *at, unsigned count = 1, long long more = 0, unsigned dropped = 0,
+                                 const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return change(at, count, more, dropped, nothing(), file, line);
+}
+/* Bytes of a copy have come. */
+NUMBALITE_SIM_INLINE void complete(word *at, long long count, const char *file = __builtin_FILE(),
+                                   int line = __builtin_LINE()) {
+    change(at, 0, -count, 0, nothing(), file, line);
+}
+
+NUMBALITE_SIM_INLINE word now(const word *at, const char *file, int line) {
+    spin(file, line);
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+/* Is the phase over in which `state` was had; the latest one of that parity? */
+NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
+                                  int line = __builtin_LINE()) {
+    return phase(now(at, file, line)) != phase(state);
+}
+NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity, const char *file = __builtin_FILE(),
+                                         int line = __builtin_LINE()) {
+    return (phase(now(at, file, line)) & 1) != parity;
+}
+/* The same, by a thread that has time: others run. */
+NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (!is_over)
+        yield(file, line);
+    return is_over;
+}
+
+} // namespace mbarrier
+
+/* Copies of the async proxy: 16 bytes at a time. */
+NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long from, unsigned size,
+                                    const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if ((to | from | size) % 16)
+        fault(716, "a bulk copy's addresses and size are multiples of 16", file, line);
+    for (unsigned i = 0; i < size; i += 8)
+        *(unsigned long long *)(to + i) = *(const unsigned long long *)(from + i);
+}
+NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long from, unsigned size,
+                                       unsigned long long barrier, const char *file = __builtin_FILE(),
+                                       int line = __builtin_LINE()) {
+    bulk_copy(to, from, size, file, line);
+    mbarrier::complete((mbarrier::word *)barrier, size, file, line);
+}
+/* To the same place of all blocks of the cluster that the mask names, and their barriers. */
+NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long long from, unsigned size,
+                                        unsigned long long barrier, unsigned blocks,
+                                        const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    for (unsigned i = 0; i < 16; i++)
+        if (blocks >> i & 1)
+            bulk_copy_tx((unsigned long long)cluster_map((const void *)to, i, file, line), from, size,
+                         (unsigned long long)cluster_map((const void *)barrier, i, file, line), file, line);
+}
+template <class T, class Change>
+NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long from, unsigned size, Change change,
+                                      const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if ((to | from | size) % 16)
+        fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
+    for (unsigned i = 0; i < size; i += sizeof(T))
+        change((T *)(to + i), *(const T *)(from + i));
+}
+
+} // namespace numbalite_sim
+
+#endif
