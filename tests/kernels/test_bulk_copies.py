@@ -1,11 +1,16 @@
 """Barriers of PTX (mbarrier) and bulk copies, by PTX and by libcu++."""
 
+import re
+
 import numpy as np
 import pytest
+from kernels import test_clusters
 from kernels.test_async_copies import looked_at
 
 from numbalite import cuda
-from numbalite.errors import CompileError
+from numbalite.compilers import nvrtc
+from numbalite.compilers.source import Source
+from numbalite.errors import CompileError, CudaSupportError
 
 SOURCE = r"""
 #include <cuda/barrier>
@@ -100,6 +105,25 @@ __global__ void __cluster_dims__(2) everywhere(const int *x, int *out) {
     out[blockIdx.x * 32 + t] = s[31 - t];
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
+/* Each block stores into the other one. */
+__global__ void __cluster_dims__(2) from_afar(int *out) {
+    __shared__ int s[32];
+    __shared__ unsigned long long full;
+    unsigned rank, t = threadIdx.x, to, at;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(AT(&full)));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(AT(&full)));
+    }
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(AT(s + t)), "r"(rank ^ 1));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(AT(&full)), "r"(rank ^ 1));
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], %1, [%2];"
+                 :: "r"(to), "r"(rank * 100 + t), "r"(at) : "memory");
+    wait_for(&full, 0);
+    out[blockIdx.x * 32 + t] = s[t];
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
 """
 
 
@@ -124,6 +148,8 @@ def test_bulk_copies(module):
             np.testing.assert_array_equal(out.copy_to_host(), x[63::-1])
             module.everywhere[2, 32](given, out)
             np.testing.assert_array_equal(out.copy_to_host(), np.tile(x[31::-1], 2))
+            module.from_afar[2, 32](out)
+            np.testing.assert_array_equal(out.copy_to_host(), [*range(100, 132), *range(32)])
 
 
 def test_states_of_a_barrier(module):
@@ -140,3 +166,13 @@ def test_tensor_maps_are_named():
     what = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
     with pytest.raises(CompileError, match=f"inline PTX .*{what} cannot run on the CPU simulator"):
         _ = cuda.module(source % f"{what} [%0], [%1, {{%2}}], [%3];").k
+
+
+@pytest.mark.parametrize("source", [SOURCE, test_clusters.SOURCE], ids=["bulk", "clusters"])
+def test_nvrtc_takes_the_same(source):
+    try:
+        nvrtc.open_library()
+    except CudaSupportError:
+        pytest.skip("NVRTC is not installed")
+    kernels = tuple(re.findall(r"__global__ void (?:__\w+\(.*?\) )?(\w+)", source))
+    assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), (9, 0)).data
