@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite.text import scanner
 from numbalite.text.linemap import quote
 
 # What our generated text begins with: includes of our own headers, and what brings their names in.
@@ -65,7 +64,11 @@ class Source(NamedTuple):
     @property
     def launches(self):
         """Do kernels launch others?"""
-        return "<<<" in self.text and "<<<" in scanner.strip(self.text)
+        if "<<<" not in self.text:
+            return False
+        from numbalite.text import scanner
+
+        return "<<<" in scanner.strip(self.text)
 
     def with_macros_inside(self) -> Source:
         """The source with the user's macros, such as -DN=128, as text behind the headers of ours that it begins

@@ -343,10 +343,18 @@ class _Translation:
         """A declaration without `extern` that is to become a reference, and can."""
         if not self.checked:
             return False
-        texts = [self.tokens[i].text for i in range(first, last)]
+        texts = set(self._texts(first, last))
         if "{" in texts or "=" in texts:
             return False
-        return not self._has_list(first, last) or not {"*", "&", "<", "("} & set(texts)
+        return not self._has_list(first, last) or not {"*", "&", "<", "("} & texts
+
+    def _texts(self, first, last):
+        """Of the tokens, but for what stands in the parentheses of an alignment."""
+        at = first
+        while at < last:
+            yield self.tokens[at].text
+            is_alignment = self.tokens[at].text in ("alignas", "__align__")
+            at = self.partner.get(at + 1, at) + 1 if is_alignment else at + 1
 
     def _has_list(self, first, last):
         """Does the declaration declare several names? Commas in the arguments of a template are none."""

@@ -19,6 +19,7 @@ LATER = {
         "compilers.host compilers.hostbuild compilers.namesakes compilers.nvrtc",
         "a hit of the cache loads no compiler",
     ),
+    "numbalite.compilers.source": ("text.scanner", "a hit of the cache reads no tokens"),
     "numbalite.course.*": ("*", LESSON),
     "numbalite.cuda": (
         "cuda.algorithms.masks cuda.serialize types ufuncs.cudaufunc",

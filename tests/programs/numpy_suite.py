@@ -12,6 +12,7 @@ tests fail, and have to be read.
 """
 
 import functools
+import pathlib
 import sys
 
 import numpy as np
@@ -135,6 +136,7 @@ def replace():
 
 
 def main():
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
     for namespace in NAMESPACES:
         __import__(namespace)
     replace()

@@ -60,7 +60,7 @@ __global__ void local(int *out, int k) {
     out[threadIdx.x] = a[k];
 }
 __global__ void neighbours(float *x, int k) {
-    __shared__ float first[32], second[32];
+    __shared__ __align__(16) float first[32], second[32];
     int i = threadIdx.x;
     first[i] = i; second[i] = -i;
     __syncthreads();

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numbalite
-from numbalite import cuda, errors, float32, float64, types, vectorize
+from numbalite import cuda, errors, float32, float64, vectorize
 from numbalite.ufuncs.cudaufunc import cast
 
 SCALE = 3
@@ -232,16 +232,6 @@ def test_lazily_typed():
     count = f.ntypes
     f.add("c16(c16, c16)")
     assert f.ntypes == count + 1 and "DD->D" in f.types
-
-
-@pytest.mark.parametrize("target", ["cuda", "cpu"])
-def test_times_in_signatures_are_refused(target):
-    day = types.NPDatetime("D")
-    with pytest.raises(errors.SignatureError, match=r"f: .* has datetime64\[D\]: .* declare int64"):
-
-        @vectorize([day(day)], target=target)
-        def f(x):
-            "return x;"
 
 
 def test_adding_a_signature():
