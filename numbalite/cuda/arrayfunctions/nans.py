@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 _NO_VALUE: Any = np._NoValue
-_COUNTER = np.dtype(np.intp)
 
 
 # ---------------------------------------------------------------------------------- sums and products
@@ -49,7 +48,7 @@ def _counted(dtype):
     template <typename T> long long counted(T x, bool where) { return where && !np_isnan(x); }"""
     function = element.element_function(source=source, name="counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
-    return MappedFold(function, signature, counterpart(np.add), _COUNTER)
+    return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
 
 
 def _has_nans(a):
@@ -213,10 +212,7 @@ def _squares(wide):
 
 def _variance(a, axis, dtype, ddof, where, mean, correction):
     """(variance with the axes kept, dtype of the result); NaN where no degree of freedom is left."""
-    if correction is not _NO_VALUE:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
+    ddof = reductions.degrees_taken(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
         mean, _ = _mean(a, axis, wide, where)

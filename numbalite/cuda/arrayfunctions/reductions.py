@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NO_VALUE: Any = np._NoValue
-_COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
+COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
 
 
 def fold(
@@ -138,7 +138,7 @@ def all(
 
 @implements("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return fold(np.add, _is_true(a), axis, _COUNTER, None, keepdims)
+    return fold(np.add, _is_true(a), axis, COUNTER, None, keepdims)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -152,7 +152,7 @@ def _count(a, axis, where):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
-    return fold(np.add, where, axis, _COUNTER, None, True)
+    return fold(np.add, where, axis, COUNTER, None, True)
 
 
 def _mean(a, axis, dtype, where):
@@ -277,12 +277,18 @@ def _sum_of_squares(wide):
     return MappedFold(function, signature, counterpart(np.add), real)
 
 
+def degrees_taken(ddof: Any, correction: Any) -> Any:
+    """How many degrees of freedom are taken off, which two keywords say."""
+    if correction is _NO_VALUE:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
 def _variance(a, axis, dtype, ddof, correction, mean, where):
     """(variance with the axes kept, the dtype of the result)"""
-    if correction is not _NO_VALUE:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
+    ddof = degrees_taken(ddof, correction)
     wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
         mean, count = _mean(a, axis, wide, where)
