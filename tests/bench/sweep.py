@@ -10,6 +10,7 @@ they are timed.
 
 import contextlib
 import json
+import pathlib
 import time
 import warnings
 
@@ -288,9 +289,8 @@ def sweep(part=(1, 1), only=(), file=None):
             LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
         with contextlib.suppress(Exception):
             LIBRARIES["torch"].xp.cuda.empty_cache()
-    if file:
-        with open(file, "w") as out:
-            json.dump(rows, out, indent=0)
+        if file:  # after each function, so that a run that is stopped has measured something
+            pathlib.Path(file).write_text(json.dumps(rows, indent=0))
     report(rows, time.perf_counter() - begin)
     return rows
 
