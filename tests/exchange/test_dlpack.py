@@ -433,7 +433,6 @@ def test_types_that_cannot_leave():
 
 
 # ---- arguments of kernels ----
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")  # host arrays are meant
 def test_arguments():
     @cuda.jit
     def double(x, y):
@@ -456,7 +455,6 @@ def test_arguments():
         kernel[1, 32](cuda.In(host[:3]), cuda.Out(Producer(result[:3])))
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")  # host arrays are meant
 def test_arguments_that_are_refused():
     @cuda.jit("void(float32[:])")
     def kernel(x):

@@ -5,8 +5,6 @@ import pytest
 
 from numbalite import cuda, guvectorize, jit, vectorize
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
-
 
 class Interface:
     """Counts who reads its __cuda_array_interface__."""

@@ -322,7 +322,6 @@ def loaded():
 
 @pytest.mark.leaks
 @pytest.mark.usefixtures("loaded")
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 def test_bad_arguments_leave_nothing():
     """The conversions before a launch fail one after the other; no copy of an earlier argument stays."""
     out = np.zeros(64, "f4")

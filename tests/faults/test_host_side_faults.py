@@ -209,14 +209,12 @@ def _switched_off_before_the_manager_goes():
     cuda.set_memory_manager(None)
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_driver_calls(operation, status, walk):
     walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)

@@ -7,11 +7,7 @@ import pytest
 
 from numbalite import cuda
 
-pytestmark = [
-    pytest.mark.gpu,
-    # Host arrays as arguments are convenient here; what they cost is no news.
-    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
-]
+pytestmark = pytest.mark.gpu
 
 
 def test_the_device_is_real():

@@ -7,7 +7,6 @@ from IPython.core.error import UsageError
 from numbalite.errors import CompileError
 
 # Host arrays as arguments are convenient here.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 SCALE = """%%cuda{}
 __global__ void scale(float *x, float a, int n) {{

@@ -3,11 +3,8 @@
 import re
 
 import numpy as np
-import pytest
 
 from numbalite import compilers, cuda, guvectorize, vectorize
-
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def text_of(html):

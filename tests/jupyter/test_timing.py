@@ -6,7 +6,6 @@ from IPython.core.error import UsageError
 from numbalite.jupyter.timing import GpuTiming, duration, rate
 
 # Host arrays as arguments are convenient here.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 KERNEL = "@cuda.jit('void(float32[:])')\ndef add_one(x):\n    'int i = grid<1>(); if (i < x.size()) x[i] += 1;'"
 

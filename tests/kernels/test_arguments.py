@@ -11,7 +11,6 @@ import numbalite
 from numbalite import cuda, errors
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def plain(value):

@@ -8,10 +8,7 @@ from numbalite.compilers import cccl, compile_source, toolkit
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
-    pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CCCL is not installed"),
-]
+pytestmark = pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CCCL is not installed")
 
 VALUES = """
 #include <cuda/std/array>

@@ -141,7 +141,6 @@ def test_empty_arrays_have_no_element():
     assert failure(read[1, 1], zeros(), zeros(0)).index == 0
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 def test_host_arrays():
     @cuda.jit(debug=True)
     def poke(x, i):

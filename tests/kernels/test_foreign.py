@@ -7,8 +7,6 @@ import pytest
 
 from numbalite import cuda, errors, float32, int32, int64, jit, types, vectorize, void
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 # Types are those of C headers, not the ones that declarations have: int64_t is long, int64 long long.
 CODE = """
 #include <stdint.h>

@@ -8,8 +8,6 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import CompileError
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 SOURCE = r"""
 #include <cuda_fp16.h>
 __device__ __forceinline__ unsigned lane() {

@@ -10,7 +10,6 @@ import pytest
 from numbalite import cuda, errors, float32, float64, int32, types, void
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def zeros(n=4, dtype="f4"):

@@ -15,7 +15,6 @@ from numbalite import _core, cuda, errors, float32, float64, types, void
 from numbalite.compilers import compile_count
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def unchecked():

@@ -11,8 +11,6 @@ from numbalite.compilers import nvrtc
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError, KernelError
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 # name: shape, types of d, a, b, c, and what else the instruction says
 PRODUCTS = {
     "half8": ("m16n8k8", "f32 f16 f16 f32", ""),

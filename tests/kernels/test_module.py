@@ -11,7 +11,6 @@ from numbalite import cuda, errors
 from numbalite.compilers import compile_count, toolkit
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 SOURCE = r"""

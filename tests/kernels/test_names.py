@@ -6,8 +6,6 @@ import pytest
 from numbalite import cuda, errors
 from numbalite.compilers import compile_count, toolkit
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 KERNEL = "__global__ void k(float* x) {{ x[0] = {}; }}"
 SOURCES = {
     "variables": (

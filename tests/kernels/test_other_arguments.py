@@ -8,8 +8,6 @@ import pytest
 
 from numbalite import cuda, errors, types
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 PAIR = np.dtype([("x", "f4"), ("n", "i4")])
 Point = collections.namedtuple("Point", "x n")
 Line = collections.namedtuple("Line", "start end")

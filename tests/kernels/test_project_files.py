@@ -6,8 +6,6 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import CompileError
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 PROGRAM = r"""
 #include <cstdio>
 #include <iostream>

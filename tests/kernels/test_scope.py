@@ -10,7 +10,6 @@ from numbalite import cuda, errors, float32, types, void
 from numbalite.compilers import compile_count
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def zeros(n=4, dtype="f4"):

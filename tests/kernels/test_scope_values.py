@@ -12,8 +12,6 @@ import pytest
 
 from numbalite import cuda, errors, jit
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 Pose = collections.namedtuple("Pose", "angle at")
 
 

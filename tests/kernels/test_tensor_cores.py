@@ -6,8 +6,6 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import KernelError
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 SOURCE = """
 #include <mma.h>
 using namespace nvcuda;

@@ -9,8 +9,6 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import KernelError
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
-
 SOURCE = """
 #define AT int i = threadIdx.x
 __global__ void one(cudaTextureObject_t t, const float* x, float* o) { AT; o[i] = tex1D<float>(t, x[i]); }

@@ -13,7 +13,6 @@ import pytest
 from numbalite import _core, cuda, errors, guvectorize, vectorize
 
 # host arrays as arguments of kernels
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 
 MIB = 1 << 20
 MANY = 31

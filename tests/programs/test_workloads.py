@@ -19,7 +19,6 @@ COEFFICIENT = 0.25
 
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from numbalite.compilers import cccl
 from numbalite.errors import CompileError
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning"),
     pytest.mark.skipif(not cuda.is_simulated(), reason="for the simulator"),
     pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed"),
 ]

@@ -12,10 +12,9 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import KernelError
 
-pytestmark = [
-    pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for races"),
-    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
-]
+pytestmark = pytest.mark.skipif(
+    not cuda.is_simulated(), reason="only the simulator looks for races"
+)
 _sources = {}  # text -> the number of its namespace
 
 

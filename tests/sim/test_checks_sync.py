@@ -11,10 +11,9 @@ from kit.lines import lines_of
 from numbalite import cuda
 from numbalite.errors import KernelError
 
-pytestmark = [
-    pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for these"),
-    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
-]
+pytestmark = pytest.mark.skipif(
+    not cuda.is_simulated(), reason="only the simulator looks for these"
+)
 
 # One unit for all: most of what compiling costs is the same for each. The line of this file with a
 # kernel's mark is what its report must name.

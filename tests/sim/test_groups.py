@@ -9,8 +9,6 @@ import pytest
 
 from numbalite.errors import SimulatorWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
-
 
 def source_lane(mode, width, offset, lane):
     """The lane that a shuffle reads from; checked against an H200 for every width."""

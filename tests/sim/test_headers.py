@@ -271,7 +271,6 @@ RANDOM = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 def test_random_numbers_are_curands(module):
     """Also where accesses are checked, which no table of the generator's is part of."""
     from numbalite import cuda

@@ -333,7 +333,6 @@ def test_large_copies_from_many_threads(_kept, together):
     assert cuda.host_memory_pool().used == used
 
 
-@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 def test_large_operands_from_many_threads(_kept, together):
     """Calls with host arrays: one has the copying threads, the others go without, and each has its own
     results; small and middling calls between them."""

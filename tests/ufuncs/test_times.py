@@ -41,7 +41,7 @@ def test_times_have_units(target, moments):
     check(difference(begin, end), end - begin)
     hours = begin.astype("M8[h]")
     check(difference(hours, end), end - hours)
-    assert difference(START, START + 2) == np.timedelta64(2, "D")
+    assert difference(START, START + np.timedelta64(2, "D")) == np.timedelta64(2, "D")
     out = np.zeros(begin.size, "m8[D]")
     assert difference(begin, end, out=out) is out
     check(out, end - begin)
