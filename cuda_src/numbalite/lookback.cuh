@@ -52,35 +52,50 @@ template <class T> struct letters {
         for (int k = 0; k < words; ++k)
             post_letter(first + k * step + i, part[k] | 1ull << 32);
     }
-    NUMBALITE_FUNCTION bool look(int64 i, T &value) const {
-        unsigned int part[words];
+    /* `count` values from number i on, one for each lane, which a warp has asked for: what was there. A load is on
+     * its way while others are asked for, so that all that a tile waits for takes the time of one. */
+    struct asked {
+        int64 i;
+        int count;
+        nl_letter found[words];
+    };
+    NUMBALITE_FUNCTION asked ask(int64 i, int count) const {
+        int lane = laneid();
+        asked a;
+        a.i = i + (lane < count ? lane : 0); /* there is a letter, read in vain by the other lanes */
+        a.count = count;
+#pragma unroll
+        for (int k = 0; k < words; ++k)
+            a.found[k] = read_letter(first + k * step + a.i);
+        return a;
+    }
+    NUMBALITE_FUNCTION static bool is_there(const asked &a) {
         bool there = true;
 #pragma unroll
-        for (int k = 0; k < words; ++k) {
-            nl_letter found = read_letter(first + k * step + i);
-            part[k] = (unsigned int)found;
-            there = there && found >> 32 != 0;
-        }
-        memcpy(&value, part, sizeof(T));
+        for (int k = 0; k < words; ++k)
+            there = there && a.found[k] >> 32 != 0;
         return there;
     }
-    /* A warp's fold of `count` values, at most 32, for which it waits; the same in all lanes. */
-    template <class Op> NUMBALITE_FUNCTION maybe<T> collect(int64 i, int count, Op op) const {
+    /* The fold of what was asked for, for which the warp waits; the same in all lanes. */
+    template <class Op> NUMBALITE_FUNCTION maybe<T> wait(asked &a, Op op) const {
         maybe<T> m = nothing<T>();
-        if (count == 0)
+        if (a.count == 0)
             return m;
-        int lane = laneid();
-        m.has = lane < count;
-        bool there = !m.has;
-        for (;;) {
-            if (!there)
-                there = look(i + lane, m.value);
-            if (__all_sync(ALL, there))
-                break;
+        m.has = laneid() < a.count;
+        while (!__all_sync(ALL, !m.has || is_there(a))) {
 #ifdef NUMBALITE_SIM
             __nanosleep(100);
 #endif
+#pragma unroll
+            for (int k = 0; k < words; ++k)
+                a.found[k] = read_letter(first + k * step + a.i);
         }
+        unsigned int part[words];
+#pragma unroll
+        for (int k = 0; k < words; ++k)
+            part[k] = (unsigned int)a.found[k];
+        if (m.has)
+            memcpy(&m.value, part, sizeof(T));
         fold_lanes(m, op);
         return m;
     }
@@ -102,11 +117,14 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const letters<T> &all, int64 i, int64 ti
     bool ends_group = tile % 32 == 31, ends_range = tile % 1024 == 1023;
     if (lane == 0)
         all.post(i + tile, own);
-    maybe<T> here = all.collect(i + group * 32, tile % 32, op);
+    typename letters<T>::asked tiles_here = all.ask(i + group * 32, tile % 32);
+    typename letters<T>::asked groups_here = all.ask(groups + range * 32, group % 32);
+    typename letters<T>::asked range_before = all.ask(ranges + (range > 0 ? range - 1 : 0), range > 0);
+    maybe<T> here = all.wait(tiles_here, op);
     if (ends_group && lane == 0)
         all.post(groups + group, op(here.value, own));
-    maybe<T> before = range > 0 ? all.collect(ranges + range - 1, 1, op) : nothing<T>();
-    append(before, all.collect(groups + range * 32, group % 32, op), op);
+    maybe<T> before = all.wait(range_before, op);
+    append(before, all.wait(groups_here, op), op);
     append(before, here, op);
     if (ends_range && lane == 0)
         all.post(ranges + range, op(before.value, own));
