@@ -283,16 +283,10 @@ static PyType_Spec plan_spec = {
 
 /* ---- keys ---- */
 
-/* A call as it was written; borrowed, NULL or None where nothing was given. */
-typedef struct request {
-    char method; /* 'r' or 'a' */
-    PyObject *array, *axis, *dtype, *out, *keepdims, *stream;
-} request;
-
 typedef struct head {
     char method;
     uint8_t keepdims, dtype, axes; /* how many; MOST_AXES + 1: None */
-    int32_t unused;
+    int32_t number;
 } head;
 
 /* Of one array; shape and strides follow. */
@@ -367,25 +361,25 @@ static int append_axes(key *k, head *h, PyObject *axis) {
     return 1;
 }
 
-static int is_given(PyObject *value) {
+int nl_py_reduction_gives(PyObject *value) {
     return value && value != Py_None;
 }
 
 /* Is it a call of those that can be known: device arrays of numbers on this thread's device? */
-static int make_key(const nl_py_state *state, const request *r, key *k) {
-    head h = {.method = r->method, .dtype = NO_DTYPE};
+static int make_key(const nl_py_state *state, const nl_py_call *r, key *k) {
+    head h = {.method = r->method, .dtype = NO_DTYPE, .number = r->number};
     k->size = sizeof h;
     if (!is_plain(state, r->array) || (r->keepdims && !PyBool_Check(r->keepdims)) ||
         !append_axes(k, &h, r->axis))
         return 0;
-    if (is_given(r->dtype)) {
+    if (nl_py_reduction_gives(r->dtype)) {
         if (!nl_host_is_descr(r->dtype) || nl_host_element(r->dtype).class != NL_ELEMENT_PLAIN)
             return 0;
         h.dtype = (uint8_t)nl_host_element(r->dtype).dtype;
     }
     h.keepdims = r->keepdims == Py_True;
     append_array(k, r->array, 0);
-    if (is_given(r->out)) {
+    if (nl_py_reduction_gives(r->out)) {
         if (!is_plain(state, r->out) || ((nl_py_array *)r->out)->flags & NL_PY_ARRAY_READONLY)
             return 0;
         append_array(k, r->out, share_memory(r->array, r->out));
@@ -397,7 +391,7 @@ static int make_key(const nl_py_state *state, const request *r, key *k) {
 /* ---- known calls ---- */
 
 /* (plan, shape, dtype of the result) */
-static PyObject *find(PyObject *known, const nl_py_state *state, const request *r) {
+static PyObject *find(PyObject *known, const nl_py_state *state, const nl_py_call *r) {
     key k;
     PyObject *found = NULL, *bytes = NULL;
     if (make_key(state, r, &k))
@@ -413,13 +407,12 @@ static PyObject *make_result(nl_py_state *state, PyObject *shape, PyObject *desc
     return nl_py_shape_from(shape, &layout) < 0 ? NULL : empty(state, descr, &layout);
 }
 
-/* The result, or NULL: without an exception if the call is not known. */
-static PyObject *repeat(PyObject *known, nl_py_state *state, const request *r) {
+PyObject *nl_py_reduction_repeat(PyObject *known, nl_py_state *state, const nl_py_call *r) {
     PyObject *found = find(known, state, r), *result = NULL;
     if (!found)
         return NULL;
     reduction_plan *plan = (reduction_plan *)PyTuple_GET_ITEM(found, 0);
-    result = is_given(r->out)
+    result = nl_py_reduction_gives(r->out)
                  ? Py_NewRef(r->out)
                  : make_result(state, PyTuple_GET_ITEM(found, 1), PyTuple_GET_ITEM(found, 2));
     if (result) {
@@ -431,16 +424,16 @@ static PyObject *repeat(PyObject *known, nl_py_state *state, const request *r) {
     return result;
 }
 
-static int note(PyObject *known, nl_py_state *state, const request *r, PyObject *plan,
-                PyObject *made) {
+int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *r, PyObject *plan,
+                         PyObject *made) {
     const nl_py_array *a = (const nl_py_array *)made;
     key k;
     if (!Py_IS_TYPE(plan, state->reduction_plan_type) || !nl_py_array_check(state, made) ||
         !make_key(state, r, &k))
         return 0;
     /* Only where the result was written to where it is wanted. */
-    if (is_given(r->out) && (((nl_py_array *)r->out)->address != a->address ||
-                             !(((nl_py_array *)r->out)->flags & NL_PY_ARRAY_C)))
+    if (nl_py_reduction_gives(r->out) && (((nl_py_array *)r->out)->address != a->address ||
+                                          !(((nl_py_array *)r->out)->flags & NL_PY_ARRAY_C)))
         return 0;
     int result = -1;
     PyObject *bytes = PyBytes_FromStringAndSize((char *)k.bytes, (Py_ssize_t)k.size);
@@ -538,14 +531,14 @@ static int read_call(int takes_more, PyObject *const *args, Py_ssize_t nargs, Py
     return !values[INITIAL] && (!values[WHERE] || values[WHERE] == Py_True);
 }
 
-static request request_of(char method, PyObject *const *values) {
-    return (request){.method = method,
-                     .array = values[ARRAY],
-                     .axis = values[AXIS],
-                     .dtype = values[DTYPE],
-                     .out = values[OUT],
-                     .keepdims = values[KEEPDIMS],
-                     .stream = values[STREAM]};
+static nl_py_call request_of(char method, PyObject *const *values) {
+    return (nl_py_call){.method = method,
+                        .array = values[ARRAY],
+                        .axis = values[AXIS],
+                        .dtype = values[DTYPE],
+                        .out = values[OUT],
+                        .keepdims = values[KEEPDIMS],
+                        .stream = values[STREAM]};
 }
 
 static PyObject *call_known(nl_py_ufunc *u, char method, PyObject **values) {
@@ -554,8 +547,8 @@ static PyObject *call_known(nl_py_ufunc *u, char method, PyObject **values) {
         return NULL;
     if (!values[AXIS])
         values[AXIS] = zero;
-    request r = request_of(method, values);
-    PyObject *result = repeat(u->reductions, u->state, &r);
+    nl_py_call r = request_of(method, values);
+    PyObject *result = nl_py_reduction_repeat(u->reductions, u->state, &r);
     Py_DECREF(zero);
     return result;
 }
@@ -596,13 +589,15 @@ PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nar
                             "_note() takes a method's name, a plan, the array that was written, "
                             "and array, axis, dtype, out, keepdims of the call");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
-    request r = {.method = is_reduce ? 'r' : 'a',
-                 .array = args[3],
-                 .axis = args[4],
-                 .dtype = args[5],
-                 .out = args[6],
-                 .keepdims = is_reduce ? args[7] : NULL};
-    return note(u->reductions, u->state, &r, args[1], args[2]) < 0 ? NULL : Py_NewRef(Py_None);
+    nl_py_call r = {.method = is_reduce ? 'r' : 'a',
+                    .array = args[3],
+                    .axis = args[4],
+                    .dtype = args[5],
+                    .out = args[6],
+                    .keepdims = is_reduce ? args[7] : NULL};
+    return nl_py_reduction_note(u->reductions, u->state, &r, args[1], args[2]) < 0
+               ? NULL
+               : Py_NewRef(Py_None);
 }
 
 /* ---- cuda.reduce ---- */
@@ -617,21 +612,21 @@ enum { ARR, SIZE, RES, INIT, ON_STREAM, ALONG, REDUCTION_PARAMETERS };
 static const char *const reduction_parameters[REDUCTION_PARAMETERS] = {"arr",  "size",   "res",
                                                                        "init", "stream", "axis"};
 
-static request request_of_reduction(PyObject *const *values) {
-    return (request){.method = 'c',
-                     .array = values[ARR],
-                     .axis = values[ALONG],
-                     .out = values[RES],
-                     .stream = values[ON_STREAM]};
+static nl_py_call request_of_reduction(PyObject *const *values) {
+    return (nl_py_call){.method = 'c',
+                        .array = values[ARR],
+                        .axis = values[ALONG],
+                        .out = values[RES],
+                        .stream = values[ON_STREAM]};
 }
 
 /* None where the result was written to res=, an array where there is an axis, else a number. */
-static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) {
+static PyObject *returned(nl_py_state *state, const nl_py_call *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;
-    if (is_given(r->out))
+    if (nl_py_reduction_gives(r->out))
         result = Py_NewRef(Py_None);
-    else if (is_given(r->axis))
+    else if (nl_py_reduction_gives(r->axis))
         result = Py_NewRef(made);
     else if (!stream_or_null(r->stream) || nl_py_stream_from(state, r->stream, &handle, NULL) == 0)
         result = nl_py_array_read_on((nl_py_array *)made, handle);
@@ -653,9 +648,9 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
         return NULL;
     put_argument(args, count, values[ARR], array, changed);
     values[ARR] = array;
-    request r = request_of_reduction(values);
-    if (!is_given(values[SIZE]) && !is_given(values[INIT]))
-        made = repeat(f->known, f->state, &r);
+    nl_py_call r = request_of_reduction(values);
+    if (!nl_py_reduction_gives(values[SIZE]) && !nl_py_reduction_gives(values[INIT]))
+        made = nl_py_reduction_repeat(f->known, f->state, &r);
     if (made)
         result = returned(f->state, &r, made);
     else
@@ -684,8 +679,9 @@ static PyObject *reduction_note(PyObject *self, PyObject *const *args, Py_ssize_
     if (nargs != 5)
         return PyErr_Format(PyExc_TypeError, "_note() takes a plan, the array that was written, "
                                              "and arr, res, axis of the call");
-    request r = {.method = 'c', .array = args[2], .out = args[3], .axis = args[4]};
-    return note(f->known, f->state, &r, args[0], args[1]) < 0 ? NULL : Py_NewRef(Py_None);
+    nl_py_call r = {.method = 'c', .array = args[2], .out = args[3], .axis = args[4]};
+    return nl_py_reduction_note(f->known, f->state, &r, args[0], args[1]) < 0 ? NULL
+                                                                              : Py_NewRef(Py_None);
 }
 
 static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {

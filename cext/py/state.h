@@ -29,6 +29,7 @@
     X(PyTypeObject, captured_type) \
     X(PyTypeObject, reduction_plan_type) \
     X(PyTypeObject, reduction_type) \
+    X(PyTypeObject, array_reduction_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
@@ -135,6 +136,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_transfer_exec) \
     X(nl_py_typecode_exec) \
     X(nl_py_reduction_exec) \
+    X(nl_py_arrayreduction_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatchertype_exec) \

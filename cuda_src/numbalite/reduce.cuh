@@ -21,7 +21,9 @@
  * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
  *   It serves reductions over outer axes, very short rows, and the simulator.
  *
- * Elements are read as S, folded as T, and results are stored as O. */
+ * Elements are read as S, folded as T, and results are stored as O. The operation says how: Op::from
+ * makes a T of the element of number i among those of a result (of several neighbours, too, where it
+ * knows better than one by one), Op::result an O of the T of all. */
 #ifndef NUMBALITE_REDUCE_CUH
 #define NUMBALITE_REDUCE_CUH
 
@@ -57,7 +59,24 @@ struct __align__(16) plan {
     int32 is_last; /* results are stored, not parts */
     int32 segment; /* the kept dimension along which there are segments, or -1 */
     int32 by_part, unused;
+    double divisor; /* for Op::result */
     dimension dims[NUMBALITE_REDUCE_DIMS];
+};
+
+/* What an operation on numbers of type T has beside the operation: see above. */
+template <class Op, class T> struct operation_on {
+    template <class S> NUMBALITE_FUNCTION T from(const S &x, int64) const { return nl_convert<T>(x); }
+    template <class S, int N> NUMBALITE_FUNCTION T from(const S (&x)[N], int64 i) const {
+        const Op &op = static_cast<const Op &>(*this);
+        T value = op.from(x[0], i);
+#pragma unroll
+        for (int k = 1; k < N; ++k)
+            value = op(value, op.from(x[k], i + k));
+        return value;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const T &total, double) const {
+        return nl_convert<O>(total);
+    }
 };
 
 template <class T> struct maybe {
@@ -135,11 +154,11 @@ NUMBALITE_FUNCTION offsets offsets_of(const plan &p, int64 i) {
     return at;
 }
 
-template <class T, class O>
+template <class T, class O, class Op>
 NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 result, int64 part,
-                              void *out, bool *flags, bool masked) {
+                              void *out, bool *flags, bool masked, Op op) {
     if (p.is_last) {
-        *(O *)((char *)out + at.output) = nl_convert<O>(m.value);
+        *(O *)((char *)out + at.output) = op.template result<O>(m.value, p.divisor);
     } else {
         int64 i = p.by_part ? part * p.results + result : result * p.parts + part;
         ((T *)out)[i] = m.value;
@@ -172,16 +191,13 @@ template <class S, class T, bool Masked> struct packed {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));
     }
     NUMBALITE_FUNCTION piece fetch(int64 i) const { return __ldcs((const uint4 *)(first + i)); }
-    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op op) {
+    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, int64 i, Op op) {
         S items[count];
         memcpy(items, &raw, sizeof items);
-        T value = nl_convert<T>(items[0]);
-        for (int k = 1; k < count; ++k)
-            value = op(value, nl_convert<T>(items[k]));
-        return value;
+        return op.from(items, i);
     }
     NUMBALITE_FUNCTION bool selects(int64) const { return true; }
-    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(first[i]); }
+    template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(first[i], i); }
 };
 
 /* Elements anywhere. */
@@ -197,13 +213,13 @@ template <class S, class T, bool Masked> struct strided {
     NUMBALITE_FUNCTION piece fetch(int64 i) const {
         return *(const S *)(first + offsets_of(p, i).input);
     }
-    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op) {
-        return nl_convert<T>(raw);
+    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, int64 i, Op op) {
+        return op.from(raw, i);
     }
     NUMBALITE_FUNCTION bool selects(int64 i) const {
         return !Masked || *(const bool *)(where + offsets_of(p, i).where);
     }
-    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(fetch(i)); }
+    template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
 };
 
 /* --------------------------------------------------------------------------------- warps */
@@ -267,7 +283,7 @@ NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
         raw[k] = source.fetch(i + k * 32 * Source::count);
 #pragma unroll
     for (int k = 0; k < Tiles; ++k)
-        v[k] = Source::fold(raw[k], op);
+        v[k] = Source::fold(raw[k], i + k * 32 * Source::count, op);
     return fold_tiles(v, op);
 }
 
@@ -284,6 +300,7 @@ NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, 
         raw[k] = ahead[k] = source.fetch(at + k * each + lane);
     for (;;) {
         T v[Tiles];
+        int64 first = at + lane;
         at += group;
         bool more = at + group <= end;
         if (more) {
@@ -293,7 +310,7 @@ NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, 
         }
 #pragma unroll
         for (int k = 0; k < Tiles; ++k)
-            v[k] = Source::fold(raw[k], op);
+            v[k] = Source::fold(raw[k], first + k * each, op);
         append(total, fold_tiles(v, op), op);
         if (!more)
             return;
@@ -328,12 +345,12 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
         maybe<T> m = nothing<T>();
         int64 i = at + lane;
         if (!Masked && i >= begin && i + count <= end) {
-            m.value = Source::fold(source.fetch(i), op);
+            m.value = Source::fold(source.fetch(i), i, op);
             m.has = true;
         } else {
             for (int k = 0; k < count; ++k, ++i)
                 if (i >= begin && i < end && source.selects(i))
-                    append(m, source[i], op);
+                    append(m, source.at(i, op), op);
         }
         fold_lanes(m, op);
         append(total, m, op);
@@ -357,7 +374,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
     first = first < end ? first : end;
     int64 last = end - (end - first) % count;
     if (thread < first - begin)
-        append(total, source[begin + thread], op);
+        append(total, source.at(begin + thread, op), op);
     int64 i = first + thread * count;
     for (; i + (ahead - 1) * step < last; i += ahead * step) {
         typename Source::piece raw[ahead];
@@ -367,7 +384,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
             raw[k] = source.fetch(i + k * step);
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            v[k] = Source::fold(raw[k], op);
+            v[k] = Source::fold(raw[k], i + k * step, op);
 #pragma unroll
         for (int half = 1; half < ahead; half *= 2)
 #pragma unroll
@@ -383,9 +400,9 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
 #pragma unroll
     for (int k = 0; k < ahead - 1; ++k)
         if (i + k * step < last)
-            append(total, Source::fold(rest[k], op), op);
+            append(total, Source::fold(rest[k], i + k * step, op), op);
     if (thread < end - last)
-        append(total, source[last + thread], op);
+        append(total, source.at(last + thread, op), op);
     return total;
 }
 
@@ -452,7 +469,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
         return;
     if (p.is_last)
         begin_with(p, total, op);
-    store<T, O>(p, total, at, result, part, out, flags, Masked);
+    store<T, O>(p, total, at, result, part, out, flags, Masked, op);
 }
 
 /* ------------------------------------------------------------------------------- columns */
@@ -462,10 +479,10 @@ template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 
     S item[V];
 };
 
-/* V neighbouring folds, of elements with equal strides between them. */
+/* V neighbouring folds, of elements from number `first` on with equal strides between them. */
 template <class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
-                                     int64 count, Op op) {
+                                     int64 first, int64 count, Op op) {
     typedef neighbours<S, V> wide;
     constexpr int ahead = sizeof(wide) >= 8 && sizeof(S) > 1 ? 4 : 8;
     int64 i = 0;
@@ -473,7 +490,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
         wide w = *(const wide *)x;
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            total[v] = nl_convert<T>(w.item[v]);
+            total[v] = op.from(w.item[v], first);
         has = true;
         i = 1;
     }
@@ -486,13 +503,13 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
         for (int k = 0; k < ahead; ++k)
 #pragma unroll
             for (int v = 0; v < V; ++v)
-                total[v] = op(total[v], nl_convert<T>(w[k].item[v]));
+                total[v] = op(total[v], op.from(w[k].item[v], first + i + k));
     }
     for (; i < count; ++i) {
         wide w = *(const wide *)(x + i * step);
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            total[v] = op(total[v], nl_convert<T>(w.item[v]));
+            total[v] = op(total[v], op.from(w.item[v], first + i));
     }
 }
 
@@ -520,7 +537,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
             run = run < left ? run : left;
         }
         const char *from = (const char *)input + at.input + offsets_of(p, i).input;
-        fold_columns<S, V>(total, has, from, inner.input, run, op);
+        fold_columns<S, V>(total, has, from, inner.input, i, run, op);
         i += run;
     }
     if (warp > 0 && has) {
@@ -557,7 +574,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
         maybe<T> all = {has ? total[v] : T(), has};
         if (p.is_last)
             begin_with(p, all, op);
-        store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false);
+        store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
     }
 }
@@ -583,7 +600,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     }
 #pragma unroll
     for (int k = 0; k < several; ++k) {
-        T value = source::fold(raw[k], op);
+        T value = source::fold(raw[k], threadIdx.x % Lanes * source::count, op);
 #pragma unroll
         for (int step = 1; step < Lanes; step *= 2) {
             T right = shfl_down_sync(ALL, value, step);
@@ -594,7 +611,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
         if (threadIdx.x % Lanes == 0 && row < p.results) {
             maybe<T> all = {value, true};
             begin_with(p, all, op);
-            store<T, O>(p, all, at[k], row, 0, out, nullptr, false);
+            store<T, O>(p, all, at[k], row, 0, out, nullptr, false, op);
         }
     }
 }
@@ -622,7 +639,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
             if (i + k < p.length)
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
-                    T next = nl_convert<T>(w[k].item[v]);
+                    T next = op.from(w[k].item[v], i + k);
                     total[v] = i + k > 0 ? op(total[v], next) : next;
                 }
     }
@@ -630,7 +647,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     for (int v = 0; v < V; ++v) {
         maybe<T> all = {total[v], true};
         begin_with(p, all, op);
-        store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false);
+        store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
     }
 }
@@ -653,7 +670,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
         wide w = *(const wide *)(x + i * step);
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            total[v] = nl_convert<T>(w.item[v]);
+            total[v] = op.from(w.item[v], i);
         has = true;
         for (i += rows; i + (ahead - 1) * rows < at.end; i += ahead * rows) {
             wide next[ahead];
@@ -664,13 +681,13 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             for (int k = 0; k < ahead; ++k)
 #pragma unroll
                 for (int v = 0; v < V; ++v)
-                    total[v] = op(total[v], nl_convert<T>(next[k].item[v]));
+                    total[v] = op(total[v], op.from(next[k].item[v], i + k * rows));
         }
         for (; i < at.end; i += rows) {
             w = *(const wide *)(x + i * step);
 #pragma unroll
             for (int v = 0; v < V; ++v)
-                total[v] = op(total[v], nl_convert<T>(w.item[v]));
+                total[v] = op(total[v], op.from(w.item[v], i));
         }
     }
     have[threadIdx.x] = has;
@@ -704,26 +721,26 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
         maybe<T> all = {has ? total[v] : T(), has};
         if (p.is_last)
             begin_with(p, all, op);
-        store<T, O>(p, all, at, lane * V + v, blockIdx.x, out, nullptr, false);
+        store<T, O>(p, all, at, lane * V + v, blockIdx.x, out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
     }
 }
 
 /* --------------------------------------------------------------------------------- threads */
 
-/* Elements with equal strides between them. */
+/* Elements from number `first` on, with equal strides between them. */
 template <class S, bool Masked, class T, class Op>
 NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, const char *where,
-                                 int64 where_step, int64 count, Op op) {
+                                 int64 where_step, int64 first, int64 count, Op op) {
     int64 i = 0;
     if (Masked) {
         for (; i < count; ++i)
             if (*(const bool *)(where + i * where_step))
-                append(total, nl_convert<T>(*(const S *)(x + i * step)), op);
+                append(total, op.from(*(const S *)(x + i * step), first + i), op);
         return;
     }
     if (!total.has && count > 0) {
-        total.value = nl_convert<T>(*(const S *)x);
+        total.value = op.from(*(const S *)x, first);
         total.has = true;
         i = 1;
     }
@@ -736,10 +753,10 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
             items[k] = *(const S *)(x + (i + k) * step);
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            value = op(value, nl_convert<T>(items[k]));
+            value = op(value, op.from(items[k], first + i + k));
     }
     for (; i < count; ++i)
-        value = op(value, nl_convert<T>(*(const S *)(x + i * step)));
+        value = op(value, op.from(*(const S *)(x + i * step), first + i));
     total.value = value;
 }
 
@@ -762,16 +779,17 @@ NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *whe
                 run = run < left ? run : left;
             }
             fold_run<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
-                                (const char *)where + at.where + from.where, inner.where, run, op);
+                                (const char *)where + at.where + from.where, inner.where, i, run,
+                                op);
             i += run;
         }
     } else if (!Masked || *((const bool *)where + at.where)) {
-        total.value = nl_convert<T>(*(const S *)((const char *)input + at.input));
+        total.value = op.from(*(const S *)((const char *)input + at.input), 0);
         total.has = true;
     }
     if (p.is_last)
         begin_with(p, total, op);
-    store<T, O>(p, total, at, result, part, out, flags, Masked);
+    store<T, O>(p, total, at, result, part, out, flags, Masked, op);
 }
 
 } // namespace nl_reduce

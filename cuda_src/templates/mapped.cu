@@ -42,9 +42,11 @@ struct nl_mapped {
         index[0] = rest;
         return numbalite::nl_convert<${T}>(${mapped});
     }
-    template <class Op> static NUMBALITE_FUNCTION piece fold(const piece &raw, Op) { return raw; }
+    template <class Op> static NUMBALITE_FUNCTION piece fold(const piece &raw, numbalite::int64, Op) {
+        return raw;
+    }
     NUMBALITE_FUNCTION bool selects(numbalite::int64) const { return true; }
-    NUMBALITE_FUNCTION piece operator[](numbalite::int64 i) const { return fetch(i); }
+    template <class Op> NUMBALITE_FUNCTION piece at(numbalite::int64 i, Op) const { return fetch(i); }
 };
 template <class T, class O, class Op>
 NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_given *given, void *out,
@@ -58,10 +60,10 @@ NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_
     nl_mapped source(p, given, nullptr, at);
     maybe<T> total = nothing<T>();
     for (numbalite::int64 i = at.begin; i < at.end; ++i)
-        append(total, source[i], op);
+        append(total, source.at(i, op), op);
     if (p.is_last)
         begin_with(p, total, op);
-    store<T, O>(p, total, at, result, part, out, nullptr, false);
+    store<T, O>(p, total, at, result, part, out, nullptr, false, op);
 }
 extern "C" __global__ void __launch_bounds__(${threads}) ${kernel}(
     const __grid_constant__ numbalite::nl_reduce::plan p, const __grid_constant__ nl_operands operands,

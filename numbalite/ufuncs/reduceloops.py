@@ -15,7 +15,8 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import templates
-from numbalite.kernels.builder import Builder
+from numbalite.compilers.source import Source
+from numbalite.kernels.builder import Builder, identifiers
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
@@ -131,10 +132,11 @@ class Loops:
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False
     ):
         """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
-        function = self.function_for(loop)
-        used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
-        builder = Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
-        builder.use_types(*used)
+        builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
+        names = {
+            letter: self._cxx(builder, dtype)
+            for letter, dtype in zip("STO", (stored, loop, result), strict=True)
+        }
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         if loop.itemsize > 16:
             size = plans.initial_size(loop.itemsize)
@@ -143,20 +145,7 @@ class Loops:
         header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
         unary = unary or template == "reduce_test"
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
-        function = function.of(used[1:2] * (1 if unary else 2))
-        namespace = builder.add_function(function)
-        names = dict(zip("STO", (t.cxx for t in used), strict=True))
-        call = element.call(function, namespace, "a" if unary else "a, b")
-        operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
-        builder.write_own(
-            templates.fill(
-                template,
-                **names,
-                call=call,
-                operand="" if unary else operand,
-                commutes=str(self.commutes(loop)).lower(),
-            )
-        )
+        function = self._write_function(builder, template, names, loop, unary)
         body = _BODIES[word].format(
             **names, masked=str(masked).lower(), exclusive=str(exclusive).lower(), width=numbers,
             tile=numbers.replace("x", ", "),
@@ -171,6 +160,35 @@ class Loops:
         )
         return builder, function
 
+    def _cxx(self, builder, dtype):
+        """What the type is called in C++."""
+        of_dtype = types.from_dtype(dtype)
+        builder.use_types(of_dtype)
+        return of_dtype.cxx
+
+    def _write_function(self, builder, template, names, loop, unary):
+        """nl_function, which the kernels call; what it is made of."""
+        function = self.function_for(loop).of((types.from_dtype(loop),) * (1 if unary else 2))
+        namespace = builder.add_function(function)
+        operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
+        builder.write_own(
+            templates.fill(
+                template,
+                **names,
+                call=element.call(function, namespace, "a" if unary else "a, b"),
+                operand="" if unary else operand,
+                commutes=str(self.commutes(loop)).lower(),
+            )
+        )
+        return function
+
+    def _images(self, builder, function, kind, loop):
+        """(the images of a kernel, the files that the user's lines are from)"""
+        definition = function.definition
+        source = builder.source(definition, self.options, [f"nl_{kind}"], suffix=f"_{kind}")
+        explain = element.explainer(function, f"{self.name}({loop}, {loop})")
+        return Images(source, explain), (definition.text.label,)
+
     def commutes(self, dtype) -> bool:
         """Whether elements of this dtype may be combined in any order."""
         return commuting.commutes(self.function_for(dtype), dtype)
@@ -184,18 +202,14 @@ class Loops:
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                name = f"nl_{kind}"
                 builder, function = self.generated(
                     kind, stored, loop, result, masked, wide, unary, exclusive
                 )
-                source = builder.source(
-                    function.definition, self.options, [name], suffix=f"_{kind}"
-                )
+                images, labels = self._images(builder, function, kind, loop)
                 taken = _TAKEN_BY_KEY if kind.startswith("by_key") else _TAKEN
-                explain = element.explainer(function, f"{self.name}({loop}, {loop})")
                 kernel = Kernel(
-                    Images(source, explain), name, self.name, _rows(taken, wide, loop.itemsize),
-                    self.options, labels=(function.definition.text.label,),
+                    images, f"nl_{kind}", self.name, _rows(taken, wide, loop.itemsize),
+                    self.options, labels=labels,
                 )  # fmt: skip
                 found = self._loops[key] = Loop(kernel, ("plan", *taken))
             return found
@@ -212,6 +226,33 @@ class Loops:
             return found
 
 
+class OwnLoops(Loops):
+    """The kernels of an operation in cuda_src/numbalite/moments.cuh, "mean_of<float>", which folds in a type of
+    its own: ``loop``, of the bytes that it has."""
+
+    def __init__(self, operation, name, itemsize):
+        super().__init__(None, name)
+        self._operation = operation
+        self.loop_dtype = np.dtype((np.void, itemsize))
+
+    def commutes(self, dtype) -> bool:
+        return True
+
+    def _cxx(self, builder, dtype):
+        return "nl_function::value" if dtype == self.loop_dtype else super()._cxx(builder, dtype)
+
+    def _write_function(self, builder, template, names, loop, unary):
+        builder.ahead.append('#include "numbalite/moments.cuh"\n')
+        builder.names |= identifiers(self._operation)
+        builder.write_own(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
+
+    def _images(self, builder, function, kind, loop):
+        fields = self.options.source_fields()
+        name = f"{self.name}_{kind}.cu"
+        source = Source(builder.finish(fields), name, (f"nl_{kind}",), describe=False, **fields)
+        return Images(source), ()
+
+
 # ---------------------------------------------------------------------------------------- reductions
 
 # What the slots of a step stand for (_core.ReductionPlan): arrays that are given, then scratch arrays.
@@ -222,7 +263,7 @@ def _step(kernel, way, results, plan, *slots):
     return kernel, plans.grid_of(way, results), way.threads, plan, slots
 
 
-def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
+def _folding(loops, kept, folded, dtypes, address, masked, initial, segment, divisor):
     """The plan of a reduction over these dimensions: one launch, or two with the parts between them."""
     stored, loop, result = dtypes
     serial = are_serial()
@@ -238,8 +279,9 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     results = math.prod(dim.length for dim in kept)
     if way.parts == 1:
         plan, wide = plans.packed_plan(
-            way, kept, folded, initial=initial, segment=-1 if segment is None else segment
-        )
+            way, kept, folded, initial=initial, segment=-1 if segment is None else segment,
+            itemsize=loop.itemsize, divisor=divisor,
+        )  # fmt: skip
         kernel = loops.loop(way.kind, stored, loop, result, masked, wide)
         given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
         return _core.ReductionPlan([_step(kernel, way, results, plan, *given)], ())
@@ -263,7 +305,9 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     kept, folded = plans.merged(kept), [plans.Dimension(count, after * size, after)]
     last = plans.choose(kept, folded, size, 0, masked, serial, size, loops.commutes(loop))
     last = last._replace(parts=1, chunk=count)
-    plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
+    plan, wide = plans.packed_plan(
+        last, kept, folded, initial=initial, itemsize=size, divisor=divisor
+    )
     kernel = loops.loop(last.kind, loop, loop, result, masked, wide)
     second = _step(kernel, last, results, plan, parts, flags, _OUTPUT, _OUTPUT, parts)
     return _core.ReductionPlan([first, second], scratch)
@@ -271,27 +315,30 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
 
 def _step_for_parts(loops, way, kept, folded, dtypes, masked, by_part, *slots):
     stored, loop = dtypes
-    plan, wide = plans.packed_plan(way, kept, folded, is_last=False, by_part=by_part)
+    plan, wide = plans.packed_plan(
+        way, kept, folded, is_last=False, by_part=by_part, itemsize=loop.itemsize
+    )
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
     return _step(kernel, way, results, plan, *slots)
 
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
-           segments=None):  # fmt: skip
+           segments=None, divisor=1.0):  # fmt: skip
     """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
     All on the current device, ``out`` aligned, nothing empty but for the axes that are folded. ``loop`` is the dtype to
     fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
-    there. Returns the plan, None if the array had to be copied first.
+    there. ``divisor`` is for operations whose result is not what they fold. Returns the plan, None if the
+    array had to be copied first.
     """
     axis = segments[0] if segments else None
     key = (
         array.shape, array.strides, array.dtype.num, array._address % 16, axes, loop.num,
         out.strides, out.shape, out.dtype.num, initial, None if where is None else where.strides,
-        axis, reorderable,
+        axis, reorderable, divisor,
     )  # fmt: skip
 
     def make():
@@ -318,7 +365,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
         dtypes = array.dtype, loop, out.dtype
         return _folding(
             loops, kept, folded, dtypes, array._address % 16, where is not None, initial,
-            0 if segment else None,
+            0 if segment else None, divisor,
         )  # fmt: skip
 
     plan = loops.planned(key, make)
@@ -326,6 +373,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
         reduce(
             loops, array.copy(stream=stream), axes, loop, out,
             initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
+            divisor=divisor,
         )  # fmt: skip
         return None
     plan.run(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<4q8i")
+_HEAD = struct.Struct("<4q8id")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 
@@ -112,7 +112,7 @@ def plan_size(wide, itemsize=1) -> int:
 
 def packed_plan(
     way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None, by_part=False,
-    itemsize=1,
+    itemsize=1, divisor=1.0,
 ):  # fmt: skip
     """(the plan as a record, whether it is a wide one)"""
     dims = [*kept, *folded]
@@ -122,6 +122,7 @@ def packed_plan(
         math.prod(dim.length for dim in folded),
         way.parts, way.chunk,
         len(kept), len(folded), initial is not None, way.team, is_last, segment, by_part, 0,
+        divisor,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
     return np.void(text.ljust(plan_size(wide, itemsize), b"\0")), wide
@@ -253,7 +254,12 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
-    packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
+    packed = (
+        not masked
+        and len(folded) == 1
+        and itemsize <= 16
+        and _is_packed(folded[0], kept, itemsize, address)
+    )
     kind = "packed" if packed else "strided"
     size = itemsize if packed else max(itemsize, 4)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:

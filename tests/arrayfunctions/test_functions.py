@@ -103,6 +103,25 @@ def test_first_places(dtype):
         same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
 
 
+def test_one_pass_in_parts(ways):
+    """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
+    squares would lose everything."""
+    host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")
+    host[3, 4, 5] = host[60, 1, 1] = 1000
+    for x in (host, (host + 1j * host[::-1])[:, :20]):
+        d = cuda.to_device(x)
+        for axis in (None, 0, 2):
+            same(np.argmax, (d, axis), (x, axis))
+            np.testing.assert_allclose(np.std(d, axis).copy_to_host(), np.std(x, axis), 1e-12)
+    for _ in range(2):  # the second call is made in C
+        d = cuda.to_device(host)
+        np.testing.assert_allclose(np.var(d, ddof=2).item(), np.var(host, ddof=2), 1e-12)
+        same(np.mean, (d, 1), (host, 1), {"keepdims": True})
+        same(np.argmin, (d[::-2],), (host[::-2],))
+    far = (host % 100 + 4e6).astype("f4")
+    assert abs(np.std(cuda.to_device(far)).item() / np.std(host % 100) - 1) < 0.05
+
+
 @examples(20)
 @given(data=st.data())
 def test_places_counts_and_scans(data):

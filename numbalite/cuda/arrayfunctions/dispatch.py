@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+
 _HERE = "numbalite.cuda.arrayfunctions"
 _LINALG = "numbalite.linalg"
 MODULES: dict[str, tuple[str, ...]] = {
@@ -58,7 +59,7 @@ WAYS_OUT = (
 )
 
 
-def implements(*names: str) -> Callable[[Callable], Callable]:
+def implements(*names: str) -> Callable[[Any], Any]:
     """A decorator: the function is what NumPy's functions of these names ("sum", "linalg.norm") do when
     they are given a device array.
 

@@ -4,7 +4,6 @@ nothing, in the same pass as the fold. No warning is raised, for nothing waits f
 from __future__ import annotations
 
 import functools
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,25 +133,23 @@ def nanmin(
     return reductions.fold(np.fmin, a, axis, None, out, keepdims, initial, where)
 
 
-def _first_place(find, lowest, a, axis, out, keepdims):
+def _first_place(a, axis, out, keepdims, is_largest):
     """Waits, for there is no place in a line of NaN."""
     a = arguments.array(a)
-    axis = None if axis is None else operator.index(axis)
-    if _has_nans(a) and a.size:
-        if bool(reductions.any(reductions.all(np.isnan(a), axis))):
-            raise ValueError("All-NaN slice encountered")
-        a = _replaced(a, lowest)
-    return find(a, axis, out, keepdims=keepdims)
+    found = reductions.first_place(None, a, axis, None, keepdims, is_largest, not _has_nans(a))
+    if _has_nans(a) and found.size and reductions.min(found).item() < 0:
+        raise ValueError("All-NaN slice encountered")
+    return reductions.given(found, out)
 
 
 @implements("nanargmax")
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return _first_place(reductions.argmax, -np.inf, a, axis, out, keepdims)
+    return _first_place(a, axis, out, keepdims, True)
 
 
 @implements("nanargmin")
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return _first_place(reductions.argmin, np.inf, a, axis, out, keepdims)
+    return _first_place(a, axis, out, keepdims, False)
 
 
 # ------------------------------------------------------------------------------ means and variances

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 from typing import TYPE_CHECKING
@@ -13,12 +14,11 @@ from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
+from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, repeated, run
 from numbalite.ufuncs import element, operands
 from numbalite.ufuncs.decorators import cuda_vectorize
-from numbalite.ufuncs.mapped import PLACE, MappedFold
+from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
-from numbalite.ufuncs.reduction import Reduce
-from numbalite.ufuncs.ruled import RuledUfunc
 
 if TYPE_CHECKING:
     from typing import Any
@@ -50,6 +50,7 @@ def fold(
 
 
 @implements("sum")
+@repeated(np.add, "r")
 def sum(
     a: Any,
     axis: Any = None,
@@ -63,6 +64,7 @@ def sum(
 
 
 @implements("prod")
+@repeated(np.multiply, "r")
 def prod(
     a: Any,
     axis: Any = None,
@@ -76,6 +78,7 @@ def prod(
 
 
 @implements("max", "amax")
+@repeated(np.maximum, "r")
 def max(
     a: Any,
     axis: Any = None,
@@ -88,6 +91,7 @@ def max(
 
 
 @implements("min", "amin")
+@repeated(np.minimum, "r")
 def min(
     a: Any,
     axis: Any = None,
@@ -193,7 +197,32 @@ def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
     return (np.dtype("f4") if dtype.char == "e" else dtype), dtype
 
 
+def _in_one_pass(a, wide, dtype, where):
+    """Are there elements, all of them counting, of which sums are numbers with a fraction?"""
+    return (
+        builtins.bool(a.size)
+        and (where is _NO_VALUE or where is True)
+        and wide.kind in "fc"
+        and a.dtype.kind in "biufc"
+        and (dtype is None or a.dtype.kind != "c")
+    )
+
+
+@functools.cache
+def _means(wide):
+    return own_loops(f"mean_of<{cxx(wide)}>", "mean", wide)
+
+
+@functools.cache
+def _variances(wide, is_root):
+    real = np.dtype(wide.char.lower())
+    name = "std" if is_root else "var"
+    operation = f"variance_of<{cxx(wide)}, {str(is_root).lower()}>"
+    return own_loops(operation, name, wide, 2 * real.itemsize)
+
+
 @implements("mean")
+@repeated()
 def mean(
     a: Any,
     axis: Any = None,
@@ -205,6 +234,12 @@ def mean(
 ) -> Any:
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
+    if out is None and _in_one_pass(a, wide, dtype, where):
+        plan, made = run(
+            _means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True
+        )
+        mean._note(plan, made, a, axis, dtype, keepdims, None)
+        return made
     made, _ = _mean(a, axis, wide, where)
     return shaped(made, a, axis, result, out, keepdims)
 
@@ -309,7 +344,25 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
     return divided(total, degrees), result
 
 
+def _variance_or_root(known, a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
+    a = arguments.array(a)
+    wide, result = sum_dtypes(a.dtype, dtype)
+    if out is None and mean is _NO_VALUE and _in_one_pass(a, wide, dtype, where):
+        taken = degrees_taken(ddof, correction)
+        divisor = builtins.max(float(_count(a, axis, where) - taken), 0.0)
+        result = np.dtype(result.char.lower())
+        plan, made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
+        if correction is _NO_VALUE:
+            known._note(plan, made, a, axis, dtype, keepdims, ddof)
+        return made
+    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
+    if is_root:
+        made = np.sqrt(made, out=made)
+    return shaped(made, a, axis, result, out, keepdims)
+
+
 @implements("var")
+@repeated()
 def var(
     a: Any,
     axis: Any = None,
@@ -322,12 +375,12 @@ def var(
     mean: Any = _NO_VALUE,
     correction: Any = _NO_VALUE,
 ) -> Any:
-    a = arguments.array(a)
-    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
-    return shaped(made, a, axis, result, out, keepdims)
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(var, *given, False)
 
 
 @implements("std")
+@repeated()
 def std(
     a: Any,
     axis: Any = None,
@@ -340,46 +393,20 @@ def std(
     mean: Any = _NO_VALUE,
     correction: Any = _NO_VALUE,
 ) -> Any:
-    a = arguments.array(a)
-    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
-    return shaped(np.sqrt(made, out=made), a, axis, result, out, keepdims)
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(std, *given, True)
 
 
 # ---------------------------------------------------------------------------------------- places
 
 
-_PACKED = "?bBhHiIef"  # dtypes whose numbers and places fit into 64 bits together
-
-
 @functools.cache
-def _packed(dtype, is_largest):
-    """The largest of numbers that stand for elements, NaN before all, with their places behind them: the
-    first place is the largest."""
-    if dtype.kind == "f":
-        key = """
-        uint32 bits = __float_as_uint((float)x + 0.0f);
-        uint32 key = bits >> 31 ? ~bits : bits | 0x80000000u;"""
-        nan = "if (x != x) key = 0xffffffffu;"
-    else:
-        key = f"uint32 key = (uint32)(int64)x ^ {0x80000000 if dtype.kind == 'i' else 0}u;"
-        nan = ""
-    source = f"""
-    template <typename T> uint64 packed(T x, int64 i) {{
-        {key}
-        {"" if is_largest else "key = ~key;"}
-        {nan}
-        return (uint64)key << 32 | (uint32)~(uint32)i;
-    }}"""
-    function = element.element_function(source=source, name="packed")
-    signature = types.Signature(types.uint64, (types.scalar(dtype), types.int64))
-    larger = Reduce("a > b ? a : b")._loops  # known to commute, as maximum is not
-    return MappedFold(function, signature, counterpart(np.maximum), np.dtype(np.uint64), larger)
-
-
-@functools.cache
-def _unpacked():
-    source = "int64 unpacked(uint64 x) { return (int64)(uint32)~x; }"
-    return RuledUfunc(source, lambda request: (np.dtype(np.uint64), np.dtype(np.int64)))
+def _extremes(dtype, is_largest, nans_count):
+    """Kernels that find the first place of the extreme, in C order."""
+    number = np.dtype("f4") if dtype.char == "e" else dtype
+    flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
+    name = "argmax" if is_largest else "argmin"
+    return own_loops(f"extreme_place<{cxx(number)}, {flags}>", name, number, 8)
 
 
 @functools.cache
@@ -393,32 +420,44 @@ def _place_of():
     return cuda_vectorize(source=source, name="place_of")
 
 
-def _place(extreme, name, a, axis, out, keepdims):
-    """The first place of the extreme along an axis, or in C order."""
+def first_place(
+    known: Any,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+    is_largest: bool,
+    nans_count: bool = True,
+) -> Any:
+    """The first place of the extreme along an axis, or in C order; -1 where nothing counts."""
     a = arguments.array(a)
+    asked, name = axis, "argmax" if is_largest else "argmin"
     axis = None if axis is None else operator.index(axis)
     if a.ndim == 0 and axis in (0, -1):
         axis = None
     shape = a.shape
-    flat = arguments.reshaped(a, (a.size,)) if axis is None else a
     along = 0 if axis is None else axes_of(axis, a.ndim)[0]
-    if flat.shape[along] == 0:
+    if (a.size if axis is None else shape[along]) == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
+    if a.dtype.kind in "biufc" and a.size:
+        loops = _extremes(a.dtype, is_largest, nans_count)
+        plan, found = run(loops, a, axis, keepdims, COUNTER, 1.0, False)
+        if out is None and known is not None:
+            known._note(plan, found, a, asked, None, keepdims, None)
+        return given(found, out)
+    flat = arguments.reshaped(a, (a.size,)) if axis is None else a
     count = flat.shape[along]
-    if a.dtype.char in _PACKED and count < 1 << 32 and a.size:
-        folds = _packed(a.dtype, extreme is max)
-        keeps = keepdims is not _NO_VALUE and bool(keepdims)
-        found = _unpacked()(folds((a, PLACE), axis, keeps, None, 0))
-        return _given(found, out)
+    extreme = max if is_largest else min
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
     found = min(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)
-    return _given(found, out)
+    return given(found, out)
 
 
-def _given(found, out):
+def given(found: Any, out: Any) -> Any:
+    """What was found, in out= if there is one."""
     if out is None:
         return found
     np.copyto(out, found, casting="same_kind")
@@ -426,13 +465,15 @@ def _given(found, out):
 
 
 @implements("argmax")
+@repeated()
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return _place(max, "argmax", a, axis, out, keepdims)
+    return first_place(argmax, a, axis, out, keepdims, True)
 
 
 @implements("argmin")
+@repeated()
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return _place(min, "argmin", a, axis, out, keepdims)
+    return first_place(argmin, a, axis, out, keepdims, False)
 
 
 # ----------------------------------------------------------------------------------------- scans
@@ -447,11 +488,13 @@ def _scan(ufunc, a, axis, dtype, out):
 
 
 @implements("cumsum")
+@repeated(np.add, "a")
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.add, a, axis, dtype, out)
 
 
 @implements("cumprod")
+@repeated(np.multiply, "a")
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.multiply, a, axis, dtype, out)
 

@@ -1,0 +1,140 @@
+/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, and the
+ * places of extremes. All of them commute. */
+#ifndef NUMBALITE_MOMENTS_CUH
+#define NUMBALITE_MOMENTS_CUH
+
+#include "numbalite/complex.cuh"
+#include "numbalite/reduce.cuh"
+
+namespace numbalite {
+namespace nl_reduce {
+
+template <class W> struct part_of { typedef W type; };
+template <class R> struct part_of<complex<R>> { typedef R type; };
+template <class W> using real_of = typename part_of<W>::type;
+
+/* A sum of numbers of type W, divided at the end. */
+template <class W> struct mean_of : operation_on<mean_of<W>, W> {
+    typedef W value;
+    static constexpr bool commutes = true;
+    NUMBALITE_FUNCTION W operator()(const W &a, const W &b) const { return a + b; }
+    template <class O> NUMBALITE_FUNCTION O result(const W &total, double divisor) const {
+        return nl_convert<O>(total / nl_convert<real_of<W>>(divisor));
+    }
+};
+
+/* The number, the mean, and the sum of the squares of distances from it, of W. */
+template <class W> struct __align__(16) moments {
+    W mean;
+    real_of<W> squares, count;
+};
+
+template <class R> NUMBALITE_FUNCTION R square_of(const R &x) { return x * x; }
+template <class R> NUMBALITE_FUNCTION R square_of(const complex<R> &x) {
+    return x.real() * x.real() + x.imag() * x.imag();
+}
+
+/* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses nothing where the
+ * mean is large. Neighbours that are loaded together are folded around their own mean. */
+template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
+    typedef moments<W> value;
+    typedef real_of<W> real;
+    static constexpr bool commutes = true;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        real count = a.count + b.count, part = b.count / count;
+        W apart = b.mean - a.mean;
+        value both;
+        both.mean = a.mean + apart * part;
+        both.squares = a.squares + b.squares + square_of(apart) * (a.count * part);
+        both.count = count;
+        return both;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
+        value one;
+        one.mean = nl_convert<W>(x);
+        one.squares = one.mean != one.mean ? square_of(one.mean) : real(0);
+        one.count = real(1);
+        return one;
+    }
+    NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
+    template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64) const {
+        W item[N], sum = nl_convert<W>(x[0]);
+        item[0] = sum;
+#pragma unroll
+        for (int k = 1; k < N; ++k)
+            sum = sum + (item[k] = nl_convert<W>(x[k]));
+        value all;
+        all.mean = sum * (real(1) / real(N));
+        all.squares = real(0);
+        all.count = real(N);
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            all.squares = all.squares + square_of(item[k] - all.mean);
+        return all;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value) {
+            return total; /* a part */
+        } else {
+            real variance = total.squares / nl_convert<real>(divisor);
+            return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
+        }
+    }
+};
+
+/* ---- places of extremes ---- */
+
+template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
+template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
+    return x.real() != x.real() || x.imag() != x.imag();
+}
+template <class S> NUMBALITE_FUNCTION bool is_below(const S &x, const S &y) { return x < y; }
+template <class R> NUMBALITE_FUNCTION bool is_below(const complex<R> &x, const complex<R> &y) {
+    return x.real() < y.real() || (x.real() == y.real() && x.imag() < y.imag());
+}
+
+template <class S> struct __align__(16) placed {
+    S number;
+    int64 place;
+};
+
+/* The first of the largest numbers, or the smallest; of NaNs if there are any, or if they do not count -1 where
+ * there is nothing else. */
+template <class S, bool IsLargest, bool NansCount>
+struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, placed<S>> {
+    typedef placed<S> value;
+    typedef operation_on<extreme_place, value> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    static NUMBALITE_FUNCTION bool is_before(const S &x, const S &y) {
+        if (NansCount ? is_nan(x) : is_nan(y))
+            return is_nan(x) != is_nan(y);
+        return IsLargest ? is_below(y, x) : is_below(x, y);
+    }
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        bool of_b = is_before(b.number, a.number) ||
+                    (b.place < a.place && !is_before(a.number, b.number));
+        return of_b ? b : a;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class In> NUMBALITE_FUNCTION value from(const In &x, int64 i) const {
+        value one;
+        one.number = nl_convert<S>(x);
+        one.place = i;
+        return one;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &found, double) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value)
+            return found; /* a part */
+        else
+            return nl_convert<O>(!NansCount && is_nan(found.number) ? (int64)-1 : found.place);
+    }
+};
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif
