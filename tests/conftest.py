@@ -21,6 +21,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 pytest_plugins = ["kit.fixtures"]
 
+# Many tests start interpreters. Where the environment forbids byte code, each would compile the whole package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Run in a process of its own: asking the driver here would make every later fork() suspect.
 FIND_GPU = """
 import ctypes

@@ -507,10 +507,12 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
         assert not passed.is_set()
         source[:] = 7
         del source
+        # Large ones share a ring: the second copy waits for the first.
+        threading.Timer(0.05, gate.set).start()
         again = cuda.to_device(np.zeros(count, "f4"), stream=cuda.stream(non_blocking=True))
-        gate.set()
         assert (again.copy_to_host() == 0).all()
         assert (device.copy_to_host() == 1).all()
+        del again, device  # their memory is given back here: that waits for all streams
     assert host.used == used
 
 
