@@ -1,5 +1,6 @@
 /* histogram: counts, or adds up weights, by bins. A functor says the bin of an element; what is in none of the `bins`
- * is not counted. Few bins are counted in the shared memory of each block first, by counters that lanes have apart. */
+ * is not counted. Few bins are counted in the shared memory of each block first, by counters that warps have apart.
+ * A thread reads 16 bytes at a time, twice before it looks at them. */
 #ifndef NUMBALITE_HISTOGRAM_CUH
 #define NUMBALITE_HISTOGRAM_CUH
 
@@ -20,10 +21,11 @@ template <class E> struct edge_bin {
     const E *edges;
     int64 count; /* of bins */
     double first, scale;
+    E low, high; /* of the edges */
 
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &value) const {
         E x = nl_convert<E>(value);
-        if (!(x >= edges[0] && x <= edges[count]))
+        if (!(x >= low && x <= high))
             return -1;
         int64 i;
         if (scale > 0) {
@@ -64,52 +66,83 @@ template <class A> struct counter<void, A> {
     typedef unsigned type;
 };
 
+constexpr int THREADS = 1024; /* at most, as algorithms/counting.py has it */
+
+/* Counters of a block: copies of all bins in shared memory, a warp has one; or those of the result. */
+template <class W, class A> struct counters {
+    typedef typename counter<W, A>::type C;
+    static constexpr unsigned room = 32768 / sizeof(C), most = THREADS / 64;
+    C *mine;
+    A *counts;
+    uint64 bins;
+    bool is_few;
+
+    NUMBALITE_FUNCTION void add(int64 at, const void *weights, uint64 i) const {
+        if ((uint64)at >= bins)
+            return;
+        if (is_few)
+            atomic_add(mine + at, weight<W>::template of<C>(weights, i));
+        else
+            atomic_add(counts + at, weight<W>::template of<A>(weights, i));
+    }
+};
+
 template <class T, class W, class A, class Bin>
 NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, uint64 n,
                                   uint64 bins, const Bin &bin) {
-    typedef typename counter<W, A>::type C;
-    constexpr unsigned room = 32768 / sizeof(C);
-    constexpr int ahead = 4;
-    __shared__ __align__(16) unsigned char raw[room * sizeof(C)];
+    typedef counters<W, A> own;
+    typedef typename own::C C;
+    constexpr int ahead = 2, each = sizeof(T) < 16 && 16 % sizeof(T) == 0 ? 16 / sizeof(T) : 1;
+    struct __align__(each > 1 ? 16 : 1) piece { T item[each]; };
+    __shared__ __align__(16) unsigned char raw[own::room * sizeof(C)];
     C *sums = (C *)raw, zero = C(0);
     uint64 step = (uint64)gridDim.x * blockDim.x;
-    uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
-    bool is_few = bins <= room;
-    unsigned apart = 1;
+    uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
+    bool is_few = bins < own::room;
+    unsigned copies = 1, apart = (unsigned)bins + 1; /* other copies of a bin are in other banks */
     if (is_few) {
-        while (apart < 32 && 2 * apart * bins <= room)
-            apart *= 2;
-        for (unsigned k = threadIdx.x; k < bins * apart; k += blockDim.x)
+        while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::room)
+            copies *= 2;
+        for (unsigned k = threadIdx.x; k < apart * copies; k += blockDim.x)
             sums[k] = zero;
         __syncthreads();
     }
-    C *mine = sums + threadIdx.x % apart;
-    for (; i < n; i += ahead * step) {
-        T items[ahead];
+    own to = {sums + threadIdx.x / 32 % copies * apart, counts, bins, is_few};
+
+    /* elements before the first 16 aligned bytes, and behind the last ones, are for the first threads */
+    uint64 lead = each > 1 ? (0 - (uint64)x) / sizeof(T) % each : 0;
+    lead = lead < n && (uint64)x % sizeof(T) == 0 ? lead : n;
+    const piece *pieces = (const piece *)(x + lead);
+    uint64 whole = (n - lead) / each;
+    for (uint64 i = thread; i < whole; i += ahead * step) {
+        piece now[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            if (i + k * step < n)
-                memcpy(&items[k], &x[i + k * step], sizeof(T));
+            if (i + k * step < whole)
+                now[k] = pieces[i + k * step];
 #pragma unroll
         for (int k = 0; k < ahead; ++k) {
-            if (i + k * step >= n)
+            if (i + k * step >= whole)
                 break;
-            int64 at = bin(items[k]);
-            if ((uint64)at >= bins)
-                continue;
-            if (is_few)
-                atomic_add(mine + at * apart, weight<W>::template of<C>(weights, i + k * step));
-            else
-                atomic_add(counts + at, weight<W>::template of<A>(weights, i + k * step));
+#pragma unroll
+            for (int j = 0; j < each; ++j)
+                to.add(bin(now[k].item[j]), weights, lead + (i + k * step) * each + j);
         }
+    }
+    uint64 end = lead + whole * each;
+    for (uint64 i = thread; i < lead + (n - end); i += step) {
+        uint64 at = i < lead ? i : end + i - lead;
+        T item;
+        memcpy(&item, x + at, sizeof(T));
+        to.add(bin(item), weights, at);
     }
     if (!is_few)
         return;
     __syncthreads();
     for (unsigned k = threadIdx.x; k < bins; k += blockDim.x) {
-        A sum = A(sums[k * apart]);
-        for (unsigned other = 1; other < apart; ++other)
-            sum = A(sum + A(sums[k * apart + other]));
+        A sum = A(sums[k]);
+        for (unsigned other = 1; other < copies; ++other)
+            sum = A(sum + A(sums[other * apart + k]));
         if (!(sum == A(0)))
             atomic_add(counts + k, sum);
     }
@@ -120,7 +153,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
 
 /* counts begin as zeros; what they have is added to. */
 template <class T, class W, class A>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(numbalite::nl_count::THREADS)
     nl_count_numbers(const void *x, const void *weights, void *counts, unsigned long long n,
                      unsigned long long bins) {
     using namespace numbalite::nl_count;
@@ -128,11 +161,12 @@ __global__ void __launch_bounds__(256)
 }
 
 template <class T, class W, class A, class E>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(numbalite::nl_count::THREADS)
     nl_count_between(const void *x, const void *weights, void *counts, unsigned long long n,
                      unsigned long long bins, const void *edges, double first, double scale) {
     using namespace numbalite::nl_count;
-    edge_bin<E> bin = {(const E *)edges, (numbalite::int64)bins, first, scale};
+    const E *of_bins = (const E *)edges;
+    edge_bin<E> bin = {of_bins, (numbalite::int64)bins, first, scale, of_bins[0], of_bins[bins]};
     histogram<T, W, A>((const T *)x, weights, (A *)counts, n, bins, bin);
 }
 

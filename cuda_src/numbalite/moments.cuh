@@ -84,7 +84,7 @@ template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W,
     }
 };
 
-/* ---- places of extremes ---- */
+/* ---- extremes and their places ---- */
 
 template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
 template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
@@ -94,6 +94,31 @@ template <class S> NUMBALITE_FUNCTION bool is_below(const S &x, const S &y) { re
 template <class R> NUMBALITE_FUNCTION bool is_below(const complex<R> &x, const complex<R> &y) {
     return x.real() < y.real() || (x.real() == y.real() && x.imag() < y.imag());
 }
+
+/* The smallest and the largest number, both NaN if there is one. */
+template <class S> struct limits { S low, high; };
+template <class S> struct limits_of : operation_on<limits_of<S>, limits<S>> {
+    typedef limits<S> value;
+    typedef operation_on<limits_of, value> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        value both;
+        both.low = a.low < b.low || is_nan(a.low) ? a.low : b.low;
+        both.high = a.high > b.high || is_nan(a.high) ? a.high : b.high;
+        return both;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class In> NUMBALITE_FUNCTION value from(const In &x, int64) const {
+        value one;
+        one.low = one.high = nl_convert<S>(x);
+        return one;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &found, double) const {
+        return found;
+    }
+};
 
 template <class S> struct __align__(16) placed {
     S number;

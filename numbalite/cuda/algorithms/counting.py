@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numbalite.cuda.arrays import DeviceNDArray
 
-THREADS = 256
-_EACH, _MOST_BLOCKS = 32, 1056
+_THREADS, _FEW_THREADS = 1024, 256
+_EACH, _MOST_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has multiprocessors
 _HALF = "#include <cuda_fp16.h>\n"
 
 
@@ -49,9 +49,11 @@ def dtype_of(weights: Any) -> np.dtype:
     return np.dtype(np.int64 if weights is None else np.float64)
 
 
-def blocks_of(count: int) -> int:
-    """How many blocks read so many elements."""
-    return max(1, min(-(-count // (THREADS * _EACH)), _MOST_BLOCKS))
+def blocks_of(count: int) -> tuple[int, int]:
+    """How many blocks of how many threads read so many elements."""
+    if count <= _FEW_THREADS * _EACH * _MOST_BLOCKS // 4:
+        return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
+    return min(-(-count // (_THREADS * _EACH)), _MOST_BLOCKS), _THREADS
 
 
 def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
@@ -70,6 +72,6 @@ def _names(x, weights, counts):
 def _launch(name, x, weights, counts, stream, *more):
     if x.size and counts.size:
         head = _HALF if "__half" in name else ""
-        kernel("histogram", name, head)[blocks_of(x.size), THREADS, stream](
+        kernel("histogram", name, head)[(*blocks_of(x.size), stream)](
             x, weights, counts, x.size, counts.size, *more
         )

@@ -82,8 +82,7 @@ class Histogram(Operation):
             counts = self._target(out, weights, stream)
             if x.size:
                 made = self._of(x.dtype, None if weights is None else weights.dtype)
-                grid = counting.blocks_of(x.size)
-                made["nl_histogram"][grid, counting.THREADS, stream](
+                made["nl_histogram"][(*counting.blocks_of(x.size), stream)](
                     _dense(x, stream), weights, counts, x.size, self.bins
                 )
             return counts if out is not None else given.result(counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ import numpy as np
 from numbalite.cuda.algorithms import counting
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, run
 from numbalite.cuda.arrayfunctions.searching import digits
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.cuda.arrays import DeviceNDArray
+
+
+_KEPT_BINS = 64
 
 
 def _flat(a):
@@ -76,9 +81,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArra
     length = minlength
     x = _flat(x)
     if x.size:
-        if x.dtype.kind == "i" and np.min(x).item() < 0:
+        low, high = limits_of(x)
+        if low < 0:
             raise ValueError("'list' argument must have no negative elements")
-        length = max(int(np.max(x).item()) + 1, length)
+        length = max(int(high) + 1, length)
     with arguments.on_device_of(x):
         return counting.by_number(x, weights, length)
 
@@ -94,14 +100,40 @@ def _edges(a, bins, limits):
             "np.histogram_bin_edges(d.copy_to_host(), ...)"
         )
     if np.ndim(bins) == 0:
-        ends = np.zeros(0, _real(a.dtype))
+        bins = operator.index(bins)
         if limits is None and a.size:
-            ends = np.array([np.min(a).item(), np.max(a).item()], _real(a.dtype))
-        edges = np.histogram_bin_edges(ends, operator.index(bins), limits)
-        count, first, last = len(edges) - 1, float(edges[0]), float(edges[-1])
-        return edges, first, count / (last - first) if last > first else 0.0
+            return _equal_bins(bins, None, limits_of(a).astype(_real(a.dtype)))
+        empty = np.zeros(0, _real(a.dtype))
+        if limits is not None and all(type(one) in (int, float) for one in limits):
+            return _known_bins(bins, *limits, a.dtype)
+        return _equal_bins(bins, limits, empty)
     edges = arguments.array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
     return np.histogram_bin_edges(np.zeros(0), edges, limits), 0.0, 0.0
+
+
+def _equal_bins(bins, limits, ends):
+    edges = np.histogram_bin_edges(ends, bins, limits)
+    count, first, last = len(edges) - 1, float(edges[0]), float(edges[-1])
+    return edges, first, count / (last - first) if last > first else 0.0
+
+
+@functools.lru_cache(_KEPT_BINS, typed=True)
+def _known_bins(bins, low, high, dtype):
+    """For the same limits again. Edges are copied to the device each time: they are the caller's."""
+    return _equal_bins(bins, (low, high), np.zeros(0, _real(dtype)))
+
+
+def limits_of(a: Any) -> np.ndarray:
+    """The smallest and the largest element, on the host, for which this waits."""
+    number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
+    loops = _limits(number)
+    made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)[1]
+    return np.frombuffer(made.copy_to_host().tobytes(), number)
+
+
+@functools.cache
+def _limits(dtype):
+    return own_loops(f"limits_of<{cxx(dtype)}>", "limits", np.dtype((dtype, 2)))
 
 
 def _real(dtype):
