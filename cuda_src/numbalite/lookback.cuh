@@ -81,8 +81,7 @@ template <class T> struct letters {
         maybe<T> m = nothing<T>();
         if (a.count == 0)
             return m;
-        m.has = laneid() < a.count;
-        while (!__all_sync(ALL, !m.has || is_there(a))) {
+        while (!__all_sync(ALL, is_there(a))) {
 #ifdef NUMBALITE_SIM
             __nanosleep(100);
 #endif
@@ -94,9 +93,14 @@ template <class T> struct letters {
 #pragma unroll
         for (int k = 0; k < words; ++k)
             part[k] = (unsigned int)a.found[k];
-        if (m.has)
-            memcpy(&m.value, part, sizeof(T));
-        fold_lanes(m, op);
+        memcpy(&m.value, part, sizeof(T));
+#pragma unroll
+        for (int each = 1; each < 32; each *= 2) {
+            T both = op(m.value, shfl_down_sync(ALL, m.value, each));
+            m.value = chosen(bits_if(laneid() + each < a.count), both, m.value);
+        }
+        m.value = shfl_sync(ALL, m.value, 0);
+        m.has = true;
         return m;
     }
 };

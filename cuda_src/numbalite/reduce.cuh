@@ -227,14 +227,41 @@ template <class S, class T, bool Masked> struct strided {
 constexpr unsigned int ALL = 0xffffffffu; /* lanes */
 constexpr int TEAM = 8;                   /* warps of a block, as reduceplan.py has it */
 
+/* All bits or none, for `chosen`. Of a condition that several selections share compilers make a branch, and
+ * shuffles behind it have to wait for lanes that have parted: they must not see that it is one. */
+NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
+    unsigned int mask = condition ? ~0u : 0u;
+#ifndef NUMBALITE_SIM
+    asm("" : "+r"(mask));
+#endif
+    return mask;
+}
+/* a, or b if the mask has no bits. */
+template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, const T &b) {
+    constexpr int count = (sizeof(T) + 3) / 4;
+    unsigned int of_a[count] = {}, of_b[count] = {};
+    memcpy(of_a, &a, sizeof(T));
+    memcpy(of_b, &b, sizeof(T));
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+        of_a[k] = (of_a[k] & mask) | (of_b[k] & ~mask);
+    T value = b;
+    memcpy(&value, of_a, sizeof(T));
+    return value;
+}
+
 /* The lanes' values in the lanes' order; the result is in all lanes. */
 template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
     int lane = laneid();
     for (int step = 1; step < 32; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
         T right = shfl_down_sync(ALL, m.value, step);
-        if (lane + step < 32 && (have >> (lane + step) & 1))
+        if (have == ALL) { /* combined, and taken where it is wanted: lanes need not part */
+            T both = op(m.value, right);
+            m.value = chosen(bits_if(lane + step < 32), both, m.value);
+        } else if (lane + step < 32 && (have >> (lane + step) & 1)) {
             append(m, right, op);
+        }
     }
     m.has = __ballot_sync(ALL, m.has) & 1;
     m.value = shfl_sync(ALL, m.value, 0);
@@ -243,8 +270,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op 
 /* Combines with the value of the lane whose number differs in one bit. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
     T other = shfl_xor_sync(ALL, mine, bit);
-    bool upper = laneid() & bit;
-    return op(upper ? other : mine, upper ? mine : other);
+    unsigned int upper = bits_if(laneid() & bit);
+    return op(chosen(upper, other, mine), chosen(upper, mine, other));
 }
 
 /* The total of `Tiles` tiles, one after the other, of which each lane has a value each. */
@@ -252,14 +279,14 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
     int lane = laneid(), left = Tiles;
 #pragma unroll
     for (int bit = 1; bit < Tiles; bit *= 2) {
-        bool upper = lane & bit;
+        unsigned int upper = bits_if(lane & bit);
         left /= 2;
 #pragma unroll
         for (int k = 0; k < Tiles / 2; ++k)
             if (k < left) {
-                T own = upper ? v[2 * k + 1] : v[2 * k];
-                T got = shfl_xor_sync(ALL, upper ? v[2 * k] : v[2 * k + 1], bit);
-                v[k] = op(upper ? got : own, upper ? own : got);
+                T own = chosen(upper, v[2 * k + 1], v[2 * k]);
+                T got = shfl_xor_sync(ALL, chosen(upper, v[2 * k], v[2 * k + 1]), bit);
+                v[k] = op(chosen(upper, got, own), chosen(upper, own, got));
             }
     }
     /* Now a lane has a piece of the tile whose number is in the lane's low bits. */

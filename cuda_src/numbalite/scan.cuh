@@ -111,12 +111,13 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
 
 /* A tile of a line, by a block: `load` gives a thread its pieces, `store` gets each of them with what is
  * before it, if there is anything; `start` is before the line. Everything that is combined is combined in
- * the same order in each call. Threads behind the end of a line have no say: nothing is after them. */
+ * the same order in each call. What is not wanted is combined all the same, and not taken: lanes that part and meet
+ * again cost more. Threads behind the end of a line have no say: nothing is after them. */
 template <class T, int V, int K, class Load, class Store, class Op>
 NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *memory,
                                   const maybe<T> &start, Load load, Store store, Op op) {
     __shared__ T of_warps[32];
-    __shared__ maybe<T> before;
+    __shared__ maybe<T> bases[32]; /* what is before each warp */
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     pieces<V, K> mine(tile * p.chunk);
 
@@ -130,13 +131,14 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
         sum[k] = v[k][V - 1];
     }
 #pragma unroll
-    for (int step = 1; step < 32; step *= 2)
+    for (int step = 1; step < 32; step *= 2) {
+        unsigned int follows = bits_if(lane >= step);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            T other = shfl_up_sync(ALL, sum[k], step);
-            if (lane >= step)
-                sum[k] = op(other, sum[k]);
+            T both = op(shfl_up_sync(ALL, sum[k], step), sum[k]);
+            sum[k] = chosen(follows, both, sum[k]);
         }
+    }
     T of_run[K]; /* the folds of the warp's first runs */
 #pragma unroll
     for (int k = 0; k < K; ++k) {
@@ -151,26 +153,41 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
 
     if (warp == 0) {
         maybe<T> m = start;
+        T sums = of_warps[lane < warps ? lane : 0];
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            T both = op(shfl_up_sync(ALL, sums, step), sums);
+            sums = chosen(bits_if(lane >= step), both, sums);
+        }
         if (p.parts > 1) {
-            T own = of_warps[0];
-            for (int w = 1; w < warps; ++w)
-                own = op(own, of_warps[w]);
+            T own = shfl_sync(ALL, sums, warps - 1);
             nl_letter *first = (nl_letter *)memory + 1;
             int64 each = letters_of_line(p.parts);
             letters<T> all = {first, p.results * each};
             append(m, before_tile(all, line * each, tile, p.parts, own, op), op);
         }
-        if (lane == 0)
-            before = m;
+        sums = shfl_up_sync(ALL, sums, 1);
+        if (lane > 0)
+            append(m, sums, op);
+        if (lane < warps)
+            bases[lane] = m;
     }
     __syncthreads();
 
-    maybe<T> base = before;
-    for (int w = 0; w < warp; ++w)
-        append(base, of_warps[w], op);
+    maybe<T> base = bases[warp];
+    if (base.has) { /* for all threads of a warp, or for none */
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            T before = k > 0 ? op(base.value, of_run[k > 0 ? k - 1 : 0]) : base.value;
+            T both = op(before, left[k]);
+            maybe<T> prefix = {chosen(bits_if(lane > 0), both, before), true};
+            store(prefix, v[k], mine[k]);
+        }
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-        maybe<T> prefix = base;
+        maybe<T> prefix = nothing<T>();
         if (k > 0)
             append(prefix, of_run[k - 1], op);
         if (lane > 0)
