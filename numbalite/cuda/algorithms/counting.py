@@ -72,6 +72,7 @@ def _names(x, weights, counts):
 def _launch(name, x, weights, counts, stream, *more):
     if x.size and counts.size:
         head = _HALF if "__half" in name else ""
-        kernel("histogram", name, head)[(*blocks_of(x.size), stream)](
+        grid, threads = blocks_of(x.size)
+        kernel("histogram", name, head)[grid, threads, stream](
             x, weights, counts, x.size, counts.size, *more
         )

@@ -82,7 +82,8 @@ class Histogram(Operation):
             counts = self._target(out, weights, stream)
             if x.size:
                 made = self._of(x.dtype, None if weights is None else weights.dtype)
-                made["nl_histogram"][(*counting.blocks_of(x.size), stream)](
+                grid, threads = counting.blocks_of(x.size)
+                made["nl_histogram"][grid, threads, stream](
                     _dense(x, stream), weights, counts, x.size, self.bins
                 )
             return counts if out is not None else given.result(counts)
