@@ -135,7 +135,32 @@ enum {
 /* For images that were compiled with calls at every access of memory (check.h). The state of the
  * byte at `low` + i is shadow[i], for i < span: 0 where there is no memory, else NL_SIM_THERE, and
  * NL_SIM_WRITTEN once something has been written there. */
-enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
+enum {
+    NL_SIM_THERE = 1,
+    NL_SIM_WRITTEN = 2,
+    NL_SIM_LEAVING = 4, /* an asynchronous copy reads it until it is waited for */
+    NL_SIM_COMING = 8,  /* one writes it until then */
+};
+
+/* The life of an asynchronous copy (asynccopy.h). */
+typedef enum nl_sim_copy_step {
+    NL_SIM_COPY_BEGIN,
+    NL_SIM_COPY_MADE,
+    NL_SIM_COPY_COMMIT,
+    NL_SIM_COPY_WAIT,
+    NL_SIM_COPY_WAIT_READ,
+    NL_SIM_COPY_BIND,
+    NL_SIM_COPY_COMPLETE,
+    NL_SIM_COPY_SEEN,
+} nl_sim_copy_step;
+typedef struct nl_sim_copying {
+    nl_sim_copy_step step;
+    const void *to, *from; /* NULL: it has none that counts */
+    unsigned long long size;
+    const void *barrier;
+    unsigned groups;     /* not waited for; ~0u: what no group has is waited for, too */
+    unsigned char bulk; /* it is about the groups of bulk copies */
+} nl_sim_copying;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
 struct nl_sim_shared;
@@ -174,6 +199,7 @@ typedef struct nl_sim_checker {
     void (*unname)(struct nl_sim_named *array);
     /* A local variable in which nothing has been written is read (unset.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
+    void (*copying)(const nl_sim_copying *what, const void *pc);
 } nl_sim_checker;
 
 enum {

@@ -26,7 +26,7 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsig
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
 static const nl_sim_checker *checker = &absent;
 
 /* A shadow of `size` bytes that says of all: there is memory, and it has been written. */
@@ -57,6 +57,13 @@ static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
     bool drops = value_is_dropped;
     value_is_dropped = false;
     return drops;
+}
+
+NUMBALITE_SIM_OWN void asynccopy::tell(unsigned step, const void *to, const void *from, unsigned long long size,
+                                       const void *barrier, unsigned groups, bool bulk) {
+    nl_sim_copying what = {static_cast<nl_sim_copy_step>(step), to, from, size, barrier, groups, bulk};
+    if (checker->copying)
+        checker->copying(&what, __builtin_return_address(0));
 }
 
 /* A thread that waits for another in a loop must not keep it from running. */

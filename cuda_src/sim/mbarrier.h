@@ -52,6 +52,7 @@ NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, un
         fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) than it expects", file, line);
     if (pending(old) == arrivals && bytes(old) + more == 0 && (arrivals || more)) {
         finish();
+        asynccopy::complete(at);
         __atomic_thread_fence(__ATOMIC_RELEASE);
         update(at, [](word w) { return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7); });
     }
@@ -71,14 +72,19 @@ NUMBALITE_SIM_INLINE word now(const word *at, const char *file, int line) {
     spin(file, line);
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
+NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
+    if (is_over)
+        asynccopy::seen(at);
+    return is_over;
+}
 /* Is the phase over in which `state` was had; the latest one of that parity? */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE()) {
-    return phase(now(at, file, line)) != phase(state);
+    return seen(at, phase(now(at, file, line)) != phase(state));
 }
 NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity, const char *file = __builtin_FILE(),
                                          int line = __builtin_LINE()) {
-    return (phase(now(at, file, line)) & 1) != parity;
+    return seen(at, (phase(now(at, file, line)) & 1) != parity);
 }
 /* The same, by a thread that has time: others run. */
 NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -91,16 +97,19 @@ NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(
 
 /* Copies of the async proxy: 16 bytes at a time. */
 NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long from, unsigned size,
-                                    const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+                                    const void *barrier = nullptr, const char *file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
         fault(716, "a bulk copy's addresses and size are multiples of 16", file, line);
+    asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 8)
         *(unsigned long long *)(to + i) = *(const unsigned long long *)(from + i);
+    asynccopy::made((void *)to, (const void *)from, size, barrier, true);
 }
 NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long from, unsigned size,
                                        unsigned long long barrier, const char *file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
-    bulk_copy(to, from, size, file, line);
+    bulk_copy(to, from, size, (const void *)barrier, file, line);
     mbarrier::complete((mbarrier::word *)barrier, size, file, line);
 }
 /* To the same place of all blocks of the cluster that the mask names, and their barriers. */
@@ -114,11 +123,12 @@ NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long lon
 }
 template <class T, class Change>
 NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long from, unsigned size, Change change,
-                                      const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+                                      const void *barrier = nullptr, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
         fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
     for (unsigned i = 0; i < size; i += sizeof(T))
         change((T *)(to + i), *(const T *)(from + i));
+    asynccopy::made(nullptr, (const void *)from, size, barrier, true); /* others may change `to` too */
 }
 
 } // namespace numbalite_sim

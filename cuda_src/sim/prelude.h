@@ -205,6 +205,7 @@ extern "C" {
 #include "library.h"
 #include "driver_types.h"
 #include "texture.h"
+#include "asynccopy.h"
 #ifndef NUMBALITE_HOST
 #include "mbarrier.h"
 #endif

@@ -146,8 +146,10 @@ template <class T, int n> NUMBALITE_SIM_INLINE void store_all(unsigned long long
 }
 /* Of cp.async: `kept` bytes, then zeros. */
 NUMBALITE_SIM_INLINE void copy(unsigned long long to, unsigned long long from, unsigned size, unsigned kept) {
+    asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 4)
         *(unsigned *)(to + i) = i < kept ? *(const unsigned *)(from + i) : 0;
+    asynccopy::made((void *)to, kept < size ? nullptr : (const void *)from, size);
 }
 
 template <class T> NUMBALITE_SIM_INLINE T add(T a, T b) {

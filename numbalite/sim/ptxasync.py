@@ -7,6 +7,7 @@ from numbalite.sim.ptxtext import Unknown
 
 _SIM = "::numbalite_sim::"
 _MBARRIER = f"{_SIM}mbarrier::"
+_COPY = f"{_SIM}asynccopy::"
 _REDUCTIONS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
                "xor": "atomicXor", "inc": "atomicInc", "dec": "atomicDec"}  # fmt: skip
 _TYPES = {"u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned long long", "f32": "float",
@@ -64,9 +65,10 @@ class Asynchronous:
             return self.bulk(modifiers[2:], operands)
         if modifiers[1] == "mbarrier":
             arrives = "noinc" in modifiers  # else it is counted for this, and arrives
-            return f"{_MBARRIER}arrive({self.barrier(operands[0])});" if arrives else ""
+            at = self.barrier(operands[0])
+            return f"{_COPY}bind({at});" + (f" {_MBARRIER}arrive({at});" if arrives else "")
         if modifiers[1] in ("commit_group", "wait_group", "wait_all"):
-            return ""
+            return self.groups(modifiers[1:], operands, "false")
         to = self.address(operands[0], ["shared"])
         source = self.address(operands[1], [])
         size = self.value(operands[2], "unsigned")
@@ -74,8 +76,10 @@ class Asynchronous:
         return f"{_SIM}ptx::copy({to}, {source}, {size}, {kept});"
 
     def bulk(self, modifiers, operands):
-        if modifiers[0] in ("commit_group", "wait_group", "prefetch"):
+        if modifiers[0] == "prefetch":
             return ""
+        if modifiers[0] in ("commit_group", "wait_group"):
+            return self.groups(modifiers, operands, "true")
         to, source, size = self.ends(modifiers, operands)
         if "bulk_group" in modifiers:
             return f"{_SIM}bulk_copy({to}, {source}, {size});"
@@ -84,6 +88,17 @@ class Asynchronous:
             blocks = self.value(operands[4], "unsigned short")
             return f"{_SIM}bulk_copy_all({to}, {source}, {size}, {barrier}, {blocks});"
         return f"{_SIM}bulk_copy_tx({to}, {source}, {size}, {barrier});"
+
+    def groups(self, modifiers, operands, bulk):
+        """The end of a group of the thread's copies, or that it waits for all but the last ones."""
+        if modifiers[0] == "commit_group":
+            return f"{_COPY}commit({bulk});"
+        if modifiers[0] == "wait_all":
+            return f"{_COPY}wait({_COPY}open_too);"
+        but = self.value(operands[0], "unsigned")
+        return (
+            f"{_COPY}wait_read({but});" if "read" in modifiers else f"{_COPY}wait({but}, {bulk});"
+        )
 
     def ends(self, modifiers, operands):
         """Where a bulk copy goes to, comes from, and its bytes: the first two modifiers are the spaces."""
@@ -103,10 +118,13 @@ class Asynchronous:
         kind = next(_TYPES[m] for m in reversed(modifiers) if m in _TYPES)
         function = next(_REDUCTIONS[m] for m in modifiers if m in _REDUCTIONS)
         change = f"[]({kind} *nl_p, {kind} nl_v) {{ {function}(nl_p, nl_v); }}"
-        out = f"{_SIM}bulk_reduce<{kind}>({to}, {source}, {size}, {change});"
-        if "bulk_group" not in modifiers:
-            out += f" {_MBARRIER}complete({self.barrier(operands[3])}, {size});"
-        return out
+        if "bulk_group" in modifiers:
+            return f"{_SIM}bulk_reduce<{kind}>({to}, {source}, {size}, {change});"
+        at = self.barrier(operands[3])
+        return (
+            f"{_SIM}bulk_reduce<{kind}>({to}, {source}, {size}, {change}, {at});"
+            f" {_MBARRIER}complete({at}, {size});"
+        )
 
     def store_async(self, kind, size, operands, parts):
         """st.async: stores, then the bytes have come."""

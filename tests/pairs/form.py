@@ -201,7 +201,7 @@ def _in_namespace(pair, right):
         *included,
         f"namespace {_qualified(pair, right).partition(':')[0]} {{",
         pair.constant_lines(),
-        *(line for line in text.split("\n") if line not in included),
+        *("" if line in included else line for line in text.split("\n")),
         "}",
     ])  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from pairs import (  # noqa: F401
     arithmetic,
+    asynccopies,
     barriers,
     bounds,
     course,

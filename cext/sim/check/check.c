@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "sim/check/arena.h"
+#include "sim/check/asynccopy.h"
 #include "sim/check/attribution.h"
 #include "sim/check/conflict.h"
 #include "sim/debuginfo/names.h"
@@ -68,6 +69,7 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) 
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
+    nl_sim_asynccopies_free(&c->copies);
     nl_mem_free(c);
     return status;
 }
@@ -147,11 +149,11 @@ static int is_plain(uintptr_t address, size_t size) {
     return 0;
 }
 
-/* One that is in simulated memory. */
-static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                         const void *pc) {
+/* One that is in simulated memory. Is nothing wrong with it that others need not look at? */
+static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                        const void *pc) {
     if (is_plain(address, size))
-        return;
+        return 1;
     if (nl_sim_shadow_there(address, size) < size)
         forbid(w, address, size, kind, pc);
     if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
@@ -159,22 +161,26 @@ static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsig
     int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
     int reads = !(kind & NL_SIM_ACCESS_WRITE) ||
                 (kind & writes) == (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC);
+    if (nl_sim_asynccopy_forbids(w, address, size, kind, pc))
+        return 0;
     if (reads && !nl_sim_shadow_any_written(address, size))
         unwritten(w, address, size, kind, pc);
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
+    return 1;
 }
 
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uintptr_t address = (uintptr_t)at;
+    int told = 0;
     if (w->job->check->every && nl_sim_conflict_is_due(w, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
-        check_inside(w, address, size, kind, pc);
+        told = !check_inside(w, address, size, kind, pc);
     else if (!nl_sim_attribution_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
-    if (w->job->check->every && !(kind & NL_SIM_ACCESS_UNTOLD))
+    if (w->job->check->every && !told && !(kind & NL_SIM_ACCESS_UNTOLD))
         nl_sim_conflict_access(w, address, size, kind, pc);
     return 0;
 }
@@ -194,8 +200,11 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
                 : !nl_sim_attribution_is_allowed(w, target, size))
         forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
-        nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
-        nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+        unsigned reads = NL_SIM_ACCESS_RANGE, writes = NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE;
+        if (!from_ours || !nl_sim_asynccopy_forbids(w, source, size, reads, pc))
+            nl_sim_conflict_access(w, source, size, reads, pc);
+        if (!to_ours || !nl_sim_asynccopy_forbids(w, target, size, writes, pc))
+            nl_sim_conflict_access(w, target, size, writes, pc);
     }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);

@@ -104,6 +104,34 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     nl_sim_findings_add(&w->job->check->findings, &f);
 }
 
+void nl_sim_conflict_early(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                           const void *pc, const nl_sim_race_side *copy) {
+    char name[200], whose[80];
+    uint64_t variable = (uintptr_t)copy->pc;
+    if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_RACE, pc, (nl_sim_site){NULL, 0},
+                             variable, w->next))
+        return;
+    nl_sim_dim thread = thread_index(w, copy->thread), block = block_index(w, copy->block);
+    nl_sim_race_side now = {.write = (kind & NL_SIM_ACCESS_WRITE) != 0,
+                            .atomic = (kind & NL_SIM_ACCESS_ATOMIC) != 0};
+    nl_sim_finding f = {.kind = NL_CHECK_RACE,
+                        .pc = pc,
+                        .other_pc = copy->pc,
+                        .variable = variable,
+                        .remedy = ": the wait for the copy comes first (wait_group, "
+                                  "__pipeline_wait_prior, consumer_wait, barrier.wait)",
+                        .access = verb(&now),
+                        .address = address,
+                        .size = size,
+                        .other = {verb(copy), block, thread}};
+    snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
+    nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
+    snprintf(f.text, sizeof f.text,
+             "%s %s, and the asynchronous copy of %s at %%o, for which nobody has waited, %s it",
+             f.access, name, whose, f.other.access);
+    nl_sim_check_report(w, &f);
+}
+
 void nl_sim_conflict_end_shared(nl_sim_worker *w) {
     nl_sim_arena_entry e;
     nl_sim_race_side late;

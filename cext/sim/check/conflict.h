@@ -21,6 +21,11 @@ int nl_sim_conflict_is_due(struct nl_sim_worker *worker, unsigned kind);
 /* An access of the running thread that is made next. */
 void nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                             unsigned kind, const void *pc);
+/* One that comes before the asynchronous copy of which `copy` says who began it and where, and
+ * whether it writes there, has been waited for. */
+struct nl_sim_race_side;
+void nl_sim_conflict_early(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                           unsigned kind, const void *pc, const struct nl_sim_race_side *copy);
 /* The block of a cluster ends: have the others done with its shared memory? */
 void nl_sim_conflict_end_shared(struct nl_sim_worker *worker);
 /* Of nl_sim_checker: */

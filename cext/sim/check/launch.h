@@ -15,6 +15,7 @@ typedef struct nl_sim_check {
     int traps_reals;                     /* the processor tells of NaN and infinity (reals.h) */
     struct nl_sim_race *race;            /* NULL: races are not looked for */
     int every;                           /* all accesses are looked at (conflict.h) */
+    struct nl_sim_asynccopies *copies;   /* NULL: there were none yet */
     nl_sim_findings findings;
 } nl_sim_check;
 

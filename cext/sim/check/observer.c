@@ -3,6 +3,7 @@
 
 #include "sim/check/arena.h"
 #include "sim/check/arithmetic.h"
+#include "sim/check/asynccopy.h"
 #include "sim/check/attribution.h"
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
@@ -42,6 +43,8 @@ static int begin_block(nl_sim_worker *w) {
 }
 
 static void end_block(nl_sim_worker *w) {
+    if (w->job->check->copies)
+        nl_sim_asynccopy_end_block(w);
     if (w->race && w->cluster)
         nl_sim_conflict_end_shared(w);
     if (w->race)
@@ -159,4 +162,5 @@ void nl_sim_check_install(void) {
     s->name = nl_sim_named_begin;
     s->unname = nl_sim_named_end;
     s->unset = nl_sim_check_unset;
+    s->copying = nl_sim_asynccopy_step;
 }

@@ -67,6 +67,14 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     memset(from, state, size);
 }
 
+void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on) {
+    size_t at = clip(address, &size);
+    for (size_t i = 0; i < size; i++) {
+        unsigned char *state = &nl_sim_shadow.shadow[at + i];
+        *state = (unsigned char)(on ? *state | bits : *state & ~bits);
+    }
+}
+
 void nl_sim_shadow_drop(uintptr_t low, size_t span) {
     if (madvise(nl_sim_shadow.shadow + (low - nl_sim_shadow.low), span, MADV_DONTNEED) != 0)
         nl_sim_shadow_set(low, span, 0);
@@ -103,10 +111,10 @@ size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least
     return whole;
 }
 
-int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
+int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits) {
     size_t at = clip(address, &size);
     for (size_t i = 0; i < size; i++) {
-        if (nl_sim_shadow.shadow[at + i] & NL_SIM_WRITTEN)
+        if (nl_sim_shadow.shadow[at + i] & bits)
             return 1;
     }
     return 0;

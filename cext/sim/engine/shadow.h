@@ -29,10 +29,14 @@ void nl_sim_shadow_hear_all(int change);
 /* Sets what is known of [address, address + size), as far as it is simulated memory: 0,
  * NL_SIM_THERE, or NL_SIM_THERE | NL_SIM_WRITTEN. */
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state);
+/* Sets or clears bits of them. */
+void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on);
+/* Has any byte there one of the bits? */
+int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits);
 /* Whole pages of simulated memory are there no more; their part of the shadow costs no memory then.
  */
 void nl_sim_shadow_drop(uintptr_t low, size_t span);
-/* Memory has been copied: the same is known of the copy. */
+/* Memory has been copied: the copy is written where it is. */
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);
 /* How many bytes from `address` on, at most `size`, are there. */
 size_t nl_sim_shadow_there(uintptr_t address, size_t size);
@@ -40,6 +44,8 @@ size_t nl_sim_shadow_there(uintptr_t address, size_t size);
  * offset, or `size`. Sets *count to how many they are. */
 size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count);
 /* Has any of these bytes, all of which are there, been written? */
-int nl_sim_shadow_any_written(uintptr_t address, size_t size);
+static inline int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
+    return nl_sim_shadow_any(address, size, NL_SIM_WRITTEN);
+}
 
 #endif

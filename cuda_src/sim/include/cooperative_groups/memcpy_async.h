@@ -1,4 +1,4 @@
-/* cooperative_groups/memcpy_async.h: a group's copies, which are made at once (sim/memcpy_async.h). */
+/* cooperative_groups/memcpy_async.h: a group's copies, each a group of copies of its own (sim/memcpy_async.h). */
 #pragma once
 #include "numbalite/groups.cuh"
 #include "sim/memcpy_async.h"
@@ -9,18 +9,22 @@ namespace groups {
 template <class Group, class T, class Shape>
 NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const T *from, const Shape &bytes) {
     numbalite_sim::copy_part(to, from, bytes, group.thread_rank(), group.num_threads());
+    numbalite_sim::asynccopy::commit();
 }
 /* Elements: as many as both have. */
 template <class Group, class T, class To, class From>
 NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &room, const T *from, const From &count) {
     size_t both = static_cast<size_t>(room) < static_cast<size_t>(count) ? room : count;
     numbalite_sim::copy_part(to, from, both * sizeof(T), group.thread_rank(), group.num_threads());
+    numbalite_sim::asynccopy::commit();
 }
 template <class Group> NUMBALITE_SIM_INLINE void wait(const Group &group, NUMBALITE_SIM_SITE) {
+    numbalite_sim::asynccopy::wait(0);
     group.sync(file, line);
 }
 template <unsigned stages, class Group>
 NUMBALITE_SIM_INLINE void wait_prior(const Group &group, NUMBALITE_SIM_SITE) {
+    numbalite_sim::asynccopy::wait(stages);
     group.sync(file, line);
 }
 

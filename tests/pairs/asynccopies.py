@@ -1,0 +1,235 @@
+"""Asynchronous copies that nobody has waited for, and blocks of a cluster."""
+
+import numpy as np
+from pairs.form import floats, pair, upto, zeros
+
+N = 64
+TILES = 4
+
+# --- copies of a thread ----------------------------------------------------------------------------------
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: 2 * x)
+def tile_read_before_its_copy_is_waited_for(x: floats(N), out: zeros(N)):
+    """
+    #include <cuda_pipeline.h>
+    __global__ void twice(const float *x, float *out) {
+        __shared__ float s[N];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], &x[t], 4);     //!
+        __pipeline_commit();
+        __pipeline_wait_prior(0);                     //+
+        out[t] = 2 * s[t];                            //-!
+        out[t] = 2 * s[t];                            //+
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def last_tile_is_still_under_way(x: floats(TILES * N), out: zeros(N)):
+    """
+    __global__ void add_tiles(const float *x, float *out) {
+        __shared__ float s[2][N];
+        int t = threadIdx.x;
+        float sum = 0;
+        for (int k = 0; k <= TILES; ++k) {
+            if (k < TILES)
+                asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                             :: "r"((unsigned)__cvta_generic_to_shared(&s[k % 2][t])), "l"(x + k * N + t));  //!
+            if (k < TILES)                                                //-
+                asm volatile("cp.async.commit_group;");
+            if (k > 0) {
+                asm volatile("cp.async.wait_group 1;" ::: "memory");
+                sum += s[(k - 1) % 2][t];                                 //!
+            }
+        }
+        out[t] = sum;
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def own_part_is_there_but_not_the_others(x: floats(N), out: zeros(N)):
+    """
+    #include <cuda_pipeline.h>
+    __global__ void reversed(const float *x, float *out) {
+        __shared__ float s[N];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], &x[t], 4);     //!
+        __pipeline_commit();
+        __syncthreads();                              //-
+        __pipeline_wait_prior(0);
+        __syncthreads();                              //+
+        out[t] = s[N - 1 - t];                        //!
+    }
+    """
+
+
+@pair("race", array="x", grid=1, block=N, expect=lambda x: {"x": 0 * x, "out": x})
+def source_cleared_before_it_is_copied(x: floats(N), out: zeros(N)):
+    """
+    #include <cuda_pipeline.h>
+    __global__ void move(float *x, float *out) {
+        __shared__ float s[N];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], &x[t], 4);     //!
+        __pipeline_commit();
+        x[t] = 0;                                     //-!
+        __pipeline_wait_prior(0);
+        x[t] = 0;                                     //+
+        out[t] = s[t];
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x)
+def wait_for_copies_that_are_in_no_group(x: floats(N), out: zeros(N)):
+    """
+    __global__ void copy(const float *x, float *out) {
+        __shared__ float s[N];
+        int t = threadIdx.x;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                     :: "r"((unsigned)__cvta_generic_to_shared(&s[t])), "l"(x + t));  //!
+        asm volatile("cp.async.commit_group;");                            //+
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        out[t] = s[t];                                                     //!
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def stage_released_but_never_waited_for(x: floats(TILES * N), out: zeros(N)):
+    """
+    #include <cuda/pipeline>
+    __global__ void add_tiles(const float *x, float *out) {
+        __shared__ float s[2][N];
+        int t = threadIdx.x;
+        float sum = 0;
+        auto pipe = cuda::make_pipeline();
+        for (int k = 0; k <= TILES; ++k) {
+            if (k < TILES) {
+                pipe.producer_acquire();
+                cuda::memcpy_async(&s[k % 2][t], x + k * N + t, sizeof(float), pipe);  //!
+                pipe.producer_commit();
+            }
+            if (k > 0) {
+                pipe.consumer_wait();                 //+
+                sum += s[(k - 1) % 2][t];             //!
+                pipe.consumer_release();
+            }
+        }
+        out[t] = sum;
+    }
+    """
+
+
+# --- copies of a group, or of the copy engine ------------------------------------------------------------
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def barrier_instead_of_a_wait(x: floats(N), out: zeros(N)):
+    """
+    #include <cooperative_groups.h>
+    #include <cooperative_groups/memcpy_async.h>
+    __global__ void reversed(const float *x, float *out) {
+        __shared__ float s[N];
+        auto block = cooperative_groups::this_thread_block();
+        cooperative_groups::memcpy_async(block, s, x, sizeof s);  //!
+        block.sync();                                 //-
+        cooperative_groups::wait(block);              //+
+        out[threadIdx.x] = s[N - 1 - threadIdx.x];    //!
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def arrival_without_a_wait(x: floats(N), out: zeros(N)):
+    """
+    #include <cuda/barrier>
+    #include <cooperative_groups.h>
+    __global__ void reversed(const float *x, float *out) {
+        __shared__ float s[N];
+        __shared__ cuda::barrier<cuda::thread_scope_block> b;
+        auto block = cooperative_groups::this_thread_block();
+        if (threadIdx.x == 0) init(&b, N);
+        __syncthreads();
+        cuda::memcpy_async(block, s, x, sizeof s, b);  //!
+        auto token = b.arrive();
+        b.wait(static_cast<decltype(token) &&>(token));  //+
+        out[threadIdx.x] = s[N - 1 - threadIdx.x];    //!
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def wait_for_the_phase_before(x: floats(TILES * N), out: zeros(N)):
+    """
+    __device__ void wait_for(unsigned barrier, unsigned parity) {
+        asm volatile("{.reg .pred done;\\n"
+                     "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n"
+                     "@!done bra again;}" :: "r"(barrier), "r"(parity) : "memory");
+    }
+    __global__ void add_tiles(const float *x, float *out) {
+        __shared__ alignas(16) float s[N];
+        __shared__ unsigned long long full;
+        unsigned at = (unsigned)__cvta_generic_to_shared(&full), to = (unsigned)__cvta_generic_to_shared(s);
+        int t = threadIdx.x;
+        float sum = 0;
+        if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at));
+        if (t == 0) asm volatile("fence.mbarrier_init.release.cluster;");
+        __syncthreads();
+        for (int k = 0; k < TILES; ++k) {
+            if (t == 0) {
+                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(at));
+                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "  //!
+                             "[%0], [%1], 256, [%2];" :: "r"(to), "l"(x + k * N), "r"(at) : "memory");
+            }
+            wait_for(at, k % 2 ^ 1);                  //-
+            wait_for(at, k % 2);                      //+
+            sum += s[t];                              //!
+            __syncthreads();
+        }
+        out[t] = sum;
+    }
+    """
+
+
+@pair("race", array="s", grid=1, block=N, expect=lambda x: x)
+def tile_changed_while_it_is_stored(x: floats(N), out: zeros(N)):
+    """
+    __global__ void store(const float *x, float *out) {
+        __shared__ alignas(16) float s[N];
+        int t = threadIdx.x;
+        s[t] = x[t];
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (t == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;"
+                         :: "l"(out), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");  //!
+            asm volatile("cp.async.bulk.commit_group;");
+            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");       //+
+        }
+        __syncthreads();
+        s[t] = 0;                                     //!
+    }
+    """
+
+
+# --- clusters --------------------------------------------------------------------------------------------
+
+
+@pair("race", array="s", grid=2, block=N, expect=lambda x: np.roll(x, N))
+def part_of_another_block_before_it_is_there(x: upto(2 * N), out: zeros(2 * N)):
+    """
+    #include <cooperative_groups.h>
+    __cluster_dims__(2) __global__ void exchange(const float *x, float *out) {
+        __shared__ float s[N];
+        auto cluster = cooperative_groups::this_cluster();
+        int i = blockIdx.x * N + threadIdx.x;
+        s[threadIdx.x] = x[i];                        //!
+        __syncthreads();                              //-
+        cluster.sync();                               //+
+        out[i] = *cluster.map_shared_rank(s + threadIdx.x, cluster.block_rank() ^ 1);  //!
+        cluster.sync();
+    }
+    """
