@@ -104,7 +104,7 @@ $(BUILD)/.built: $(VENV)/.tools setup.py $(SOURCES) $(shell find numbalite cuda_
 
 sanitize: $(BUILD)/.built
 	cd $(BUILD) && \
-	PYTHONPATH=lib PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 NUMBALITE_SANITIZED=$(SAN) \
+	PYTHONPATH=lib:.. PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 NUMBALITE_SANITIZED=$(SAN) \
 	LD_PRELOAD=$$($(CC) -print-file-name=$(LIBRARY_$(SAN))) \
 	ASAN_OPTIONS=$(ASAN):$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$$UBSAN_OPTIONS \
 	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:$$TSAN_OPTIONS \

@@ -350,8 +350,11 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
-    if (nl_py_callbacks_pending()) /* they are called as ever, and may use other threads */
-        NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
+    /* Waited for here, where an interrupt ends it, and callbacks may use other threads. What has
+     * failed is why devices are reset. */
+    NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
+    if (nl_py_interrupt_raise())
+        return NULL;
     NL_UNLOCKED(status = nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
     return nl_py_none(status, &err);

@@ -46,6 +46,8 @@ def find() -> Compiler:
         if text:
             command = _words(text)
             path = which(command[0]) if command else None
+            if path is None and command[:1] == ("zig",):
+                path = _packaged_zig()
             if path is None:
                 raise CudaSupportError(
                     f"${variable} names the compiler {text!r}, which is not found"
@@ -61,11 +63,19 @@ def find() -> Compiler:
         path = which(name)
         if path:
             return Compiler((path,), path)
+    program = _packaged_zig()
+    if program:
+        return Compiler((program, "c++"), program)
+    raise CudaSupportError(f"code for the CPU needs a C++ compiler, and there is none: {INSTALL}")
+
+
+def _packaged_zig():
+    """The program of the package ziglang, which puts none on the PATH."""
     for place in sys.path:
         program = os.path.join(place or ".", "ziglang", "zig")
         if os.access(program, os.X_OK):
-            return Compiler((program, "c++"), program)
-    raise CudaSupportError(f"code for the CPU needs a C++ compiler, and there is none: {INSTALL}")
+            return os.path.abspath(program)
+    return None
 
 
 def _words(text):

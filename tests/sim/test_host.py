@@ -59,8 +59,9 @@ def test_order(no_compilers, monkeypatch, tmp_path):
     assert host.find() == ((gcc, "-m64"), gcc)
     monkeypatch.setenv("NUMBALITE_CXX", clang)
     assert host.find() == ((clang,), clang)
-    monkeypatch.setenv("NUMBALITE_CXX", zig)  # alone, it means its C++ compiler
-    assert host.find() == ((zig, "c++"), zig)
+    for name in (zig, "zig"):  # alone, it means its C++ compiler; the package's is on no PATH
+        monkeypatch.setenv("NUMBALITE_CXX", name)
+        assert host.find() == ((zig, "c++"), zig)
 
 
 def test_a_compiler_beside_the_program(no_compilers, monkeypatch, tmp_path):

@@ -106,13 +106,14 @@ def test_each_kind_of_wait(program):
         "stream": lambda: (m.prints[2, 32](x), cuda.default_stream().synchronize()),
         "to_device": copy_to_device,
         "checks": under_checks,
+        "reset": lambda: (m.spins[2, 32](x), cuda.gpus[0].reset()),
         "close": lambda: (m.spins[2, 32](x), cuda.close()),
     }
     for name, work in works.items():
         seconds, text = interrupted(work)
         print(f"{name}: {text}")
         assert seconds < LATEST, (name, seconds)
-        if name == "close":
+        if name in ("close", "reset"):
             m = cuda.module(SOURCE)
             x = cuda.to_device(host)
         try:  # launches that were queued may have been dropped, which is said once
@@ -126,7 +127,7 @@ def test_each_kind_of_wait(program):
     if TSAN:
         code = re.sub(r"m\.(computes|meets|prints)\b", "m.spins", code)
     told = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
-    assert len(told) == 8
+    assert len(told) == 9
     for name, text in told.items():
         assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
             name
