@@ -24,7 +24,9 @@ _MACRO = re.compile(
     r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
     r"(\([\w, .]*\))?(?:=(.*))?"
 )
-_READ_FIRST = ("-include", "--pre-include", "-U", "--undefine-macro")
+_INCLUDED = re.compile(r"-?-(?:pre-)?include=([^\"\n]+)")
+_APART = {"-D": "-D", "--define-macro": "-D", "-include": "-include=", "--pre-include": "-include="}
+_READ_FIRST = ("-U", "--undefine-macro")
 
 
 class Source(NamedTuple):
@@ -71,33 +73,42 @@ class Source(NamedTuple):
         return "<<<" in scanner.strip(self.text)
 
     def with_macros_inside(self) -> Source:
-        """The source with the user's macros, such as -DN=128, as text behind the headers of ours that it begins
-        with: their own names (N, T, ...) are not the user's business."""
+        """The source with the user's macros, such as -DN=128 and those of headers that options include, as
+        text behind the headers of ours that it begins with: their own names (N, T, ...) are not the user's
+        business."""
         head = _HEAD.match(self.text)
         given = self._joined_options()
-        found = [_MACRO.fullmatch(option) for option in given]
+        found = [_as_text(option) for option in given]
         if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
             return self
-        lines = []
-        for name, parameters, text in (macro.groups() for macro in found if macro):
-            lines.append(
-                f"#undef {name}\n#define {name}{parameters or ''} {1 if text is None else text}\n"
-            )
+        lines = [line for line in found if line]
         number, end = head[0].count("\n") + 1, head.end()
         lines.append(f'#line {number} "{quote(self.name)}"\n')
         return self._replace(
             text="".join((head[0], *lines, self.text[end:])),
-            options=tuple(o for o, macro in zip(given, found, strict=True) if not macro),
+            options=tuple(o for o, line in zip(given, found, strict=True) if not line),
         )
 
     def _joined_options(self):
-        """The options, each with its value, where -D and --define-macro have it apart."""
+        """The options, each with its value, where those that become text have it apart."""
         result, rest = [], iter(self.options)
         for option in rest:
-            value = next(rest, None) if option in ("-D", "--define-macro") else None
-            result.append(option if value is None else f"-D{value}")
+            value = next(rest, None) if option in _APART else None
+            result.append(option if value is None else _APART[option] + value)
         return result
 
     def replace(self, **changes):
         """A copy with some fields changed."""
         return self._replace(**changes)
+
+
+def _as_text(option):
+    """The preprocessor's lines that do what an option does; "" if it is not to become any."""
+    included = _INCLUDED.fullmatch(option)
+    if included:
+        return f'#include "{included[1]}"\n'
+    macro = _MACRO.fullmatch(option)
+    if not macro:
+        return ""
+    name, parameters, text = macro.groups()
+    return f"#undef {name}\n#define {name}{parameters or ''} {1 if text is None else text}\n"

@@ -51,6 +51,13 @@ class _Users(str):
     """A piece that is the user's text."""
 
 
+class _Taken(str):
+    """A piece that defines a name of the Python scope for a definition."""
+
+    name: str
+    has_includes: bool  # does the definition include headers?
+
+
 class Builder:
     """Collects the pieces of one source."""
 
@@ -83,6 +90,12 @@ class Builder:
 
     def write(self, text: str):
         self.pieces.append(text)
+
+    def write_taken(self, definition: Definition, name: str, text: str):
+        piece = _Taken(text)
+        piece.name = name
+        piece.has_includes = bool(definition.includes)
+        self.pieces.append(piece)
 
     def write_own(self, text: str):
         """Text of ours that comes after all of the user's: what macros have the names in it end here."""
@@ -134,11 +147,18 @@ class Builder:
             known = {key: fields[key] for key in ("headers", "options") if key in fields}
             name = fields.get("name", self.file)
             texts += headers.texts(Source(text=included, name=name, **known))
-        found = macros.defined(texts, fields.get("options", ()))
-        return [
-            piece if piece is None or isinstance(piece, _Users) else macros.avoided(piece, found)
-            for piece in pieces
-        ]
+        given = macros.defined((), fields.get("options", ()))
+        found = macros.defined(texts) | given
+
+        def without(piece):
+            if piece is None or isinstance(piece, _Users):
+                return piece
+            text = macros.avoided(piece, found)
+            if isinstance(piece, _Taken) and piece.name in (found if piece.has_includes else given):
+                return f"#ifndef {piece.name}\n{text}#endif\n"  # a macro wins, as what C++ declares does
+            return text
+
+        return [without(piece) for piece in pieces]
 
     def source(self, definition, options, kernels, *, suffix="", describe=False) -> Source:
         """What compilers get: the text under the name of a definition, in a file beside the user's."""
@@ -218,14 +238,15 @@ class Builder:
             self.write_alias(ascii_name(name), function, inner[name])
         for name, t in taken.types.items():
             self.use_types(t)
-            self.write(f"using {ascii_name(name)} = {self.spelled(t)};\n")
+            name = ascii_name(name)
+            self.write_taken(definition, name, f"using {name} = {self.spelled(t)};\n")
         for name, value in taken.macros.items():
             self.write(capturing.macro(ascii_name(name), value))
         for name, value in taken.constants.items():
             self.use_types(capturing.constant_type(value))
             text = capturing.constant(ascii_name(name), value)
             self.names |= identifiers(text)
-            self.write(text)
+            self.write_taken(definition, ascii_name(name), text)
         for name, array in taken.pointers.items():
             t = types.typeof(array)
             t = t if t.ndim else types.Pointer(t.dtype)
@@ -235,7 +256,8 @@ class Builder:
         for name, array in taken.arrays.items():
             self.names.add("constant_array")
             self.use_types(types.from_dtype(array.dtype))
-            self.write(capturing.constant_array(ascii_name(name), array))
+            name = ascii_name(name)
+            self.write_taken(definition, name, capturing.constant_array(name, array))
         return taken
 
     def user_text(self, definition: Definition) -> Text:

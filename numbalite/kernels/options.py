@@ -255,7 +255,9 @@ def _headers(name, value):
     for key, text in value.items():
         if not isinstance(key, str) or not isinstance(text, str):
             raise TypeError(f"headers is a dict from name to text, with {key!r}: {text!r} in it")
-        if not key.strip() or "\0" in key or key.endswith("/"):
+        parts = key.split("/")
+        is_long = any(len(os.fsencode(part)) > 255 for part in parts)
+        if not key.strip() or "\0" in key or (parts[-1] in ("", ".") and key != ".") or is_long:
             raise ValueError(f"headers: {key!r} is not the name of a file")
         if os.path.isabs(key) or os.path.normpath(key).split(os.sep)[0] in ("..", "."):
             raise ValueError(

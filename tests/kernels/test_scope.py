@@ -367,6 +367,26 @@ def test_macros_as_options():
     assert x[0] == 6
 
 
+def test_macros_win_over_names_of_the_scope():
+    """An option's everywhere, a header's where it is included."""
+    N, T, K = 1, 2, np.arange(3)
+
+    @cuda.jit(device=True)
+    def more(x):
+        "return x + N;"
+
+    @cuda.jit(options=["-DN=5"], headers={"m.h": "#define T float\n#define K 7\n"})
+    def k(x):
+        """
+        #include "m.h"
+        T t = more(N) + K; x[0] = t;
+        """
+
+    x = np.zeros(1, "f4")
+    k[1, 1](x)
+    assert x[0] == 17 and (N, T, K[2]) == (1, 2, 2)
+
+
 def test_macros_of_an_included_header():
     """N, T and the like are names of our templates' parameters, too, others of our variables."""
     names = [*"ACFILNRS", "count", "index", "type", "value", "n", "put", "run", "apply", "data"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, types
-from numbalite.compilers import compile_source, toolkit
+from numbalite.compilers import Source, compile_source, toolkit
 from numbalite.cpu import entries
 from numbalite.kernels import decorators, results
 from numbalite.kernels.options import Options
@@ -202,3 +202,21 @@ def test_the_cpu(monkeypatch, host_compiler):
         return made.source(nl_copy_.definition, options.replace(debug=True), symbols)
 
     check(function, ("host",))
+
+
+@pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
+def test_a_header_that_an_option_includes(target, tmp_path):
+    """It is read behind what is ours, as the macros are that options define."""
+    header = tmp_path / "macros.h"
+    words = "A C F K N T V count i index n type value x".split()
+    header.write_text("".join(f"#define {word} 1 +* 2\n" for word in words) + "#define MINE 7\n")
+    unit = Source(
+        '#include "numbalite.cuh"\nusing namespace numbalite;\n'
+        '__global__ void k(int* nl_x) { static_assert(MINE == 7, ""); nl_x[0] = MINE; }\n',
+        kernels=("k",),
+    )
+    for options in (
+        ("-include", "macros.h", f"-I{tmp_path}"),
+        (f"--pre-include={header}", "-DMINE=7"),
+    ):
+        assert compile_source(unit.replace(options=options), target).data
