@@ -283,16 +283,17 @@ nl_sim_dim nl_sim_cluster_dim(void) {
     return size->x ? *size : (nl_sim_dim){1, 1, 1};
 }
 
-static int owns(const nl_sim_worker *w, uintptr_t address) {
+/* A block of `asking`'s cluster, which may have ended: its worker has no job then. */
+static int owns(const nl_sim_worker *w, uintptr_t address, const nl_sim_worker *asking) {
     return address - w->locals < w->locals_end - w->locals ||
-           address - (uintptr_t)w->shared <= w->job->launch.shared_bytes ||
+           address - (uintptr_t)w->shared <= asking->job->launch.shared_bytes ||
            (w->observer && w->observer->is_shared(w, address));
 }
 
 nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
     const nl_sim_cluster *c = w->cluster;
     for (unsigned i = 0; c && i < nl_sim_job_cluster_size(w->job); i++) {
-        if (owns(c->member[i], address))
+        if (owns(c->member[i], address, w))
             return c->member[i];
     }
     return NULL;
@@ -345,9 +346,9 @@ unsigned long long nl_sim_cluster_complete(unsigned low) {
         const nl_sim_worker *m = c->member[n];
         uintptr_t of_locals = nearest(low, m->locals),
                   of_shared = nearest(low, (uintptr_t)m->shared);
-        if (owns(m, of_shared))
+        if (owns(m, of_shared, w))
             return of_shared;
-        if (owns(m, of_locals))
+        if (owns(m, of_locals, w))
             return of_locals;
     }
     return 0;
