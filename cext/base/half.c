@@ -52,3 +52,10 @@ uint16_t nl_bfloat16_from_double(double value) {
         bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+float nl_bfloat16_to_float(uint16_t bits) {
+    uint32_t whole = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &whole, sizeof value);
+    return value;
+}

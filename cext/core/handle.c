@@ -93,6 +93,7 @@ static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream str
     if (nl_cudalib_set_stream(library, h->number, stream, err) < 0)
         return NULL;
     h->stream = stream;
+    h->has_workspace = 0; /* so it is with a new stream */
     return h;
 }
 
@@ -116,35 +117,46 @@ size_t nl_handle_workspace_size(const nl_device *dev) {
     return (size_t)(dev->compute_major >= 9 ? 32 : 4) << 20;
 }
 
+/* To be given its stream again makes cuBLAS use its own workspace. */
+static int take_workspace(nl_handle *h, nl_error *err) {
+    if (!h->has_workspace)
+        return 0;
+    if (nl_cudalib_set_stream(NL_CUBLAS, h->number, h->stream, err) < 0)
+        return -1;
+    h->has_workspace = 0;
+    return 0;
+}
+
+static int set_workspace(nl_handle *h, const nl_workspace *workspace, nl_error *err) {
+    void *memory = (void *)(uintptr_t)workspace->address;
+    if (memory == NULL)
+        return take_workspace(h, err);
+    h->has_workspace = 1; /* whatever comes of it */
+    return NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size);
+}
+
+static void leave(nl_cudalib library, nl_handle *h) {
+    nl_mutex_unlock(&h->lock);
+    nl_mutex_lock(&kept[library].lock);
+    h->users--;
+    nl_mutex_unlock(&kept[library].lock);
+}
+
 int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
                          const nl_workspace *workspace, nl_handle **out, nl_error *err) {
     nl_handle *h = NULL;
     if (nl_handle_enter(library, dev, stream, &h, err) < 0)
         return -1;
-    if (library == NL_CUBLAS && workspace->address != 0) {
-        void *memory = (void *)(uintptr_t)workspace->address;
-        if (NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size) < 0) {
-            nl_handle_leave(library, h);
-            return -1;
-        }
-        h->has_workspace = 1;
+    if (library == NL_CUBLAS && set_workspace(h, workspace, err) < 0) {
+        leave(library, h);
+        return -1;
     }
     *out = h;
     return 0;
 }
 
-/* To be given its stream again makes cuBLAS use its own workspace. */
-static void take_workspace(nl_handle *h) {
-    nl_error err;
-    nl_cudalib_set_stream(NL_CUBLAS, h->number, h->stream, &err);
-    h->has_workspace = 0;
-}
-
-void nl_handle_leave(nl_cudalib library, nl_handle *h) {
-    if (h->has_workspace)
-        take_workspace(h);
-    nl_mutex_unlock(&h->lock);
-    nl_mutex_lock(&kept[library].lock);
-    h->users--;
-    nl_mutex_unlock(&kept[library].lock);
+int nl_handle_leave(nl_cudalib library, nl_handle *h, nl_error *err) {
+    int result = take_workspace(h, err);
+    leave(library, h);
+    return result;
 }

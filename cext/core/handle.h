@@ -35,10 +35,11 @@ int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_hand
                     nl_error *err);
 /* The same; where there is a workspace, the library uses it until the handle is left, and not its
  * own, which calls that graphs have captured would share with others that run at the same time. For
- * cuBLAS, whose calls are given none. */
+ * cuBLAS, whose calls are given none. A workspace that leaving could not take is taken here. */
 int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
                          const nl_workspace *workspace, nl_handle **out, nl_error *err);
-void nl_handle_leave(nl_cudalib library, nl_handle *handle);
+/* -1 where the library does not give its workspace up; the handle is left all the same. */
+int nl_handle_leave(nl_cudalib library, nl_handle *handle, nl_error *err);
 /* Is there one that nobody uses? */
 int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream);
 

@@ -10,7 +10,14 @@
 typedef uintptr_t cublasHandle_t; /* a pointer: as handles of all libraries are kept */
 
 /* cudaDataType_t, cublasComputeType_t, cublasOperation_t, cublasGemmAlgo_t */
-enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_C_32F = 4, CUDA_C_64F = 5 };
+enum {
+    CUDA_R_32F = 0,
+    CUDA_R_64F = 1,
+    CUDA_R_16F = 2,
+    CUDA_C_32F = 4,
+    CUDA_C_64F = 5,
+    CUDA_R_16BF = 14
+};
 enum { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_64F = 70 };
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum { CUBLAS_GEMM_DEFAULT = -1 };

@@ -96,8 +96,7 @@ static int call_with_handle(const librarycall *self, nl_device *dev, CUstream st
         return -1;
     words[0] = handle->number;
     *status = nl_cudalib_call(self->function, words);
-    nl_handle_leave(library, handle);
-    return 0;
+    return nl_handle_leave(library, handle, err);
 }
 
 static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args, size_t flags,

@@ -24,7 +24,8 @@ typedef struct product {
     nl_py_array *a, *b, *out;
     CUstream stream;
     int blocking;
-    int trusted; /* out= is known to share no memory with a and b */
+    int trusted;  /* out= is known to share no memory with a and b, and to be a dtype to write */
+    int bfloat16; /* what is said to be uint16 are bfloat16's bits */
 } product;
 
 static int read_matrices(const nl_py_array *x, matrices *m) {
@@ -73,6 +74,15 @@ static int find_product(const nl_py_array *arrays[3], const matrices sets[3], in
            as_columns(&sets[second], arrays[second]->address, &g->b, turned);
 }
 
+/* The cudaDataType of its elements, or -1. */
+static int type_of(const product *p, const nl_py_array *x) {
+    if (x->class != NL_ELEMENT_PLAIN)
+        return -1;
+    if (x->dtype == NL_UINT16)
+        return p->bfloat16 ? CUDA_R_16BF : -1;
+    return nl_gemm_type((nl_dtype)x->dtype);
+}
+
 /* 1 and the product, or 0 where it is not plain. */
 static int plan(const product *p, nl_gemm *g) {
     const nl_py_array *arrays[3] = {p->a, p->b, p->out};
@@ -83,7 +93,8 @@ static int plan(const product *p, nl_gemm *g) {
     if (sets[0].columns != sets[1].rows || sets[2].rows != sets[0].rows ||
         sets[2].columns != sets[1].columns)
         return 0;
-    g->dtype = (nl_dtype)p->a->dtype;
+    g->type = type_of(p, p->a);
+    g->result = type_of(p, p->out);
     g->k = sets[0].columns;
     g->count = sets[2].count;
     for (int i = 0; i < 2; i++)
@@ -101,17 +112,19 @@ static int plan(const product *p, nl_gemm *g) {
     return find_product(arrays, sets, 1, g) || find_product(arrays, sets, 0, g);
 }
 
-static int is_plain(const nl_py_array *x) {
-    return x->class == NL_ELEMENT_PLAIN && nl_gemm_has((nl_dtype)x->dtype) &&
-           (x->ndim == 2 || x->ndim == 3) && !(x->misaligned & (x->itemsize - 1));
+static int is_plain(const product *p, const nl_py_array *x) {
+    return type_of(p, x) >= 0 && (x->ndim == 2 || x->ndim == 3) &&
+           !(x->misaligned & (x->itemsize - 1));
 }
 
 /* May the product be written to what is out=? */
 static int fits(const product *p) {
     const nl_py_array *out = p->out;
-    if (!is_plain(out) || out->dtype != p->a->dtype || out->flags & NL_PY_ARRAY_READONLY)
+    if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
+        out->flags & NL_PY_ARRAY_READONLY)
         return 0;
-    if (!p->trusted && (out->owner || out->buffer == p->a->buffer || out->buffer == p->b->buffer))
+    if (!p->trusted && (out->dtype != p->a->dtype || out->owner || out->buffer == p->a->buffer ||
+                        out->buffer == p->b->buffer))
         return 0;
     return out->ndim == (p->a->ndim > p->b->ndim ? p->a->ndim : p->b->ndim) &&
            out->buffer->device == p->a->buffer->device;
@@ -140,7 +153,7 @@ static int use_all(const product *p, nl_error *err) {
 
 static int keep_all(const product *p) {
     nl_py_array *arrays[3] = {p->a, p->b, p->out};
-    if (nl_py_capture_check_default(p->stream, "a matrix product") < 0)
+    if (nl_py_capture_check_default(p->stream, "a matrix product (cuda.matmul takes stream=)") < 0)
         return -1;
     for (int i = 0; i < 3; i++)
         if (nl_py_capture_keep(p->stream, (PyObject *)arrays[i], 0) < 0)
@@ -176,8 +189,8 @@ static PyObject *multiply(product *p) {
     nl_gemm g;
     nl_py_array *made = NULL;
     const nl_py_array *a = p->a, *b = p->b;
-    if (!nl_cudalib_is_open(NL_CUBLAS) || !is_plain(a) || !is_plain(b) || a->dtype != b->dtype ||
-        a->buffer->device != b->buffer->device ||
+    if (!nl_cudalib_is_open(NL_CUBLAS) || !is_plain(p, a) || !is_plain(p, b) ||
+        a->dtype != b->dtype || a->buffer->device != b->buffer->device ||
         (a->ndim == 3 && b->ndim == 3 && a->shape[0] != b->shape[0]))
         return NULL;
     nl_device *current = nl_device_current(&err);
@@ -266,8 +279,8 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     product p = {.state = state, .trusted = 1};
     PyObject *stream;
-    if (!PyArg_ParseTuple(args, "O!O!O!O:gemm", state->devarray_type, &p.a, state->devarray_type,
-                          &p.b, state->devarray_type, &p.out, &stream) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!O|p:gemm", state->devarray_type, &p.a, state->devarray_type,
+                          &p.b, state->devarray_type, &p.out, &stream, &p.bfloat16) ||
         nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)
         return NULL;
     PyObject *result = multiply(&p);
@@ -282,8 +295,9 @@ static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
      "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
     {"gemm", gemm, METH_VARARGS,
-     "gemm(a, b, out, stream): out = a b of device arrays of two or three axes; False where their "
-     "layouts do not allow it."},
+     "gemm(a, b, out, stream, bfloat16=False): out = a b of device arrays of two or three axes; "
+     "False where their layouts or dtypes do not allow it. bfloat16: arrays of uint16 have its "
+     "bits."},
     {NULL, NULL, 0, NULL},
 };
 

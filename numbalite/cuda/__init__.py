@@ -116,6 +116,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     )
     from numbalite.kernels.decorators import jit, module
     from numbalite.kernels.foreign import declare_device
+    from numbalite.linalg.epilogue import matmul
     from numbalite.sim.checks import checks
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
@@ -144,6 +145,7 @@ _LATER = {
     "topk": "numbalite.cuda.algorithms.sort:topk",
     "histogram": "numbalite.cuda.algorithms.histogram:Histogram",
     "reduce_by_key": "numbalite.cuda.algorithms.by_key:ReduceByKey",
+    "matmul": "numbalite.linalg.epilogue:matmul",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
         "numbalite.cuda.arrayfunctions.creation",
@@ -262,6 +264,7 @@ __all__ = [
     "mapped",
     "mapped_array",
     "mapped_array_like",
+    "matmul",
     "memory_pool",
     "module",
     "ones",

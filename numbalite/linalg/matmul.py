@@ -67,8 +67,9 @@ def matmul(
         a, b, back = _moved_axes(a, b, axes)
     with assign.on_device(a.device):
         shape = _result_shape(a.shape, b.shape)
-        target = _target(out, shape, loop[2], (a, b)) if axes is None else None
-        made = arguments.empty(shape, loop[2]) if target is None else target
+        made_of = a.dtype if dtype is None and _is_bfloat16(*given) else loop[2]
+        target = _target(out, shape, made_of, (a, b)) if axes is None else None
+        made = arguments.empty(shape, made_of) if target is None else target
         left, right, result = _as_matrices(a, b, made)
         _multiply(left, right, result, stream)
         made = made if axes is None else back(made)
@@ -78,6 +79,14 @@ def matmul(
             _check_shape(out, made.shape)
             _put(made, out, stream)
         return out
+
+
+def dot(a: DeviceNDArray, b: DeviceNDArray) -> DeviceNDArray:
+    """The product as numpy.dot makes it, whose result for two arrays of bfloat16 is one, too."""
+    out = None
+    if _is_bfloat16(a.dtype, b.dtype):
+        out = arguments.empty(_result_shape(a.shape, b.shape), a.dtype, a)
+    return matmul(a, b, out=out)
 
 
 def _check_shape(out, shape):
@@ -175,9 +184,10 @@ def _multiply(a, b, out, stream):
     if a.shape[-1] == 0:
         out._fill(np.zeros((), out.dtype), stream)
         return
-    a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
+    if not _is_narrow(a, b, out):
+        a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    if out.dtype.kind in "fc":
+    if out.dtype.kind in "fc" or _is_bfloat16(out.dtype):
         _by_cublas(a, b, out, stacked, stream)
     else:
         count = math.prod(stacked)
@@ -189,6 +199,23 @@ def _multiply(a, b, out, stream):
         _kernel(out.dtype)[min(tiles, 2**31 - 1), _BLOCK, stream](*flat, target)
         if made is None:
             assign.assign(out, target.reshape(out.shape), stream)
+
+
+def _is_bfloat16(*dtypes):
+    """Are they ml_dtypes.bfloat16, all of them?"""
+    return all(one is not None and one.name == "bfloat16" for one in dtypes)
+
+
+def _is_narrow(a, b, out):
+    """Elements of 16 bits that cuBLAS takes as they are, and adds up in float32."""
+    narrow = a.dtype == b.dtype and (a.dtype.char == "e" or _is_bfloat16(a.dtype))
+    return narrow and out.dtype in (a.dtype, np.dtype("f"))
+
+
+def _bits(array):
+    """A view of bfloat16's bits; other arrays as they are."""
+    is_one = _is_bfloat16(array.dtype)
+    return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
 
 
 def _flat(array, count):
@@ -208,6 +235,8 @@ def _by_cublas(a, b, out, stacked, stream):
     """One call where the stacked axes are one, or can be seen as one."""
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()
+    bfloat16 = _is_bfloat16(a.dtype)
+    a, b, out = map(_bits, (a, b, out))
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (
@@ -228,7 +257,7 @@ def _by_cublas(a, b, out, stacked, stream):
     a, b = (one[0] if one.ndim == 3 and one.shape[0] == 1 else one for one in (a, b))
     if made.ndim == 3 and a.ndim == b.ndim == 2:
         made = made[0]
-    if not _core.gemm(a, b, made, stream):
+    if not _core.gemm(a, b, made, stream, bfloat16):
         raise AssertionError(
             f"matmul: cuBLAS does not take {a.shape}, {a.strides} and {b.shape}, {b.strides}"
         )

@@ -47,7 +47,7 @@ def dot(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
         return _into(np.multiply(a, b), out)
     if a.ndim <= 2 and b.ndim <= 2:
         _check_depth(a, b, a.ndim - 1, max(b.ndim - 2, 0))
-        return _into(_matmul.matmul(a, b), out)
+        return _into(_matmul.dot(a, b), out)
     return _into(_folded(a, b, [a.ndim - 1], [max(b.ndim - 2, 0)]), out)
 
 
@@ -72,7 +72,7 @@ def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int]):
     rows, columns = _count(a, free_a), _count(b, free_b)
     left = arguments.reshaped(a.transpose([*free_a, *of_a]), (rows, depth))
     right = arguments.reshaped(b.transpose([*of_b, *free_b]), (depth, columns))
-    return _matmul.matmul(left, right).reshape(shape)
+    return _matmul.dot(left, right).reshape(shape)
 
 
 def _count(array, axes):
@@ -87,7 +87,7 @@ def vdot(a: Any, b: Any, /) -> DeviceNDArray:
     a, b = (arguments.reshaped(one, (one.size,)) for one in arguments.arrays_of((a, b)))
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
-    return _matmul.matmul(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+    return _matmul.dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
 
 
 @implements("inner")

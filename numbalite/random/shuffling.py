@@ -222,6 +222,8 @@ def _weights(p, n, needed, stream):
     if not n:
         return weights, weights
     weights[...] = found
+    if stream:
+        weights[:1].copy_to_host()  # waits: NumPy's functions are on the default stream
     low, high = parameters.extremes(weights)
     if not (low >= 0 and high < math.inf):
         raise ValueError("choice: p must hold no negative numbers and no NaN")

@@ -10,6 +10,7 @@ from kit import drawn
 from kit.drawn import compare, examples, outcome
 
 from numbalite import _core, cuda
+from numbalite.libraries.table import CUBLAS
 
 DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
 
@@ -164,3 +165,48 @@ def test_what_is_refused():
         np.matmul(d, d, out=read_only)
     with pytest.raises(ValueError, match="output array has shape"):
         np.matmul(d, d, out=cuda.device_array(3, "f4"))
+
+
+def test_halves_with_results_in_float32():
+    a, b = small(1, (2, 5, 70), "f2"), small(2, (70, 66), "f2")
+    x, y = cuda.to_device(a), cuda.to_device(b)
+    compare(np.matmul(x, y, dtype="f4"), np.matmul(a, b, dtype="f4"), device=True)
+    compare(np.matmul(x[:, ::-1], y.T.copy().T, dtype="f4"), np.matmul(a[:, ::-1], b, dtype="f4"))
+
+
+def test_the_bits_of_bfloat16():
+    """Added up in float32, rounded once."""
+    random = np.random.default_rng(5)
+    wide = [
+        (random.standard_normal(s).astype("f4").view("u4") & 0xFFFF0000) for s in ((70, 9), (9, 5))
+    ]
+    x, y = (cuda.to_device((one >> 16).astype("u2")) for one in wide)
+    a, b = (one.view("f4") for one in wide)
+    CUBLAS.open()
+    out, bits = cuda.device_array((70, 5), "f4"), cuda.device_array((70, 5), "u2")
+    assert _core.gemm(x, y, out, 0, True) and _core.gemm(x, y, bits, 0, True)
+    np.testing.assert_allclose(out, a @ b, 1e-5, 1e-6)
+    rounded = (bits.copy_to_host().astype("u4") << 16).view("f4")
+    np.testing.assert_allclose(rounded, a @ b, 2.0**-8, 1e-6)
+    assert not _core.gemm(x, y, bits, 0)
+    assert not _core.gemm(out, cuda.ones((5, 5), "f4"), bits, 0, True)
+
+
+def test_arrays_of_bfloat16():
+    """NumPy's products are float32 by matmul, bfloat16 by dot."""
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    a, b = small(1, (3, 33, 6), bfloat16), small(2, (6, 7), bfloat16)
+    x, y = cuda.to_device(a), cuda.to_device(b)
+    for of in (
+        lambda x, y: x @ y,
+        lambda x, y: x[::-1, ::2] @ y[:, ::-1],
+        lambda x, y: np.dot(x[0], y[:, 1]),
+        lambda x, y: np.tensordot(x, y, 1),
+        lambda x, y: np.vdot(x[0, :, 0], x[1, :, 0]),
+        lambda x, y: x @ y.astype("f4"),
+        lambda x, y: np.matmul(x, y, out=np.empty((3, 33, 7), "f8")),
+    ):
+        compare(of(x, y), of(a, b))
+    out = cuda.device_array((3, 33, 7), bfloat16)
+    assert np.matmul(x, y, out=out) is out
+    np.testing.assert_array_equal(out.copy_to_host(), np.matmul(a, b).astype(bfloat16))

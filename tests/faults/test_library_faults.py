@@ -1,6 +1,8 @@
 """The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear algebra, in
-sparse arrays and in Fourier transforms: an exception each time, nothing left behind, and the next call works."""
+sparse arrays, in Fourier transforms and in random numbers: an exception each time, nothing left behind, and the next
+call works."""
 
+import functools
 import gc
 
 import numpy as np
@@ -15,6 +17,12 @@ from numbalite.libraries.table import CUBLAS, CUFFT, CUSOLVER, CUSPARSE
 
 L = np.linalg
 A = np.array([[2.0, 1], [1, 3]])
+
+
+@functools.cache
+def the_stream():
+    """One for all: the handle of each is kept."""
+    return cuda.stream()
 
 
 # What folds by NumPy's ufunc.reduce is left out: NumPy 2.4 itself loses a reference where that raises.
@@ -45,10 +53,45 @@ def transforms(d):
     np.fft.fft(d)  # by the plan that is kept
 
 
+def matrices(d, bits):
+    d @ d, np.matmul(d[::2], d, out=d[:1].copy()), np.einsum("ij,kj->ki", d, d)
+    _core.gemm(bits, bits, cuda.device_array((2, 2), "f4"), 0, True)
+    cuda.matmul(d, d, epilogue="x + y", y=d, stream=the_stream())
+
+
+def captured(d):
+    """With a workspace of the graph's own, which is the handle's for the time of the call."""
+    out, stream = cuda.device_array((2, 2)), the_stream()
+    with stream.capture():
+        _core.workspace_of_graph(stream, 100)
+        try:
+            _core.gemm(d, d, out, stream)
+        except CudaAPIError as refused:
+            if "NOT_SUPPORTED" not in str(refused):  # so the simulator says: there is no such graph
+                raise
+    assert _core.gemm(d, d, out, stream)
+
+
+def numbers():
+    rng = cuda.random.default_rng(1)
+    rng.random(5, "f4"), rng.standard_normal(5, out=cuda.device_array(5)), rng.integers(9, size=5)
+    (
+        rng.gamma(np.ones(3)),
+        rng.permutation(2000),
+        rng.choice(9, 5),
+        rng.poisson(3.0, 5),
+        rng.spawn(2),
+    )
+
+
 OPERATIONS = {
     "solvers": lambda: solvers(cuda.to_device(A), cuda.to_device(np.stack([A, A]))),
     "products": lambda: products(sparse.csr_array(np.tril(A)), np.ones(2)),
     "transforms": lambda: transforms(cuda.to_device(A.astype("F"))),
+    "convolution": lambda: cufft.fftconvolve(cuda.to_device(A), A, "same"),
+    "matrices": lambda: matrices(cuda.to_device(A), cuda.to_device(A.astype("u2"))),
+    "captured": lambda: captured(cuda.to_device(A)),
+    "numbers": numbers,
 }
 
 
@@ -67,6 +110,7 @@ def test_allocations(operation, walk):
     assert walk(operation, _core.fail_alloc_at) > 5
 
 
+@pytest.mark.parametrize("operation", ["solvers", "products", "transforms"], indirect=True)
 def test_library_calls(operation, monkeypatch):
     operation()
     seen, at = 0, 0

@@ -13,7 +13,7 @@
 static const nl_driver *driver; /* the open table: products are put into streams by it */
 
 typedef struct product {
-    int op_a, op_b, type;
+    int op_a, op_b, type, result;
     int64_t m, n, k, lda, ldb, ldc, count;
     long long stride_a, stride_b, stride_c; /* elements from one matrix to the next */
     const char *a, *b;
@@ -25,8 +25,9 @@ typedef struct product {
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))
-#define DEFINE(name, stored, number, in, out) \
-    static void name(const product *p, const stored *a, const stored *b, stored *c) { \
+#define BFLOAT_OUT(x) nl_bfloat16_from_double((double)(x))
+#define DEFINE(name, stored, result, number, in, out) \
+    static void name(const product *p, const stored *a, const stored *b, result *c) { \
         int64_t of_b = p->op_b == CUBLAS_OP_N ? 1 : p->ldb, \
                 next_b = p->op_b == CUBLAS_OP_N ? p->ldb : 1; \
         int64_t of_a = p->op_a == CUBLAS_OP_N ? 1 : p->lda, \
@@ -51,15 +52,19 @@ typedef struct product {
                     c[i + r + j * p->ldc] = out(sum[r]); \
             } \
     }
-DEFINE(of_half, uint16_t, float, HALF_IN, HALF_OUT)
-DEFINE(of_float, float, float, SAME, SAME)
-DEFINE(of_double, double, double, SAME, SAME)
-DEFINE(of_complex, float complex, float complex, SAME, SAME)
-DEFINE(of_double_complex, double complex, double complex, SAME, SAME)
+DEFINE(of_half, uint16_t, uint16_t, float, HALF_IN, HALF_OUT)
+DEFINE(of_half_wide, uint16_t, float, float, HALF_IN, SAME)
+DEFINE(of_bfloat, uint16_t, uint16_t, float, nl_bfloat16_to_float, BFLOAT_OUT)
+DEFINE(of_bfloat_wide, uint16_t, float, float, nl_bfloat16_to_float, SAME)
+DEFINE(of_float, float, float, float, SAME, SAME)
+DEFINE(of_double, double, double, double, SAME, SAME)
+DEFINE(of_complex, float complex, float complex, float complex, SAME, SAME)
+DEFINE(of_double_complex, double complex, double complex, double complex, SAME, SAME)
 
 static size_t size_of(int type) {
     switch (type) {
     case CUDA_R_16F:
+    case CUDA_R_16BF:
         return sizeof(uint16_t);
     case CUDA_R_32F:
         return sizeof(float);
@@ -71,23 +76,26 @@ static size_t size_of(int type) {
 }
 
 static void one(const product *p, int64_t i) {
-#define CASE(code, name, stored) \
-    case code: \
+#define CASE(code, made, name, stored, result) \
+    case (code) << 8 | (made): \
         name(p, (const stored *)p->a + i * p->stride_a, (const stored *)p->b + i * p->stride_b, \
-             (stored *)p->c + i * p->stride_c); \
+             (result *)p->c + i * p->stride_c); \
         break;
-    switch (p->type) {
-        CASE(CUDA_R_16F, of_half, uint16_t)
-        CASE(CUDA_R_32F, of_float, float)
-        CASE(CUDA_R_64F, of_double, double)
-        CASE(CUDA_C_32F, of_complex, float complex)
-        CASE(CUDA_C_64F, of_double_complex, double complex)
+    switch (p->type << 8 | p->result) {
+        CASE(CUDA_R_16F, CUDA_R_16F, of_half, uint16_t, uint16_t)
+        CASE(CUDA_R_16F, CUDA_R_32F, of_half_wide, uint16_t, float)
+        CASE(CUDA_R_16BF, CUDA_R_16BF, of_bfloat, uint16_t, uint16_t)
+        CASE(CUDA_R_16BF, CUDA_R_32F, of_bfloat_wide, uint16_t, float)
+        CASE(CUDA_R_32F, CUDA_R_32F, of_float, float, float)
+        CASE(CUDA_R_64F, CUDA_R_64F, of_double, double, double)
+        CASE(CUDA_C_32F, CUDA_C_32F, of_complex, float complex, float complex)
+        CASE(CUDA_C_64F, CUDA_C_64F, of_double_complex, double complex, double complex)
     }
 }
 
 /* For the checks: the columns of the results have been written. */
 static void mark_written(const product *p) {
-    size_t size = size_of(p->type);
+    size_t size = size_of(p->result);
     if (!nl_sim_shadow_is_kept()) {
         nl_sim_memory_written();
         return;
@@ -113,6 +121,9 @@ static int Create_v2(cublasHandle_t *handle) {
 }
 
 static int SetStream_v2(cublasHandle_t handle, CUstream stream) {
+    int capturing = 0;
+    if (driver->StreamIsCapturing(stream, &capturing) != CUDA_SUCCESS)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     *(CUstream *)handle = stream;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -131,7 +142,7 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
     nl_error err;
     int capturing = 0;
     CUstream stream = *(CUstream *)handle;
-    (void)alpha, (void)beta, (void)b_type, (void)c_type, (void)compute, (void)algo;
+    (void)alpha, (void)beta, (void)b_type, (void)compute, (void)algo;
     if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (driver->StreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing)
@@ -139,8 +150,8 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
     product *p = nl_mem_alloc(sizeof *p, &err);
     if (!p)
         return CUBLAS_STATUS_ALLOC_FAILED;
-    *p = (product){op_a, op_b,  a_type,   m,        n,        k, lda, ldb,
-                   ldc,  count, stride_a, stride_b, stride_c, a, b,   c};
+    *p = (product){op_a, op_b,  a_type,   c_type,   m,        n, k, lda, ldb,
+                   ldc,  count, stride_a, stride_b, stride_c, a, b, c};
     if (driver->LaunchHostFunc(stream, multiply, p) == CUDA_SUCCESS)
         return CUBLAS_STATUS_SUCCESS;
     nl_mem_free(p);

@@ -1,0 +1,89 @@
+"""cuda.matmul: numpy.matmul with a stream, and with a function of the product's elements."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda import assign
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.linalg import matmul as products
+from numbalite.ufuncs import operands as operands_
+from numbalite.ufuncs import protocols
+from numbalite.ufuncs.cudaufunc import CudaUfunc
+from numbalite.ufuncs.decorators import cuda_vectorize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def matmul(
+    a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
+    stream: Any = 0, **named: Any,
+) -> Any:  # fmt: skip
+    """``numpy.matmul(a, b)`` on the device, and then a function of each element of the product.
+
+    ``epilogue`` is an expression or a body in C++ where `x` is the element; further operands are given under
+    their names: ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. Or it is a ufunc, NumPy's or one for
+    the GPU: ``f`` with ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``. The operands are numbers
+    or arrays that can be broadcast with the product, and the result has the ufunc's dtype.
+
+    The function is one pass over the product, in the order of ``stream``, which a capture may have. ``dtype`` is
+    the product's. Returns a device array, or ``out``. Raises what numpy.matmul and ufuncs raise.
+
+    >>> cuda.matmul(np.ones((2, 3)), np.ones((3, 2)), epilogue="x * scale", scale=10.0).copy_to_host()
+    array([[30., 30.],
+           [30., 30.]])
+    """
+    if epilogue is None:
+        if operands or named:
+            given = next(iter(named), "an operand after a and b")
+            raise TypeError(f"cuda.matmul: {given} is given without an epilogue that takes it")
+        return _on_device(a, b, dtype=dtype, out=out, stream=stream)
+    function = _function(epilogue, operands, named)
+    product = _on_device(a, b, dtype=dtype, stream=stream)
+    with assign.on_device(product.device):
+        return function(product, *operands, *named.values(), out=out, stream=stream)
+
+
+def _on_device(a, b, **keywords):
+    """numpy.matmul; where both are on the host, they travel."""
+    if not operands_.is_on_device(a) and not operands_.is_on_device(b):
+        a = arguments.array(a, "an operand of matmul")
+    return products.matmul(a, b, **keywords)
+
+
+def _function(epilogue, operands, named):
+    """The ufunc for the GPU that an epilogue is; TypeError for what is none."""
+    if isinstance(epilogue, str):
+        if operands:
+            raise TypeError(
+                "cuda.matmul: the operands of an epilogue's text are given by the names that it has for them"
+            )
+        return _from_text(epilogue, tuple(named))
+    if named:
+        raise TypeError(
+            f"cuda.matmul: {next(iter(named))} is no argument; a ufunc's operands follow a and b"
+        )
+    if isinstance(epilogue, np.ufunc):
+        epilogue = protocols.counterpart(epilogue)
+    if not isinstance(epilogue, CudaUfunc):
+        raise TypeError(
+            "cuda.matmul: epilogue is a text in C++, or a ufunc for the GPU or of NumPy, not a "
+            f"{type(epilogue).__name__}"
+        )
+    if epilogue.nin != 1 + len(operands) or epilogue.nout != 1:
+        raise TypeError(
+            f"cuda.matmul: an epilogue makes 1 result of the product and the operands, {1 + len(operands)} "
+            f"together; {epilogue.__name__} makes {epilogue.nout} of {epilogue.nin}"
+        )
+    return epilogue
+
+
+@functools.lru_cache(256)
+def _from_text(text, names):
+    if "x" in names:
+        raise TypeError("cuda.matmul: x is the product's element in an epilogue, not an operand")
+    return cuda_vectorize(source=text, args=("x", *names), name="epilogue")
