@@ -34,6 +34,15 @@ template <class R> NUMBALITE_FUNCTION R square_of(const complex<R> &x) {
     return x.real() * x.real() + x.imag() * x.imag();
 }
 
+/* a / b up to a few units in the last place; b is a number of elements. */
+NUMBALITE_FUNCTION float quick_quotient(float a, float b) { return __fdividef(a, b); }
+NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
+    double inverse = (double)__fdividef(1.0f, (float)b);
+    inverse = inverse * (2 - b * inverse); /* Newton's steps: 23 bits, 46, all */
+    inverse = inverse * (2 - b * inverse);
+    return a * inverse;
+}
+
 /* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses nothing where the
  * mean is large. Neighbours that are loaded together are folded around their own mean. */
 template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
@@ -42,12 +51,20 @@ template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W,
     static constexpr bool commutes = true;
 
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
-        real count = a.count + b.count, part = b.count / count;
+        real count = a.count + b.count, part = quick_quotient(b.count, count);
         W apart = b.mean - a.mean;
         value both;
         both.mean = a.mean + apart * part;
         both.squares = a.squares + b.squares + square_of(apart) * (a.count * part);
         both.count = count;
+        return both;
+    }
+    NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
+        W apart = b.mean - a.mean;
+        value both;
+        both.mean = a.mean + apart * real(0.5);
+        both.squares = a.squares + b.squares + square_of(apart) * (a.count * real(0.5));
+        both.count = a.count + b.count;
         return both;
     }
     NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
@@ -130,19 +147,24 @@ template <class S> struct __align__(16) placed {
 template <class S, bool IsLargest, bool NansCount>
 struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, placed<S>> {
     typedef placed<S> value;
-    typedef operation_on<extreme_place, value> base;
     static constexpr bool commutes = true;
-    using base::from;
 
     static NUMBALITE_FUNCTION bool is_before(const S &x, const S &y) {
-        if (NansCount ? is_nan(x) : is_nan(y))
-            return is_nan(x) != is_nan(y);
-        return IsLargest ? is_below(y, x) : is_below(x, y);
+        if constexpr (nl_detail::cast_kind_of<S>::value == nl_detail::complex_kind) {
+            if (NansCount ? is_nan(x) : is_nan(y))
+                return is_nan(x) != is_nan(y);
+            return IsLargest ? is_below(y, x) : is_below(x, y);
+        } else { /* not the other way round or equal, which is true of NaN, too */
+            return !(IsLargest ? x <= y : x >= y) && !is_nan(NansCount ? y : x);
+        }
     }
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
-        bool of_b = is_before(b.number, a.number) ||
-                    (b.place < a.place && !is_before(a.number, b.number));
+        bool of_b = is_before(b.number, a.number) |
+                    ((b.place < a.place) & !is_before(a.number, b.number));
         return of_b ? b : a;
+    }
+    NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
+        return is_before(b.number, a.number) ? b : a; /* b's places come later */
     }
     NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
     template <class In> NUMBALITE_FUNCTION value from(const In &x, int64 i) const {
@@ -150,6 +172,21 @@ struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, plac
         one.number = nl_convert<S>(x);
         one.place = i;
         return one;
+    }
+    NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
+    template <class In, int N> NUMBALITE_FUNCTION value from(const In (&x)[N], int64 i) const {
+        value first;
+        first.number = nl_convert<S>(x[0]);
+        int at = 0;
+#pragma unroll
+        for (int k = 1; k < N; ++k) {
+            S next = nl_convert<S>(x[k]);
+            bool later = is_before(next, first.number);
+            first.number = later ? next : first.number;
+            at = later ? k : at;
+        }
+        first.place = i + at;
+        return first;
     }
     template <class O> NUMBALITE_FUNCTION O result(const value &found, double) const {
         if constexpr (nl_detail::is_same_type<O, value>::value)

@@ -74,6 +74,10 @@ template <class Op, class T> struct operation_on {
             value = op(value, op.from(x[k], i + k));
         return value;
     }
+    /* Of two folds of equally many elements, the first of earlier ones: it may be less to do. */
+    NUMBALITE_FUNCTION T even(const T &a, const T &b) const {
+        return static_cast<const Op &>(*this)(a, b);
+    }
     template <class O> NUMBALITE_FUNCTION O result(const T &total, double) const {
         return nl_convert<O>(total);
     }
@@ -416,7 +420,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
         for (int half = 1; half < ahead; half *= 2)
 #pragma unroll
             for (int k = 0; k + half < ahead; k += 2 * half)
-                v[k] = op(v[k], v[k + half]);
+                v[k] = op.even(v[k], v[k + half]);
         append(total, v[0], op);
     }
     typename Source::piece rest[ahead - 1];
