@@ -313,6 +313,8 @@ def __getattr__(name: str) -> Any:
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
         if found is None:
+            found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
+        if found is None:
             inkernel = importlib.import_module("numbalite.cuda.inkernel")
             if name not in inkernel.INSTEAD:
                 raise AttributeError(inkernel.message(name))

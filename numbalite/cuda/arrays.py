@@ -299,6 +299,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
             raise ValueError(f"item() needs an array of one element, this has shape {self.shape}")
         return self.copy_to_host().item()
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements' bytes, as numpy.ndarray.tobytes."""
+        return self.copy_to_host().tobytes(order)
+
     def tolist(self) -> Any:
         return self.copy_to_host().tolist()
 

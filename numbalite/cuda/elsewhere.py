@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT
+
 _CUPY = {
-    **dict.fromkeys(("array", "asarray"), "cuda.to_device(a)"),
-    "asnumpy": "d.copy_to_host()",
     "ndarray": "cuda.DeviceNDArray",
     "RawKernel": "@cuda.jit, or cuda.module(source)",
     "RawModule": "cuda.module(source)",
@@ -23,10 +23,6 @@ def hint(name: str) -> str:
     """What follows "numbalite.cuda has no ...": "" where nothing is known."""
     if name in _CUPY:
         return f": write {_CUPY[name]}"
-    if name.endswith("_like") and hasattr(np, name):
-        return f": write np.{name}(d), which makes a device array"
     if not name.startswith("_") and callable(getattr(np, name, None)):
-        return f": np.{name} takes device arrays, where there is a counterpart"
-    if name in ("fft", "linalg"):
-        return f": the functions of np.{name} take device arrays"
+        return f", nor a counterpart of np.{name}: {WAYS_OUT}"
     return ""

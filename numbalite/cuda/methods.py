@@ -32,6 +32,14 @@ class Methods:
         """The sum of the elements, or along axes, as numpy.sum."""
         return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+        """The largest element less the smallest, or along axes, as numpy.ptp."""
+        return np.ptp(self, axis, out, keepdims)  # type: ignore[call-overload]
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        """Where values belong in this sorted array, as numpy.searchsorted."""
+        return np.searchsorted(self, v, side, sorter)  # type: ignore[call-overload]
+
     def prod(
         self,
         axis: Any = None,

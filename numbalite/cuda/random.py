@@ -28,6 +28,7 @@ __all__ = [
     "create_xoroshiro128p_states",
     "default_rng",
     "init_xoroshiro128p_states",
+    "seed",
     "xoroshiro128p_dtype",
     "xoroshiro128p_jump",
     "xoroshiro128p_next",
@@ -36,6 +37,44 @@ __all__ = [
     "xoroshiro128p_uniform_float32",
     "xoroshiro128p_uniform_float64",
 ]
+
+_OLD_NAMES = {
+    "rand": lambda rng, *shape: rng.random(shape or None),
+    "randn": lambda rng, *shape: rng.standard_normal(shape or None),
+    "randint": lambda rng, low, high=None, size=None, dtype=np.int64: rng.integers(
+        low, high, size, dtype
+    ),
+}
+_shared: Generator | None = None
+
+
+def seed(seed: Any = None) -> None:
+    """Begins the numbers again of `cuda.random.normal`, `uniform`, ..., which all programs of a process share.
+    Generators of one's own (`default_rng`) are better where that matters."""
+    global _shared
+    _shared = default_rng(seed)
+
+
+def _with_shared(name, function):
+    def draw(*args, **keywords):
+        if _shared is None:
+            seed()
+        return function(_shared, *args, **keywords)
+
+    draw.__name__ = draw.__qualname__ = name
+    return draw
+
+
+def __getattr__(name: str) -> Any:
+    """Distributions without a generator, as numpy.random has them: those of one that is shared."""
+    function = _OLD_NAMES.get(name)
+    if function is None and not name.startswith("_"):
+        function = getattr(Generator, name, None)
+    if not callable(function) or name == "spawn":
+        raise AttributeError(f"numbalite.cuda.random has no {name!r}")
+    found = globals()[name] = _with_shared(name, function)
+    return found
+
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 

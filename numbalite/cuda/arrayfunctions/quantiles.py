@@ -8,7 +8,7 @@ import numpy as np
 
 from numbalite.cuda.algorithms import sorting
 from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _taken(rows, places):
 def _quantile(a, q, axis, out, method, keepdims, weights, is_weak):
     operands.axes_of(axis, a.ndim)
     if weights is not None:
-        raise TypeError("quantiles with weights have no counterpart on the device")
+        raise TypeError(f"quantiles with weights have no counterpart on the device: {WAYS_OUT}")
     if method not in _WHOLE and method not in _BETWEEN:
         names = ", ".join(sorted((*_WHOLE, *_BETWEEN)))
         raise ValueError(f"{method!r} is not a valid method. Use one of: {names}")
