@@ -66,6 +66,11 @@ NUMBALITE_SIM_PTX16(bf16, bfloat16_from_float, bfloat16_to_float)
 
 namespace numbalite_sim {
 namespace ptx {
+/* Of atom and red; a pair is added one by one on a GPU, too, which nobody can see who adds alone. */
+template <class Format> NUMBALITE_SIM_INLINE typename Format::T atomic_add(unsigned long long at, typename Format::T value) {
+    typedef typename Format::T T;
+    return update((T *)at, [value](T old) { return Format::add(old, value); });
+}
 /* Two numbers of 8 or 6 bits in 16, of 4 bits in 8. */
 template <class Format> struct pair {
     static constexpr int place = Format::width > 4 ? 8 : 4;

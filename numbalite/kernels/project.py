@@ -37,6 +37,12 @@ _READ_BY_NVCC = (
     ("climits", re.compile(r"\bU?(?:INT|CHAR|SHRT|LONG|LLONG)_(?:MAX|MIN)\b")),
     ("cassert", re.compile(r"\bassert\s*\(")),
 )
+# What headers of other libraries, which have gone, have brought: PyTorch's, say.
+_BROUGHT = (
+    ("cuda_fp16.h", re.compile(r"\b(?:__)?half2?\b")),
+    ("cuda_bf16.h", re.compile(r"\b(?:__)?nv_bfloat162?\b")),
+)
+_OWN_HALF = re.compile(r"\b(?:struct|class|using)\s+half2?\b|\btypedef\b[^;]*\bhalf2?\s*;")
 
 
 class Project(NamedTuple):
@@ -72,7 +78,8 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
         label = os.path.basename(header.path) if number else os.path.basename(text.label)
         left_out += [f"{d.title} ({label}:{d.line + 1})" for d in dropped if d.title]
     whole = "\n".join(made)
-    main = _after(_before(whole), text.replace(made[0]))
+    before = [*_before(whole), *(_brought(whole) if reader.has_missing else ())]
+    main = _after(before, text.replace(made[0]))
     inner = [
         (header.name, f'#line 1 "{quote(header.path)}"\n{value}')
         for header, value in zip(reader.headers[1:], made[1:], strict=True)
@@ -91,6 +98,11 @@ def _before(text):
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
     lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
+
+
+def _brought(text):
+    named = [name for name, mentioned in _BROUGHT if mentioned.search(text) and name not in text]
+    return [f"#include <{name}>" for name in named if not _OWN_HALF.search(text)]
 
 
 def _after(before, text):

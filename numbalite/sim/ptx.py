@@ -489,6 +489,10 @@ class _Statement(Matrices, Asynchronous):
     def atomic(self, modifiers, operands, to):
         kind = _kind(modifiers)
         name = next(m for m in modifiers if m in _ATOMICS)
+        if kind in ("f16", "bf16", "f16x2", "bf16x2"):  # `add` alone is there
+            at = f"({self.address(operands[0], modifiers)})"
+            value = self.value(operands[1], _TYPES[kind])
+            return self.set(to, f"{_PTX}atomic_add<{_PTX}{kind}>({at}, {value})")
         cxx = _ATOMIC_TYPES.get((name, kind)) or _ATOMIC_TYPES[kind]
         at = f"reinterpret_cast<{cxx} *>({self.address(operands[0], modifiers)})"
         values = ", ".join(self.value(one, cxx) for one in operands[1:])

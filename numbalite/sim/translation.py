@@ -39,6 +39,7 @@ _TRIGGER = re.compile(
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
 )
 _HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # what #include is given
+_CONDITIONS = ("if", "ifdef", "ifndef")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
 _WITH_PARENTHESES = frozenset(
@@ -123,6 +124,22 @@ def without_host_headers(text: str, given, folders) -> str:
 
 def _literal(text):
     return '"' + re.sub(r'[\\"\n]', " ", text) + '"'
+
+
+def _branches(tokens):
+    """(directive, tokens) for each way through the #if among the tokens, one of them at most; without it ("", tokens).
+    An asm statement that has it is written once for each branch."""
+    places = [i for i, token in enumerate(tokens) if token.kind == "directive"]
+    words = [scanner.directive_word(tokens[i].text) for i in places]
+    ways = [word in ("elif", "else") for word in words[1:-1]]
+    if len(words) < 2 or words[0] not in _CONDITIONS or words[-1] != "endif" or not all(ways):
+        return [("", tokens)]
+    before, after = tokens[: places[0]], tokens[places[-1] + 1 :]
+    found = [
+        (f"\n{tokens[at].text.strip()}\n", [*before, *tokens[at + 1 : end], *after])
+        for at, end in itertools.pairwise(places)
+    ]
+    return found if "else" in words else [*found, ("\n#else\n", [*before, *after])]
 
 
 class _Translation:
@@ -473,15 +490,21 @@ class _Translation:
         if not self._opens(opening):
             return
         closing = self.partner[opening]
+        inside = self.tokens[opening + 1 : closing]
+        made = [
+            directive + self._statement_of_asm(tokens, self.tokens[at].start)
+            for directive, tokens in _branches(inside)
+        ]
+        end = "\n#endif\n" if len(made) > 1 else ""
+        self._replace(at, closing, "".join(made) + end)
+
+    def _statement_of_asm(self, tokens, number):
         try:
             if self.kind != "sim":
                 raise ptx.Unknown("")
-            made = ptx.statement(
-                self.tokens[opening + 1 : closing], self.text, self.tokens[at].start
-            )
+            return ptx.statement(tokens, self.text, number)
         except ptx.Unknown as problem:
-            made = f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
-        self._replace(at, closing, made)
+            return f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
 
     def _launch(self, at):
         end = at + 3

@@ -191,7 +191,9 @@ def explain(
     usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
     user wrote, ``others`` are the Texts of the device functions that it uses."""
     log = f"{problem}\n{problem.log}"
-    hints = [] if text is None else list(_about_the_host(log, text))
+    message = _at_users_lines(str(problem), text)
+    wrong = "" if text is None else _reported(message, text)
+    hints = [] if text is None else list(_about_the_host(log, text, wrong))
     in_program = bool(hints and hints[0] == _MAIN_HINT)
     for name in undefined_names(log):
         if name in refused:
@@ -220,9 +222,7 @@ def explain(
             "install a newer NVRTC"
         )
     hints += [hint for words, hint in _HINTS if re.search(words, log)]
-    message = _at_users_lines(str(problem), text)
     if text is not None:
-        wrong = _reported(message, text)
         if _WRITES_CONST.search(log):
             hints += _about_const(parameters, wrong)
         for piece in (text, *others):
@@ -259,12 +259,12 @@ def _at_lines(log, wrong):
     return [h for words, sign, h in _AT_LINES if re.search(words, log) and re.search(sign, wrong)]
 
 
-def _about_the_host(log, text):
-    """What to do with the part of a program that is not for the device."""
+def _about_the_host(log, text, wrong):
+    """What to do with the part of a program that is not for the device. `wrong`: the lines with errors."""
     plain = strip(text.value)
     if _MAIN.search(plain):
         yield _MAIN_HINT
-    elif "<<<" in plain:
+    elif "<<<" in wrong:
         yield "Python launches kernels: kernel[blocks, threads](...) is kernel<<<blocks, threads>>>(...)"
     if "cub/cub.cuh" in text.value:
         yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"

@@ -269,6 +269,8 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
     reader, kernels = _read(text), []
     for name, kernel in reader.kernels.items():
+        if name not in reader.defined:
+            continue  # another file has it
         overloads = reader.overloads.get(name, {})
         kernels += overloads.values() if len(overloads) > 1 else [kernel]
     return kernels, list(reader.variables.values())
@@ -327,6 +329,9 @@ class _Reader:
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
         self.overloads = {}  # name of a kernel -> {types of its parameters: Function}, of definitions
+        self.defined = (
+            set()
+        )  # the names of kernels that have a body, or are instances of a template
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
         self.function_spans = []  # (name without namespaces, start, end) of definitions
@@ -474,6 +479,7 @@ class _Reader:
         name_at, open_at = spot
         name = "".join(t.text for t in tokens[name_at:open_at])
         if not instance and "<" in name:
+            self.defined.add("::".join((*path, name.partition("<")[0])))
             return  # an explicit specialisation is used through its template
         parameters = self.parameters(open_at + 1, self.partner.get(open_at, end))
         full = "::".join((*path, name))
@@ -486,6 +492,8 @@ class _Reader:
             ", ".join(self.attribute(at, name_at, "__cluster_dims__", template or path)),
         )  # fmt: skip
         self.kernels.setdefault(full, kernel)
+        if instance or self.text(end) == "{":
+            self.defined.add(full)
         if self.text(end) == "{" and not (template or instance or conditional):
             types = self.parameter_types(open_at + 1, self.partner.get(open_at, end))
             overload = normal(f"{full}({types})")

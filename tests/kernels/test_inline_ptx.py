@@ -152,6 +152,27 @@ def test_lanes(kernels):
     assert np.array_equal(out[5], 2**lanes - 1) and np.array_equal(out[6], lanes != 3)
 
 
+def test_sums_of_narrow_numbers_and_branches_of_the_preprocessor():
+    m = cuda.module(r"""
+    __global__ void k(unsigned short *x, unsigned *y) {
+        asm volatile("atom.add.noftz.bf16 %0, [%1], %2;" : "=h"(x[1]) : "l"(x), "h"((unsigned short)0x3f80));
+        asm volatile("atom.global.add.noftz.f16x2 %0, [%1], %2;" : "=r"(y[1]) : "l"(y), "r"(0x3c003c00));
+        asm volatile("red.global.add.noftz.f16x2 [%0], %1;" :: "l"(y), "r"(0x3c004000) : "memory");
+        asm volatile("{.reg .u32 a;\n"
+    #if __CUDA_ARCH__ < 750
+                     " nothing.of.this;"
+    #elif defined(NOBODY)
+                     " mov.u32 a, 6;"
+    #else
+                     " mov.u32 a, 5;"
+    #endif
+                     " add.u32 %0, a, 2;}" : "=r"(y[2]));
+    }""")
+    x, y = np.array([0x4000, 0], np.uint16), np.zeros(3, np.uint32)
+    m.k[1, 1](x, y)
+    assert x.tolist() == [0x4040, 0x4000] and y.tolist() == [0x40004200, 0, 7]
+
+
 @pytest.mark.sim
 def test_what_is_missing_is_named():
     for text, name in (

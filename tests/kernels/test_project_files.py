@@ -119,6 +119,17 @@ def test_a_file_without_host_code_stays_as_it_is(tmp_path):
     assert m.left_out == () and "unused" in m.inspect_source()
 
 
+def test_types_that_missing_headers_have_brought(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "#include <torch/extension.h>\n__global__ void k(half* x, __nv_bfloat16* y) { x[0] = 2; y[0] = 2; }\n"
+    )
+    m = cuda.module(source=path)
+    x, y = np.zeros(1, np.float16), np.zeros(1, np.uint16)
+    m.k[1, 1](x, y)
+    assert x[0] == 2 and y[0] == 0x4000
+
+
 FORMS = r"""
 #include <vector>
 #define LAUNCH(n) touch<<<1, n>>>(nullptr)

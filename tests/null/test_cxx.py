@@ -44,7 +44,7 @@ def test_no_text_is_too_strange(source):
 
 KERNELS = [
     ("__global__ void k(float* x, int n) {}", "k", ("x", "n")),
-    ("__global__ void k();", "k", ()),
+    ("__global__ void k() {}", "k", ()),
     ("__global__ void k(void) {}", "k", ()),
     ("void __global__ k(int a) {}", "k", ("a",)),
     ('extern "C" __global__ void k(int a) {}', "k", ("a",)),
@@ -101,6 +101,11 @@ def test_what_is_no_kernel():
     """
     assert scanner.scan(source)[0] == [] and not scanner.has_kernel(source)
     assert scanner.has_kernel("__global__ void k() {}")
+
+
+def test_kernels_of_other_files_do_not_count():
+    source = "extern __global__ void a(int*); __global__ void b(int*); __global__ void b(int*) {}"
+    assert [k.name for k in scanner.scan(source)[0]] == ["b"]
 
 
 def test_prototypes_and_specialisations_count_once():
