@@ -9,7 +9,14 @@ namespace asynccopy {
 
 constexpr unsigned open_too = ~0u; /* in the place of a number of groups: also what no group has */
 
-#if defined(NUMBALITE_SIM_CHECKED) && !defined(NUMBALITE_HOST)
+#ifdef NUMBALITE_HOST /* which has no checks, nor abi.h */
+template <class... T> NUMBALITE_SIM_INLINE void begin(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void made(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void commit(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void wait(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void wait_read(T...) {}
+#else
+#ifdef NUMBALITE_SIM_CHECKED
 /* in check.h */
 NUMBALITE_SIM_OWN void tell(unsigned step, const void *to, const void *from, unsigned long long size,
                             const void *barrier, unsigned groups, bool bulk);
@@ -50,6 +57,7 @@ NUMBALITE_SIM_INLINE void complete(const void *barrier) {
 NUMBALITE_SIM_INLINE void seen(const void *barrier) {
     tell(NL_SIM_COPY_SEEN, nullptr, nullptr, 0, barrier, 0, false);
 }
+#endif
 
 } // namespace asynccopy
 } // namespace numbalite_sim

@@ -195,7 +195,8 @@ def _thread_locals(family):
     if family != "clang" or os.uname().machine != "x86_64":
         return []
     if find().is_zig or not _glibc_version():
-        return ["-mno-avx512f"]  # its linker does not know the C library's function by version
+        # Its linker does not know the C library's function by version. (-mno-avx512f is lost on zig.)
+        return ["-Xclang", "-target-feature", "-Xclang", "-avx512f"]
     return ["-DNUMBALITE_GLIBC"]
 
 
