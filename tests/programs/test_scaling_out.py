@@ -183,6 +183,9 @@ def test_workers_of_one_process_are_refused():
 
 
 # ---- ranks
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
 def mpiexec():
     pytest.importorskip("mpi4py")
     beside = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
@@ -195,8 +198,7 @@ def mpiexec():
 @pytest.mark.sim
 def test_mpi(start):
     """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    assert ranks(start("mpi_ranks.py", by=mpiexec(), **root).stdout) == wanted(2)
+    assert ranks(start("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)
 
 
 def test_torch(start):
@@ -212,7 +214,7 @@ def test_torch(start):
 def test_nccl(start):
     if importlib.util.find_spec("nccl") is None:
         pytest.skip("needs nccl4py")
-    assert ranks(start("nccl_ranks.py", by=mpiexec()).stdout) == wanted(2)
+    assert ranks(start("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)
 
 
 SRUN = """#!/bin/bash
