@@ -86,10 +86,8 @@ def diffusion(cuda):
     return median(run, rounds=3) / 200
 
 
-def python(cuda):
+def python(cuda, float32, random):
     """The Y rows."""
-    from numba import float32
-    from numba.cuda import random
 
     def measure(work):
         given = python_kernels.placed(cuda, work.arguments)
@@ -178,8 +176,17 @@ def ufuncs(cuda):
     timed("G2", lambda: product(m, m), want, 2, rounds=3)
 
 
+def successor():
+    """The Y rows by numba-cuda-mlir, which takes numba-cuda's place."""
+    from numba_cuda_mlir import cuda, types
+    from numba_cuda_mlir.cuda import random
+
+    python(cuda, types.float32, random)
+
+
 def on_gpu():
-    from numba import cuda
+    from numba import cuda, float32
+    from numba.cuda import random
 
     @cuda.jit
     def add(a, b, c, n):
@@ -233,7 +240,7 @@ def on_gpu():
             check(c.copy_to_host(), (number + 4) * x)
         return min(times)
 
-    python(cuda)
+    python(cuda, float32, random)
     ufuncs(cuda)
     program = (
         "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"

@@ -13,6 +13,7 @@ from peer_measure import RESULTS, import_time, row
 # By name, and for some the part: "numba/cpu" is what numba needs for the rows of the processor.
 PEERS = {
     "numba": ("peer_numba", "on_gpu"),
+    "numba-cuda-mlir": ("peer_numba", "successor"),
     "cupy": ("peer_others", "cupy"),
     "cuda.core": ("peer_others", "cuda_core"),
     "torch": ("peer_others", "torch"),
