@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import pytest
+from kit.sample import VARIABLE, choose_seed
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 pytest_plugins = ["kit.fixtures"]
@@ -54,10 +55,15 @@ def pytest_configure(config):
 
         hypothesis.settings.register_profile("long")
     choose_driver()
+    choose_seed()
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="numbalite-tests-")
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
         os.environ["NUMBALITE_CACHE_DIR"] = cache
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"{VARIABLE}={os.environ[VARIABLE]} draws the same cases again")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,8 +13,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
 # Kernels are compiled on the way: fewer inputs.
-INPUTS = {"launches": 60, "ufuncs": 150, "decorators": 60, "interface": 400, "cached": 200,
-          "folder": 150, "headers": 250, "handles": 300, "pickles": 400}  # fmt: skip
+INPUTS = {"launches": 30, "ufuncs": 60, "decorators": 30, "interface": 200, "cached": 80,
+          "folder": 60, "headers": 100, "handles": 150, "pickles": 200}  # fmt: skip
 
 
 def run(name, *arguments):
@@ -26,7 +26,7 @@ def run(name, *arguments):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_short_run(name, tmp_path):
-    count = INPUTS.get(name, 1000)
+    count = INPUTS.get(name, 400)
     result = run(name, "--inputs", count, "--seconds", 60, "--keep", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     done = re.search(rf"{name}: (\d+) inputs", result.stdout)

@@ -11,7 +11,10 @@ import os
 import sys
 
 FORKS = multiprocessing.get_context("forkserver")
-IMPORTED = ("ipykernel.kernelapp", "matplotlib.pyplot", "numpy", "numbalite.cuda")
+IMPORTED = (
+    "ipykernel.kernelapp", "numpy.random", "numpy.testing", "numbalite.cuda", "numbalite.jupyter",
+    "numbalite.kernels.decorators", "numbalite.ufuncs.decorators", "drawn_once",
+)  # fmt: skip
 
 
 def serve(arguments):
@@ -19,6 +22,9 @@ def serve(arguments):
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()
+    sys.modules["debugpy"] = (
+        None  # nobody steps through the cells, and ipykernel would load it each time
+    )
     os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with the process it was forked from
     IPKernelApp.launch_instance(argv=arguments)
 
@@ -106,6 +112,9 @@ def main():
     os.dup2(2, 1)
     # ipykernel would say so itself, but only before matplotlib is imported.
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    # It looks for modules where every interpreter does, not in our sys.path.
+    paths = [os.environ.get("PYTHONPATH"), os.path.dirname(os.path.abspath(__file__))]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     FORKS.set_forkserver_preload(list(IMPORTED))
     kernel = make_kernel()
     for line in sys.stdin:

@@ -5,6 +5,7 @@ calls run in a process of their own, which reports the last one before it died.
 """
 
 import pytest
+from kit.sample import some
 
 CODE = r"""
 import os, random, sys, warnings
@@ -114,7 +115,7 @@ print(counts)
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", some(1, [1, 2]))
 @pytest.mark.parametrize("what, rounds", [("module", 60), ("cuda", 40), ("objects", 25)])
 def test_everything_with_anything(what, rounds, seed, run_python, tmp_path):
     report = tmp_path / "last"

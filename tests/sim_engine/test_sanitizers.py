@@ -45,7 +45,7 @@ def test_stress(build, checked, tmp_path, name):
         if name in ("address", "thread"):
             pytest.skip("the compiler has no such sanitizer")
         pytest.fail("does not compile")
-    rounds = "10" if name == "thread" else "40"
+    rounds = "4" if name == "thread" else "12"
     # What a library's own constructors keep (a C++ library linked into the image) is not the engine's;
     # what it keeps itself until the process ends hangs on workers, where the tool does not look.
     suppressions = tmp_path / "leaks"

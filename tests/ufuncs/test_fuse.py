@@ -1,5 +1,7 @@
 """numbalite.fuse: the kernel computes what the function does on NumPy's arrays, in NumPy's dtypes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import compare
+from kit.sample import some
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -37,17 +40,21 @@ def squares(x, y):
     return np.sum(x**2 + y, axis=-1, keepdims=True)
 
 
+# Each pair is a kernel of each function. None: an array of whole numbers.
+OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
+
+
 @examples(20)
 @given(data=st.data())
 def test_as_numpy(data):
     """Arrays of several dtypes that lie anyhow, numbers with and without a dtype."""
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
-    dtype = data.draw(st.sampled_from(["f4", "i4"]))
+    dtype, number = data.draw(st.sampled_from(OPERANDS))
     placed = drawn.Placed(
         rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.recipes(len(shape)))
     )
-    other = data.draw(st.sampled_from([2, 1.5, np.float32(2), np.ones(shape[-1], "i4")]))
+    other = np.ones(shape[-1], "i4") if number is None else number
     for fused in (chain, several, largest, squares):
         if fused is several and np.ndim(other) == 0:
             continue

@@ -3,6 +3,7 @@ unaligned by different amounts, transposed, at the ends of rows; sums by columns
 
 import numpy as np
 import pytest
+from kit.sample import some
 from numpy.testing import assert_array_equal
 
 from numbalite import cuda, vectorize
@@ -69,7 +70,7 @@ def test_transposed(add, dtype, shape):
     assert_array_equal(out.copy_to_host().T, a + b.T)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "f4", "c16"])
+@pytest.mark.parametrize("dtype", some(1, ["i1", "f4", "c16"]))
 def test_sums_by_columns(as_on_a_gpu, dtype):
     total = cuda.reduce("a + b")
     for shape in ((5, 64), (1000, 64), (300, 33), (60, 4, 64), (40, 600)):
@@ -92,7 +93,7 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
     assert_array_equal(first(x, axis=0, init=7).copy_to_host(), np.full(64, 7))
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+@pytest.mark.parametrize("dtype", some(1, ["u1", "f4", "c16"]))
 def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
     """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
     turns: as much as a GPU is given only from some size on."""

@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 from kit.arrays import Foreign, Speaker
+from kit.sample import some
 
 from numbalite import cuda
 
@@ -131,13 +132,13 @@ def test_sizes(size, ways):
     assert cuda.reduce("a + b")(x) == x.sum()
 
 
-@pytest.mark.parametrize("code", DTYPES)
+@pytest.mark.parametrize("code", some(4, DTYPES))
 def test_dtypes(code, as_on_a_gpu):
     sums_are_numpys(code)
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("code", "?hdD")
+@pytest.mark.parametrize("code", some(2, "?hdD"))
 def test_dtypes_as_simulated(code):
     sums_are_numpys(code)
 
@@ -198,7 +199,7 @@ def test_any_strides(ways):
 
 def test_rows_that_are_not_aligned(ways):
     total = cuda.reduce("a + b")
-    for code in "bhifdD":
+    for code in some(3, "bhifdD"):
         x = values(code, 9001)
         device = cuda.to_device(x)
         for begin, end in ((1, 9001), (3, 40), (5, 5000), (7, 8), (0, 8999), (15, 600)):
@@ -271,7 +272,7 @@ def test_order_of_hashes(ways):
     assert int(found) & 0xFFFFFFFF == expected
 
 
-@pytest.mark.parametrize("code", "bhiqD")
+@pytest.mark.parametrize("code", some(2, "bhiqD"))
 def test_order_along_axes(code, as_on_a_gpu):
     """Every width of elements has its own tiles; numbers are what they are numbered."""
     order_is_kept_along_axes(code)
