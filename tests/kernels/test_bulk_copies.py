@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from kernels import test_clusters
 from kernels.test_async_copies import looked_at
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 from numbalite.compilers import nvrtc
 from numbalite.compilers.source import Source
-from numbalite.errors import CompileError, CudaSupportError
+from numbalite.errors import CompileError
 
 SOURCE = r"""
 #include <cuda/barrier>
@@ -168,11 +169,8 @@ def test_tensor_maps_are_named():
         _ = cuda.module(source % f"{what} [%0], [%1, {{%2}}], [%3];").k
 
 
+@needs_nvrtc
 @pytest.mark.parametrize("source", [SOURCE, test_clusters.SOURCE], ids=["bulk", "clusters"])
 def test_nvrtc_takes_the_same(source):
-    try:
-        nvrtc.open_library()
-    except CudaSupportError:
-        pytest.skip("NVRTC is not installed")
     kernels = tuple(re.findall(r"__global__ void (?:__\w+\(.*?\) )?(\w+)", source))
     assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), (9, 0)).data

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda
-from numbalite.compilers import cccl, compile_source, toolkit
+from numbalite.compilers import cccl, compile_source
 from numbalite.compilers.source import Source
-from numbalite.errors import CompileError, CudaSupportError
+from numbalite.errors import CompileError
 
 pytestmark = pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CCCL is not installed")
 
@@ -153,11 +154,8 @@ def test_iterators_of_thrust(module):
     assert list(y) == [107, 25, 6, 45, 9, 16, 4 * int((x**2).sum())]
 
 
+@needs_nvrtc
 def test_nvrtc_takes_them():
-    try:
-        toolkit.nvrtc_library()
-    except CudaSupportError:
-        pytest.skip("NVRTC is not installed")
     kernels = ("values", "threads", "iterators")
     source = Source(VALUES + THREADS + THRUST, "cccl.cu", kernels)
     assert compile_source(source, ("cuda", 9, 0)).data

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from kit.needs import NO_NVRTC
 
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
@@ -93,7 +94,7 @@ class Nvrtc:
 def nvrtc():
     """Compiles with NVRTC; skips where there is none."""
     if library() is None:
-        pytest.skip("NVRTC is not installed")
+        pytest.skip(NO_NVRTC)
     return Nvrtc(library())
 
 
@@ -115,7 +116,7 @@ def target_of_each(request):
 
     if request.param == "nvrtc":
         if not toolkit.libraries():
-            pytest.skip("NVRTC is not installed")
+            pytest.skip(NO_NVRTC)
         yield "cuda", 9, 0
         return
     if not shutil.which(request.param):

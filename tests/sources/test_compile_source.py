@@ -3,14 +3,12 @@
 import os
 
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import compilers, errors
 from numbalite.compilers import Source, compile_source, headers, toolkit
 
-if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
-
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [needs_nvrtc, pytest.mark.usefixtures("own_cache")]
 
 HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 GPU = ("cuda", 9, 0)

@@ -1,11 +1,12 @@
 """CUDA's device-side libraries in sources, as users include them: the headers are found, and compile."""
 
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
 from numbalite.compilers import compile_source, toolkit
 from numbalite.compilers.source import Source
-from numbalite.errors import CompileError, CudaSupportError
+from numbalite.errors import CompileError
 
 LIBRARIES = """#include "numbalite.cuh"
 #include <cub/block/block_load.cuh>
@@ -76,13 +77,12 @@ __global__ void k(const float *a, const float *b, float *c) {
 """
 
 
+pytestmark = needs_nvrtc
+
+
 @pytest.fixture
 def gpu():
-    """The target of a GPU; skips where there is no NVRTC."""
-    try:
-        toolkit.nvrtc_library()
-    except CudaSupportError:
-        pytest.skip("NVRTC is not installed")
+    """The target of a GPU."""
     return "cuda", 9, 0
 
 

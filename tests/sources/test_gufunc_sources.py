@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
 from numbalite import types
@@ -13,10 +14,7 @@ from numbalite.kernels import options
 from numbalite.ufuncs import element, gufuncloops
 from numbalite.ufuncs.gufuncloops import Fixed, Plan
 
-if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
-
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [needs_nvrtc, pytest.mark.usefixtures("own_cache")]
 
 TARGETS = [("cuda", 7, 5), ("cuda", 10, 0)]
 

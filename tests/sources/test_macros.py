@@ -7,9 +7,10 @@ import re
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda, types
-from numbalite.compilers import Source, compile_source, toolkit
+from numbalite.compilers import Source, compile_source
 from numbalite.cpu import entries
 from numbalite.kernels import decorators, results
 from numbalite.kernels.options import Options
@@ -61,7 +62,6 @@ def check(make, target, more=""):
 
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-needs_nvrtc = pytest.mark.skipif(not toolkit.libraries(), reason="NVRTC is not installed")
 
 
 @needs_nvrtc

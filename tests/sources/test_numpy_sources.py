@@ -4,15 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
-from numbalite.compilers import Source, compile_source, toolkit
+from numbalite.compilers import Source, compile_source
 from numbalite.text import devicelib
 from numbalite.ufuncs import protocols
 
-if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
-
+pytestmark = needs_nvrtc
 TYPES = {
     "b": ["bool"],
     "u": ["unsigned char", "unsigned long long"],

@@ -5,12 +5,13 @@ import os
 import threading
 
 import pytest
+from kit.needs import NO_NVRTC
 
 from numbalite import errors
 from numbalite.compilers import Source, headers, nvrtc, precompiled, toolkit
 
 if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
+    pytest.skip(NO_NVRTC, allow_module_level=True)
 if nvrtc.open_library()[1] < precompiled.SINCE:
     pytest.skip("this NVRTC cannot precompile headers", allow_module_level=True)
 

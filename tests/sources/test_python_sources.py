@@ -4,15 +4,12 @@ import importlib.util
 import pathlib
 
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
-from numbalite.compilers import toolkit
 from numbalite.types import signatures
 
-if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
-
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [needs_nvrtc, pytest.mark.usefixtures("own_cache")]
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "python"
 KERNELS = {

@@ -4,16 +4,15 @@ accesses of 16 bytes, nothing in local memory. With NVRTC, which needs no GPU.""
 import re
 
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
 from numbalite import types
-from numbalite.compilers import compile_source, toolkit
+from numbalite.compilers import compile_source
 from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
-if not toolkit.libraries():
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
-
+pytestmark = needs_nvrtc
 VALUE = cudaloops.BY_VALUE
 TUPLE = "return make_tuple(x + y, x == y);"
 
