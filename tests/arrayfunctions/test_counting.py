@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples, outcome
+from kit.sample import some
 
 from numbalite import cuda
 
@@ -148,7 +149,7 @@ def test_digitize():
 # ---------------------------------------------------------------------------------- what is there once
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i8", "c16", "record"])
+@pytest.mark.parametrize("dtype", some(2, ["f4", "i8", "c16", "record"]))
 def test_unique(dtype):
     host = RNG.integers(0, 4, (7, 5)).astype("i8" if dtype == "record" else dtype)
     if dtype == "record":

@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+from kit.sample import some
 
 import numbalite
 from numbalite.compilers import elf, folders, host, hostbuild, hostoptions, hostprelude
@@ -222,8 +223,10 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
         compiled(unit)
 
 
-@pytest.mark.parametrize("fields", [{"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True},
-                                    {"std": "c++14"}, {"std": "c++20"}])  # fmt: skip
+@pytest.mark.parametrize("fields", some(3, [
+    {"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True}, {"std": "c++14"},
+    {"std": "c++20"},
+]))  # fmt: skip
 def test_ways_to_compile(alone, fields):
     image = alone(
         "__global__ void k(float* x, float a) { x[threadIdx.x] = a / 3 + threadIdx.x; }",
