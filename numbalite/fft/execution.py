@@ -13,6 +13,8 @@ from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.libraries.table import CUFFT
+from numbalite.ufuncs import protocols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +177,7 @@ def scale(array: DeviceNDArray, factor: float) -> None:
     else:
         view = array._view((*array.shape, 2), (*array.strides, real.itemsize), real)
     with arguments.on_device_of(view):
-        np.multiply(view, real.type(factor), out=view)
+        protocols.counterpart(np.multiply)(view, real.type(factor), out=view, stream=array.stream)
 
 
 class Direct:
@@ -192,7 +194,13 @@ class Direct:
         made, stream = _core.device_empty(self.shape, self.dtype, "C"), array.stream
         if stream:
             made = made.bind(stream)
-        self.plan.run(stream, array, made, self.direction)
+        plan = self.plan
+        if plan.work is None:  # as plan.run does it
+            status = CUFFT.functions["XtExec"](stream, plan.number, array, made, self.direction)
+            if status:
+                raise CUFFT.failure("XtExec", status)
+        else:
+            plan.run(stream, array, made, self.direction)
         if self.factor != 1:
             scale(made, self.factor)
         return made

@@ -59,7 +59,7 @@ def _in_place(name, ary, stream, direction):
 
 def _again(array, direction):
     """The same of an array like an earlier one goes straight to its plan."""
-    plan = plans.of_thread().call(array._call_key())
+    plan = plans.call(array._call_key())
     if plan is not None:
         plan.run(array.stream, array, array, direction)
     return plan is not None

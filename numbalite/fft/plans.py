@@ -159,14 +159,6 @@ class Plans:
         if len(self.plans) > KEPT:
             self._drop(min(self.plans.values(), key=lambda one: one.used))
 
-    def call(self, key: Hashable) -> Any:
-        """What was kept of a call; TypeError for arguments that are no key."""
-        found = self.calls.get(key)
-        if found is None:
-            return None
-        self.clock = found[0].used = self.clock + 1
-        return found[1]
-
     def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
         """Keeps a call as long as its plan, if the plan's device is the current one. The key has both devices in
         it, and the generation."""
@@ -192,6 +184,16 @@ def of_thread() -> Plans:
     if found is None:
         found = _thread.plans = Plans()
     return found
+
+
+def call(key: Hashable) -> Any:
+    """What the calling thread has kept of a call; TypeError for arguments that are no key."""
+    kept = _thread.__dict__.get("plans")
+    found = None if kept is None else kept.calls.get(key)
+    if found is None:
+        return None
+    kept.clock = found[0].used = kept.clock + 1
+    return found[1]
 
 
 def plan(

@@ -213,16 +213,15 @@ def _remembered(compute, name, a, s, axes, norm, out, *more):
     if out is not None or type(a) is not DeviceNDArray:
         return compute(name, a, s, axes, norm, out, *more)[0]
     key = name, a._call_key(), s, axes, norm
-    kept = plans.of_thread()
     try:
-        direct = kept.call(key)
+        direct = plans.call(key)
     except TypeError:  # lists
         return compute(name, a, s, axes, norm, out, *more)[0]
     if direct is not None:
         return direct(a)
     result, direct = compute(name, a, s, axes, norm, out, *more)
     if direct is not None:
-        kept.put_call(key, direct.plan, direct)
+        plans.of_thread().put_call(key, direct.plan, direct)
     return result
 
 

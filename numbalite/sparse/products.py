@@ -210,13 +210,15 @@ class VectorPlan:
             handle("SpMV_preprocess", *self.args, self.buffer)
 
     def run(self, stream: Any, x: Any, y: Any) -> None:
-        """y = op(A) x; the lock of A is held."""
+        """y = op(A) x; the lock of A is held. In a capture with a buffer of the graph's own: others that run at the
+        same time have theirs."""
         functions = CUSPARSE.functions
         set_values, name = functions["DnVecSetValues"], "DnVecSetValues"
         status = set_values(stream, self.x, x) or set_values(stream, self.y, y)
         if not status:
             name = "SpMV"
-            status = functions["SpMV"](stream, *self.args, self.buffer)
+            own = _core.workspace_of_graph(stream, self.buffer.size)
+            status = functions["SpMV"](stream, *self.args, self.buffer if own is None else own)
         if status:
             raise CUSPARSE.failure(name, status)
 

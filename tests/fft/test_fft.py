@@ -177,7 +177,9 @@ def test_a_call_finds_its_plan_again():
 
 
 def plans_destroyed(monkeypatch):
-    """The numbers of the plans that are destroyed from now on, of those made from now on."""
+    """The numbers of the plans that are destroyed from now on, of those made from now on: none is kept."""
+    kept = plans.of_thread()
+    kept.plans.clear(), kept.calls.clear()
     found, destroy = [], CUFFT.find("Destroy", False)
     plain = getattr(destroy, "outside_captures", destroy)
     monkeypatch.setitem(CUFFT.functions, "Destroy", lambda *a: found.append(a[1]) or plain(*a))
@@ -272,6 +274,26 @@ def test_a_graph_keeps_its_plan(monkeypatch):
     del graph
     gc.collect()
     assert number in destroyed
+
+
+def test_scaling_is_part_of_a_graph(monkeypatch):
+    """It comes in the order of the array's stream."""
+    host = np.random.default_rng(6).standard_normal(48).astype("F")
+    stream = cuda.stream(non_blocking=True)
+    d = cuda.to_device(host, stream=stream).bind(stream)
+    np.fft.ifft(d), np.fft.ifft(d), np.fft.ifft2(d.reshape(6, 8))
+    stream.synchronize()
+    if cuda.is_simulated():  # which captures no transform
+        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+        monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
+    with stream.capture() as graph:  # nothing goes to another stream, which would be refused
+        made = np.fft.ifft(d), np.fft.ifft(d, norm="ortho")
+    graph.launch(stream)
+    stream.synchronize()
+    if not cuda.is_simulated():
+        for one, norm in zip(made, (None, "ortho"), strict=True):
+            found = one.copy_to_host(stream=stream)
+            np.testing.assert_allclose(found, np.fft.ifft(host, norm=norm), atol=1e-5)
 
 
 def test_graphs_have_work_areas_of_their_own(monkeypatch):

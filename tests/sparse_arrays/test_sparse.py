@@ -244,6 +244,30 @@ def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
     assert len(sparsesim._descriptors) < before and seen() is None
 
 
+def test_graphs_have_buffers_of_their_own(monkeypatch):
+    """What an array keeps for its products is for one at a time: graphs may run at the same time."""
+    stream = cuda.stream()
+    s, x = sparse.csr_array(np.eye(3)), cuda.to_device(np.ones(3)).bind(stream)
+    s @ x
+    stream.synchronize()
+    if cuda.is_simulated():  # which captures no product
+        for name in ("DnVecSetValues", "SpMV"):
+            nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+            monkeypatch.setitem(CUSPARSE.functions, name, nothing)
+    multiply, buffers = CUSPARSE.functions["SpMV"], []
+    noted = lambda *args: buffers.append(args[-1]) or multiply(*args)
+    monkeypatch.setitem(CUSPARSE.functions, "SpMV", noted)
+    s @ x
+    graphs = []
+    for _ in range(2):
+        with stream.capture() as graph:
+            s @ x, s @ x
+        graphs.append(graph)
+    own, *others = (one.address for one in buffers)
+    assert others[0] == others[1] and others[2] == others[3]
+    assert len({own, others[0], others[2]}) == 3
+
+
 @pytest.mark.sim
 def test_an_array_keeps_no_stream_and_no_operand():
     s, stream = sparse.csr_array(np.eye(3)), cuda.stream()
