@@ -15,7 +15,8 @@ typedef struct nl_py_dispatcher {
     PyObject *parameters; /* tuple of str, or NULL: not known */
     PyObject *warn_host;  /* or NULL */
     int typed, cooperative;
-    uint32_t warned;
+    PyObject *warn_small; /* or NULL */
+    uint32_t warned, warned_small;
     unsigned cluster[3];
     nl_py_overloads overloads; /* by the type codes of the arguments; typed: one for any */
     /* Shapes that have been checked against the limits, the latest in a ring: k[g, b](...) makes a

@@ -199,14 +199,15 @@ static int cluster_from(PyObject *obj, unsigned *cluster) {
 }
 
 static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name",    "parameters", "typed", "cooperative",
-                            "cluster", "warn_host",  NULL};
+    static char *names[] = {"name",    "parameters", "typed",      "cooperative",
+                            "cluster", "warn_host",  "warn_small", NULL};
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
-    PyObject *name, *parameters = Py_None, *cluster = Py_None, *warn_host = Py_None, *tuple = NULL;
+    PyObject *name, *parameters = Py_None, *cluster = Py_None, *warn_host = Py_None;
+    PyObject *warn_small = Py_None, *tuple = NULL;
     int typed = 0, cooperative = 0;
     unsigned blocks[3];
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppOO:Dispatcher", names, &name, &parameters,
-                                     &typed, &cooperative, &cluster, &warn_host))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppOOO:Dispatcher", names, &name, &parameters,
+                                     &typed, &cooperative, &cluster, &warn_host, &warn_small))
         return -1;
     if (cluster_from(cluster, blocks) < 0)
         return -1;
@@ -232,6 +233,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     d->cooperative = cooperative;
     memcpy(d->cluster, blocks, sizeof blocks);
     Py_XSETREF(d->warn_host, warn_host == Py_None ? NULL : Py_NewRef(warn_host));
+    Py_XSETREF(d->warn_small, warn_small == Py_None ? NULL : Py_NewRef(warn_small));
     return 0;
 }
 
@@ -241,12 +243,14 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(d->name);
     Py_VISIT(d->parameters);
     Py_VISIT(d->warn_host);
+    Py_VISIT(d->warn_small);
     return nl_py_overloads_visit(&d->overloads, visit, arg);
 }
 
 static int dispatcher_clear(PyObject *self) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
     Py_CLEAR(d->warn_host);
+    Py_CLEAR(d->warn_small);
     nl_py_overloads_clear(&d->overloads);
     return 0;
 }
@@ -279,7 +283,7 @@ static PyMemberDef dispatcher_members[] = {
 
 static PyType_Slot dispatcher_slots[] = {
     {Py_tp_doc, "Dispatcher(name, parameters=None, typed=False, cooperative=False, cluster=None, "
-                "warn_host=None): finds the kernel for a call."},
+                "warn_host=None, warn_small=None): finds the kernel for a call."},
     {Py_tp_new, dispatcher_new},
     {Py_tp_init, dispatcher_init},
     {Py_tp_dealloc, dispatcher_dealloc},

@@ -17,6 +17,7 @@
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
+#define SMALL_GRID 128 /* blocks: fewer leave most GPUs with little to do */
 
 typedef struct nl_py_launcher {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -30,16 +31,17 @@ typedef struct nl_py_launcher {
 
 /* ---- launching ---- */
 
-static int warn_host(nl_py_dispatcher *d) {
-    if (nl_atomic_peek32(&d->warned))
+/* Calls a hook, if there is one, until it has returned once. */
+static int warn_once(PyObject *hook, uint32_t *warned) {
+    if (!hook || nl_atomic_peek32(warned))
         return 0;
-    PyObject *hook = Py_XNewRef(d->warn_host);
-    PyObject *result = hook ? PyObject_CallNoArgs(hook) : Py_NewRef(Py_None);
-    Py_XDECREF(hook);
+    Py_INCREF(hook);
+    PyObject *result = PyObject_CallNoArgs(hook);
+    Py_DECREF(hook);
     if (!result)
         return -1;
     Py_DECREF(result);
-    nl_atomic_poke32(&d->warned, 1);
+    nl_atomic_poke32(warned, 1);
     return 0;
 }
 
@@ -49,7 +51,7 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
     nl_error err;
     if (nl_py_argument_check_apart(call) < 0)
         return -1;
-    if (call->implicit && warn_host(l->dispatcher) < 0)
+    if (call->implicit && warn_once(l->dispatcher->warn_host, &l->dispatcher->warned) < 0)
         return -1;
     if (nl_device_bind(call->device, &err) < 0) {
         nl_py_raise(&err);
@@ -309,6 +311,11 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                              PyObject *stream) {
     PyTypeObject *type = d->state->launcher_type;
+    const unsigned *grid = shape->grid;
+    if ((uint64_t)grid[0] * grid[1] < SMALL_GRID &&
+        (uint64_t)grid[0] * grid[1] * grid[2] < SMALL_GRID &&
+        warn_once(d->warn_small, &d->warned_small) < 0)
+        return NULL;
     nl_py_launcher *l = (nl_py_launcher *)type->tp_alloc(type, 0);
     if (!l)
         return NULL;

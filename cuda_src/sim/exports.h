@@ -207,6 +207,9 @@ NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_checks = NUMBALITE_SIM_CHECKED;
 #endif
 
+/* For an image of kernels whose bodies are Python. */
+#define NUMBALITE_SIM_PYTHON NUMBALITE_SIM_EXPORT const unsigned nl_sim_python = 1;
+
 #ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
 #endif

@@ -278,6 +278,8 @@ def _whole(source, text, kind, checks=()):
     lines = [*begin, f'#include "{kind}/exports.h"', placed]
     read = list(_read(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
     lines.append(f'#line 1 "{_END}"')
+    if kind == "sim" and source.is_python:
+        lines.append("NUMBALITE_SIM_PYTHON")
     for i, of in enumerate(read):
         lines.append(f"constexpr unsigned nl_sim_threads_{i} = {of.threads};")
         if kind == "sim":

@@ -56,6 +56,9 @@ class Source(NamedTuple):
     boundscheck: bool = False
     """Checks of indices and asserts, as debug has them too, but in optimised code."""
 
+    is_python: bool = False
+    """Whether the bodies of the kernels are Python: checks give their advice in its words."""
+
     linked: tuple = ()
     """Compiled code to link with (linking.Binary); on GPUs only."""
 

@@ -160,7 +160,9 @@ class Builder:
 
         return [without(piece) for piece in pieces]
 
-    def source(self, definition, options, kernels, *, suffix="", describe=False) -> Source:
+    def source(
+        self, definition, options, kernels, *, suffix="", describe=False, is_python=False
+    ) -> Source:
         """What compilers get: the text under the name of a definition, in a file beside the user's."""
         name = ascii_name(plain_name(definition.name)) + suffix
         fields = {
@@ -169,6 +171,7 @@ class Builder:
             "kernels": tuple(kernels),
             "variables": tuple(self.pointers or ()),
             "describe": describe,
+            "is_python": is_python,
             "linked": linked_of(definition, options),
         }
         return Source(text=self.finish(fields), **fields)

@@ -30,6 +30,15 @@ def _warn_host():
         )
 
 
+def _warn_small():
+    """Of a grid with fewer than 128 blocks, as numba warns of it."""
+    if config.CUDA_LOW_OCCUPANCY_WARNINGS and not config.DISABLE_PERFORMANCE_WARNINGS:
+        warn(
+            "Grid size below 128 will likely result in GPU under-utilization due to low occupancy.",
+            PerformanceWarning,
+        )
+
+
 class Dispatcher(ByTypes, _core.Dispatcher):
     """A kernel: what ``cuda.jit`` makes, and what a module's kernels are.
 
@@ -61,6 +70,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             cooperative=source.cooperative,
             cluster=source.options.cluster,
             warn_host=_warn_host,
+            warn_small=_warn_small,
         )
 
     # --- from arguments to a kernel

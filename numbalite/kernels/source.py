@@ -65,12 +65,14 @@ class BodySource:
         rows = [
             types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
         ]
-        images = Images(made.source(definition, options, [expression]), explain, made.pointers)
+        is_python = self.definition.is_python
+        source = made.source(definition, options, [expression], is_python=is_python)
+        images = Images(source, explain, made.pointers)
         kernel = Kernel(
             images, expression, self.name, rows, options.replace(cooperative=self.cooperative),
             signature, made.labels(definition),
         )  # fmt: skip
-        kernel.is_python, kernel.exceptions = self.definition.is_python, definition.exceptions
+        kernel.is_python, kernel.exceptions = is_python, definition.exceptions
         kernel.variables = definition.variables
         return kernel
 

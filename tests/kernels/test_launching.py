@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kit.arrays import Foreign, empty, on_device
 
-from numbalite import _core, cuda, errors
+from numbalite import _core, config, cuda, errors
 
 
 @pytest.fixture
@@ -340,6 +340,27 @@ def test_the_warning_about_host_arrays(kernel):
         with pytest.raises(UserWarning):
             dispatcher[1, 4](1.0, x, y, 4)
     assert (y == 3).all()
+
+
+def test_the_warning_about_small_grids(monkeypatch):
+    def kernel():
+        return cuda.jit(_nothing)
+
+    monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", True)
+    for grid in (128, (16, 8), (2, 2, 32)):
+        kernel()[grid, 1]
+    for grid in (127, (2, 3)):
+        with pytest.warns(errors.PerformanceWarning, match="Grid size .* low occupancy") as told:
+            small = kernel()
+            small[grid, 1]
+            small[grid, 2]
+        assert len(told) == 1 and told[0].filename == __file__
+    monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", False)
+    kernel()[1, 1]
+
+
+def _nothing(x):
+    "x[0] = 1;"
 
 
 # ---- modules and kernels ----

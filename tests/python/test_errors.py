@@ -370,3 +370,40 @@ def test_float64_literals_in_float32_kernels_are_told_once():
         kernel[1, 1](np.ones(1, np.float32))
     assert len(told) == 1 and "^^^" in str(told[0].message)
     kernel[1, 1](np.ones(1, np.float64))
+
+
+# ---- the checks of the simulator
+
+
+@cuda.jit
+def read_too_early(x):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    x[i] = s[x.size - 1 - i]
+
+
+@cuda.jit
+def count(x):
+    x[0] += 1
+
+
+@pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for races")
+@pytest.mark.parametrize(
+    "kernel, grid, block, advice",
+    [
+        (read_too_early, 1, 64, r"with no barrier between: cuda\.syncthreads\(\)"),
+        (read_too_early, 1, 32, r"with no cuda\.syncwarp\(\) between"),
+        (
+            count,
+            1,
+            64,
+            r"\(cuda\.atomic\.add, cuda\.atomic\.max, \.\.\.\), or cuda\.syncthreads\(\)",
+        ),
+        (count, 4, 1, r"nothing that orders the blocks: .* \(cuda\.atomic\.add, "),
+    ],
+)
+def test_races_are_told_in_pythons_words(kernel, grid, block, advice):
+    with pytest.raises(errors.KernelError, match=advice), cuda.checks("race"):
+        kernel[grid, block](np.ones(block, np.float32))
+        cuda.synchronize()

@@ -40,27 +40,41 @@ static const char *verb(const nl_sim_race_side *side) {
     return side->write ? "writes" : "reads";
 }
 
+/* What the kernel's language calls what is missing. */
+typedef struct words {
+    const char *atomic_of_grid, *atomic_of_block, *warp, *block;
+} words;
+
+#define ORDERLESS ", with nothing that orders the blocks"
+#define BOTH ": both change what they have read, which takes an atomic "
+#define LANES " between (the lanes of a warp are not in lockstep)"
+
+#define WORDS(atomics, syncthreads, syncwarp) \
+    { \
+        ORDERLESS BOTH "(" atomics ", ...)", \
+            ", with no barrier between" BOTH "(" atomics ", ...), or " syncthreads \
+            " if they take turns", \
+            ", with no " syncwarp LANES, ", with no barrier between: " syncthreads \
+    }
+
+static const words in_cxx = WORDS("atomicAdd, atomicMax", "__syncthreads()", "__syncwarp()");
+static const words in_python =
+    WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()", "cuda.syncwarp()");
+
 /* What would have put the one before the other, or made one of both. */
-static const char *missing(const nl_sim_race_conflict *c) {
+static const char *missing(const nl_sim_race_conflict *c, const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     if (c->updates)
-        return scope >= NL_SIM_RACE_CLUSTER
-                   ? ", with nothing that orders the blocks: both change what they have read, "
-                     "which "
-                     "takes an atomic (atomicAdd, atomicMax, ...)"
-                   : ", with no barrier between: both change what they have read, which takes an "
-                     "atomic (atomicAdd, atomicMax, ...), or __syncthreads() if they take turns";
+        return scope >= NL_SIM_RACE_CLUSTER ? in->atomic_of_grid : in->atomic_of_block;
     if (scope == NL_SIM_RACE_WARP)
-        return ", with no __syncwarp() between (the lanes of a warp are not in lockstep)";
+        return in->warp;
     if (scope == NL_SIM_RACE_CLUSTER)
         return ", with nothing that orders the blocks of the cluster: cluster.sync()";
     if (scope == NL_SIM_RACE_BLOCK)
-        return ", with no barrier between: __syncthreads()";
+        return in->block;
     if (c->earlier.narrow || c->later.narrow)
-        return ", with nothing that orders the blocks: atomics that end in _block are for the "
-               "threads "
-               "of one block";
-    return ", with nothing that orders the blocks";
+        return ORDERLESS ": atomics that end in _block are for the threads of one block";
+    return ORDERLESS;
 }
 
 /* Variables in an image that are not the user's: our own, and the compiler's. */
@@ -82,7 +96,7 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .pc = c->later.pc,
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
-                        .remedy = missing(c),
+                        .remedy = missing(c, w->job->check->is_python ? &in_python : &in_cxx),
                         .access = verb(&c->later),
                         .address = c->address,
                         .other = {verb(&c->earlier), block, thread},

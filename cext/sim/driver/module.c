@@ -34,6 +34,7 @@ struct nl_sim_module {
     nl_sim_function *functions;
     global *globals;
     int is_debug;
+    int is_python;                    /* its kernels' bodies are Python */
     int traps_reals;                  /* by the processor (reals.h) */
     uint32_t checks;                  /* that it was compiled for */
     nl_sim_module *twins, *next_twin; /* the same unit, compiled for other checks */
@@ -86,6 +87,7 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     m->object.low += (uintptr_t)m->base;
     m->object.high += (uintptr_t)m->base;
     m->is_debug = dlsym(m->object.handle, "nl_sim_debug") != NULL;
+    m->is_python = dlsym(m->object.handle, "nl_sim_python") != NULL;
     m->traps_reals = dlsym(m->object.handle, "nl_sim_traps_reals") != NULL;
     const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
     m->object.names = names ? *names : NULL;
@@ -311,6 +313,10 @@ const nl_sim_object *nl_sim_module_object(const nl_sim_module *m) {
 
 int nl_sim_module_is_debug(const nl_sim_module *m) {
     return m->is_debug;
+}
+
+int nl_sim_module_is_python(const nl_sim_module *m) {
+    return m->is_python;
 }
 
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {

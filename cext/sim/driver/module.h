@@ -37,6 +37,8 @@ uint32_t nl_sim_module_checks(const nl_sim_module *module);
 int nl_sim_module_traps_reals(const nl_sim_module *module);
 /* Was it compiled with debug=True? */
 int nl_sim_module_is_debug(const nl_sim_module *module);
+/* Are the bodies of its kernels Python? */
+int nl_sim_module_is_python(const nl_sim_module *module);
 /* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
 /* Of a twin: its variables and its original's; NULL: of any other module. */
