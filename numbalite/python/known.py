@@ -576,6 +576,10 @@ def function(value: Any) -> Rule | None:
         return lambda call: vectors.made(call, value)
     if isinstance(value, type) and issubclass(value, np.generic):
         return lambda call: cast(call, types.from_dtype(value))
+    if getattr(
+        type(value), "is_numpys", False
+    ):  # cuda.cbrt: NumPy's for arrays, a number's in a kernel
+        value = getattr(np, value.__name__)
     try:
         found = FUNCTIONS.get(value) or randoms.RULES.get(value)
     except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 from typing import Any, NamedTuple
 
@@ -175,7 +176,7 @@ class Session:
                 outer.label,
                 outer.file,
                 lambda: outer.scope,
-                defaults={},
+                defaults=_written_defaults(node.args),
             )
             function.name = name or function.name
             device = self.device_function(function)
@@ -333,6 +334,20 @@ class Session:
             f"{place.shown()}",
             PerformanceWarning,
         )
+
+
+def _written_defaults(args):
+    """The defaults of a function in another one, where they are written as numbers."""
+    named = [*args.posonlyargs, *args.args]
+    given = dict(
+        zip([a.arg for a in named[len(named) - len(args.defaults) :]], args.defaults, strict=True)
+    )
+    given.update(zip([a.arg for a in args.kwonlyargs], args.kw_defaults, strict=True))
+    found = {}
+    for name, node in given.items():
+        with contextlib.suppress(ValueError, TypeError):
+            found[name] = ast.literal_eval(node)
+    return found
 
 
 def _default(of, node, name, value):

@@ -96,6 +96,8 @@ _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.lina
 class NumpyUfunc(CudaUfunc):
     """The counterpart of one of NumPy's ufuncs: the dtypes are those that NumPy resolves."""
 
+    is_numpys = True
+
     def __init__(self, ufunc):
         self._numpy = ufunc
         expression, self._kinds = _TABLE[_name(ufunc)]

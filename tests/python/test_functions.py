@@ -335,6 +335,25 @@ def clamped(v, low=0, high=10):
 
 
 @cuda.jit
+def with_defaults(out):
+    n = 3
+
+    def moved(a, b=2, *, c=-1):
+        return a * b + c + n
+
+    scaled = lambda a, b=2: a * b
+    out[0] = scaled(4) + scaled(1, b=5)
+    out[1] = moved(2) + moved(2, 3, c=1)
+
+
+def test_defaults_of_functions_in_functions():
+    out, expected = np.zeros(2), np.zeros(2)
+    with_defaults[1, 1](out)
+    with_defaults.py_func(expected)
+    assert out.tolist() == expected.tolist() == [13, 16]
+
+
+@cuda.jit
 def details(p, r, x):
     square = lambda v: v * v
     for step in (-1, 0, 1):
