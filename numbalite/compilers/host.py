@@ -168,8 +168,9 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         result.append("-gdwarf-4")  # the engine reads line tables of this version
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
-        result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
+    if checks or (kind == "sim" and family == "clang"):
+        result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
     if family == "gcc":
         traps = "nan" in checks and _traps_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]

@@ -163,6 +163,10 @@ def compile(source, kind="sim", *checks) -> Image:
     family = _family(compiler)
     options = hostoptions.read(source)
     flags = host.flags(family, options, source.opt, kind, checks)
+    if checks and family == "clang" and identify(compiler).version >= (16, 0):
+        flags.append(
+            "-fstrict-flex-arrays=1"
+        )  # a struct's last array has the length that it is declared with
     text = source.text
     users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
