@@ -13,6 +13,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as _np
+
 from numbalite.cuda import arrays as _arrays
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import indexing as _indexing
@@ -312,7 +314,8 @@ def __getattr__(name: str) -> Any:
         from numbalite import types
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
-        if found is None:
+        # Names of submodules come here too, from `from numbalite.cuda import serialize`, while this is imported.
+        if found is None and (hasattr(_np, name) or name == "asnumpy"):
             found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
         if found is None:
             inkernel = importlib.import_module("numbalite.cuda.inkernel")
