@@ -189,11 +189,24 @@ class Direct:
         self.plan, self.direction, self.factor = plan, direction, factor
         self.shape, self.dtype = result.shape, result.dtype
 
-    def __call__(self, array: DeviceNDArray) -> DeviceNDArray:
+    def fits(self, array: DeviceNDArray, out: DeviceNDArray) -> bool:
+        """Can the plan write the result of the array right into `out`, apart from whether they overlap?"""
+        streams = {plans.stream_number(one.stream) for one in (array, out)}
+        return (
+            (out.shape, out.dtype, out.device) == (self.shape, self.dtype, array.device)
+            and out.is_c_contiguous()
+            and not out.readonly
+            and out._address % out.dtype.itemsize == 0
+            and len(streams) == 1
+        )
+
+    def __call__(self, array: DeviceNDArray, out: DeviceNDArray | None = None) -> DeviceNDArray:
         """The transform of an array like the one that it was made for, on the current device."""
-        made, stream = _core.device_empty(self.shape, self.dtype, "C"), array.stream
-        if stream:
-            made = made.bind(stream)
+        made, stream = out, array.stream
+        if made is None:
+            made = _core.device_empty(self.shape, self.dtype, "C")
+            if stream:
+                made = made.bind(stream)
         plan = self.plan
         if plan.work is None:  # as plan.run does it
             status = CUFFT.functions["XtExec"](stream, plan.number, array, made, self.direction)

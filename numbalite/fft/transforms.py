@@ -209,18 +209,18 @@ def _irfft(name, a, s, axes, norm, out):
 
 
 def _remembered(compute, name, a, s, axes, norm, out, *more):
-    """The same call of an array like an earlier one goes straight to its plan."""
-    if out is not None or type(a) is not DeviceNDArray:
+    """The same call of an array like an earlier one, into one like an earlier one, goes straight to its plan."""
+    if type(a) is not DeviceNDArray or type(out) not in (DeviceNDArray, type(None)):
         return compute(name, a, s, axes, norm, out, *more)[0]
-    key = name, a._call_key(), s, axes, norm
+    key = name, a._call_key(), s, axes, norm, None if out is None else out._call_key()
     try:
         direct = plans.call(key)
     except TypeError:  # lists
         return compute(name, a, s, axes, norm, out, *more)[0]
-    if direct is not None:
-        return direct(a)
+    if direct is not None and (out is None or not assign.overlap(a, out)):
+        return direct(a, out)
     result, direct = compute(name, a, s, axes, norm, out, *more)
-    if direct is not None:
+    if direct is not None and (out is None or direct.fits(a, out)):
         plans.of_thread().put_call(key, direct.plan, direct)
     return result
 

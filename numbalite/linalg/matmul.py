@@ -203,7 +203,7 @@ def _multiply(a, b, out, stream):
 
 def _is_bfloat16(*dtypes):
     """Are they ml_dtypes.bfloat16, all of them?"""
-    return all(one is not None and one.name == "bfloat16" for one in dtypes)
+    return all(one is not None and one.kind == "V" and one.name == "bfloat16" for one in dtypes)
 
 
 def _is_narrow(a, b, out):

@@ -40,7 +40,7 @@ _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES = 1 << 17
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
-_SCAN_BYTES = 64  # of the numbers that a thread has of a tile
+_SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 
 
 class Dimension(NamedTuple):

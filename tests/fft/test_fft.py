@@ -144,6 +144,27 @@ def test_out():
         np.fft.fft(d, out=np.empty((4, 6), "D"))
 
 
+def test_out_of_a_call_that_is_known():
+    """The second call goes straight to its plan, but where the result would be written over the input."""
+    host = np.random.default_rng(3).standard_normal((3, 4, 6)) + 1j
+    memory = cuda.device_array(30, "D")
+    out, stream = memory[:24].reshape(4, 6), cuda.stream()
+    for one in host:
+        d = cuda.to_device(one)
+        assert np.fft.fft(d, out=out) is out
+        np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
+        bound = cuda.to_device(one, stream=stream).bind(stream)
+        np.fft.fft(bound, out=out)  # in the order of two streams
+        cuda.synchronize()
+        np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
+        memory[6:] = one.reshape(-1)
+        np.fft.fft(memory[6:].reshape(4, 6), out=out)
+        np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
+        turned = cuda.device_array((6, 4), "D").T
+        np.fft.ifft(d, out=turned)
+        np.testing.assert_allclose(turned.copy_to_host(), np.fft.ifft(one))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     (
