@@ -161,7 +161,7 @@ def identity(function):
     """What a fold with the function gives of nothing: 0 for a sum, 1 for a product, None where that is
     not known."""
     definition = function.definition
-    if definition.is_python or definition.is_unit or len(definition.parameters) != 2:
+    if definition.is_unit or len(definition.parameters) != 2:
         return None
     a, b = definition.parameters
     text = re.sub(r"\s+|\breturn\b|[;()]", "", definition.expression)

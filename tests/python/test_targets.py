@@ -89,6 +89,9 @@ def test_reduce():
     assert total(x) == x.sum() and larger(x) == x.max()
     assert total(x.reshape(3, 100), axis=1).tolist() == x.reshape(3, 100).sum(1).tolist()
     assert total._loops.commutes(x.dtype) and not larger._loops.commutes(x.dtype)
+    assert total(x[:0]) == 0
+    with pytest.raises(ValueError, match=r"zero-size array .* larger .*: give init="):
+        larger(x[:0])
 
 
 def test_jit():
