@@ -121,6 +121,7 @@ class Builder:
         """The whole text; ``fields`` are other fields of the Source that it is for."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
+        includes += _included(self.links())
         pieces = [head + _own_includes(self.names, includes), *self.ahead]
         for number, include, label in dict.fromkeys(self.includes):
             pieces.append(_Users(f'#line {number} "{quote(label)}"\n{include}\n'))
@@ -438,13 +439,9 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 def unit_source(text: Text, prepended=()) -> str:
     """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
-    used, includes = set(), []
-    for piece in (*prepended, text):
-        used |= identifiers(piece.value)
-        for token in tokenize(piece.value):
-            if token.kind == "directive" and directive_word(token.text) in INCLUDES:
-                includes.append(included_name(token.text))
-    head = _own_includes(used, includes) + "using namespace numbalite;\n"
+    texts = *prepended, text
+    used = set().union(*(identifiers(piece.value) for piece in texts))
+    head = _own_includes(used, _included(texts)) + "using namespace numbalite;\n"
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
 
 
@@ -522,6 +519,16 @@ def identifiers(text: str, parameters=()) -> frozenset:
 def included_name(line: str) -> str:
     """ "x.h" for ``#include <x.h>``"""
     return next((name for name, _ in headers.includes(line)), "")
+
+
+def _included(texts) -> list:
+    """The names of the files that Texts include."""
+    return [
+        included_name(token.text)
+        for text in texts
+        for token in tokenize(text.value)
+        if token.kind == "directive" and directive_word(token.text) in INCLUDES
+    ]
 
 
 def _own_includes(used, includes):

@@ -141,3 +141,21 @@ def test_without_the_linker(monkeypatch):
     monkeypatch.setattr(os.path, "exists", lambda path: "nvJitLink" not in str(path) and real(path))
     with pytest.raises(errors.CudaSupportError, match="pip install nvidia-nvjitlink"):
         toolkit.linker_library()
+
+
+def test_linked_source_with_headers_of_ours():
+    """The toolkit's cooperative groups are the linked source's, so that ours are not included before them."""
+    source = cuda.CUSource("""#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __device__ int rank(int *result) {
+    *result = cg::tiled_partition<32>(cg::this_thread_block()).thread_rank();
+    return 0;
+}""")
+    rank = cuda.declare_device("rank", "int32()", link=source)
+
+    @cuda.jit("void(int32[:])")
+    def ranks(out):
+        out[cuda.grid(1)] = rank()
+
+    ptx, _ = cuda.compile_ptx(ranks, (int32[:],), cc=(9, 0))
+    assert ".entry" in ptx and "ranks" in ptx
