@@ -359,7 +359,7 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
         "text": base.text + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
-        "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),),
+        "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),), "is_python": True,
     }  # fmt: skip
     assert set(changes) == set(Source._fields)
     keys = {
