@@ -46,8 +46,8 @@ NUMBALITE_SIM_TO_INT(double, double, long long, ll, )
 NUMBALITE_SIM_TO_INT(double, double, unsigned long long, ull, )
 #undef NUMBALITE_SIM_TO_INT
 
-/* From a type that may not fit, in each rounding. Without AVX-512 a uint64 becomes a double by a subtraction, which
- * for 0 would give -0 when it is rounded down. */
+/* From a type that may not fit, in each rounding. Without AVX-512 a uint64 becomes a double by a
+ * subtraction, which for 0 would give -0 when it is rounded down. */
 #define NUMBALITE_SIM_NARROW(From, T, name, mode) \
     inline __attribute__((noinline)) T name(From a) { \
         if (a == 0) \
