@@ -1,5 +1,5 @@
-/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, and the
- * places of extremes. All of them commute. */
+/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, truths and
+ * counts of them, and the places of extremes. All of them commute. */
 #ifndef NUMBALITE_MOMENTS_CUH
 #define NUMBALITE_MOMENTS_CUH
 
@@ -98,6 +98,40 @@ template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W,
             real variance = total.squares / nl_convert<real>(divisor);
             return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
         }
+    }
+};
+
+/* ---- truths ---- */
+
+/* Is any number true, which is not 0, or are all? */
+template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
+    typedef bool value;
+    static constexpr bool commutes = true;
+    NUMBALITE_FUNCTION bool operator()(bool a, bool b) const { return IsAll ? a & b : a | b; }
+};
+
+/* How many numbers are true. */
+struct tally {
+    int64 count;
+};
+struct count_of : operation_on<count_of, tally> {
+    typedef tally value;
+    typedef operation_on<count_of, tally> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    NUMBALITE_FUNCTION tally operator()(const tally &a, const tally &b) const {
+        return tally{a.count + b.count};
+    }
+    NUMBALITE_FUNCTION tally from(const tally &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION tally from(const S &x, int64) const {
+        return tally{nl_convert<bool>(x)};
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const tally &total, double) const {
+        if constexpr (nl_detail::is_same_type<O, tally>::value)
+            return total; /* a part */
+        else
+            return nl_convert<O>(total.count);
     }
 };
 

@@ -118,6 +118,12 @@ def test_one_pass_in_parts(ways):
         np.testing.assert_allclose(np.var(d, ddof=2).item(), np.var(host, ddof=2), 1e-12)
         same(np.mean, (d, 1), (host, 1), {"keepdims": True})
         same(np.argmin, (d[::-2],), (host[::-2],))
+    for x in ((host % 7 == 3) * 1j, (host // 90).astype("i8"), (host > 98).astype("f2") * np.nan):
+        d = cuda.to_device(x)
+        for axis in (None, 1, (0, 2), None):
+            for function in (np.any, np.all, np.count_nonzero):
+                same(function, (d, axis), (x, axis))
+        same(np.count_nonzero, (d[::2].T, 1), (x[::2].T, 1), {"keepdims": True})
     far = (host % 100 + 4e6).astype("f4")
     assert abs(np.std(cuda.to_device(far)).item() / np.std(host % 100) - 1) < 0.05
 

@@ -116,7 +116,34 @@ def _is_true(a):
     return a if a.dtype == bool else np.not_equal(a, 0)
 
 
+@functools.cache
+def _truths(is_all):
+    name = "all" if is_all else "any"
+    return own_loops(f"truth_of<{str(is_all).lower()}>", name, np.dtype(bool))
+
+
+@functools.cache
+def _counts():
+    return own_loops("count_of", "count_nonzero", COUNTER)
+
+
+def _has_numbers(a):
+    """Is there something to fold that kernels of our own read?"""
+    return builtins.bool(a.size) and a.dtype.kind in "biufc"
+
+
+def _any_or_all(known, ufunc, a, axis, out, keepdims, where):
+    a = arguments.array(a)
+    if out is None and where is _NO_VALUE and _has_numbers(a):
+        loops = _truths(ufunc is np.logical_and)
+        plan, made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
+        known._note(plan, made, a, axis, None, keepdims, None)
+        return made
+    return fold(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
+
+
 @implements("any")
+@repeated()
 def any(
     a: Any,
     axis: Any = None,
@@ -125,10 +152,11 @@ def any(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return fold(np.logical_or, _is_true(a), axis, None, out, keepdims, where=where)
+    return _any_or_all(any, np.logical_or, a, axis, out, keepdims, where)
 
 
 @implements("all")
+@repeated()
 def all(
     a: Any,
     axis: Any = None,
@@ -137,11 +165,17 @@ def all(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return fold(np.logical_and, _is_true(a), axis, None, out, keepdims, where=where)
+    return _any_or_all(all, np.logical_and, a, axis, out, keepdims, where)
 
 
 @implements("count_nonzero")
+@repeated()
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    a = arguments.array(a)
+    if _has_numbers(a):
+        plan, made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
+        count_nonzero._note(plan, made, a, axis, None, keepdims, None)
+        return made
     return fold(np.add, _is_true(a), axis, COUNTER, None, keepdims)
 
 
