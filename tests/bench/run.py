@@ -2,7 +2,7 @@
 
     python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
     python tests/bench/run.py --from FILE --readme      the table of an earlier run
-    python tests/bench/run.py --sweep [--part 2/5]       array functions, dtypes, sizes and layouts: what is lost
+    python tests/bench/run.py --sweep [--seconds 200] [--after "sum f4"]  array functions against CuPy and torch
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
 One table: what we need, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c, hand.cu), the ratio,
@@ -159,7 +159,7 @@ def sweep(options):
 
     number, count = map(int, options.part.split("/"))
     only = set(options.only.split(",")) if options.only else ()
-    rows = sweeping.sweep((number, count), only, options.json)
+    rows = sweeping.sweep((number, count), only, options.json, options.seconds, options.after)
     return 1 if any("wrong" in row or "refused" in row for row in rows) else 0
 
 
@@ -179,6 +179,8 @@ def main():
         "--sweep", action="store_true", help="array functions against CuPy and torch"
     )
     parser.add_argument("--part", default="1/1", help="of the sweep, as 2/5")
+    parser.add_argument("--seconds", type=float, help="after which the sweep begins nothing more")
+    parser.add_argument("--after", help="where the sweep goes on, as 'sum f4'")
     options = parser.parse_args()
     if options.sweep:
         return sweep(options)

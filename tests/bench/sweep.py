@@ -2,7 +2,9 @@
 one run. What is slower than the best of them by more than 5 % is printed at the end; docs/performance.md
 has the reasons.
 
-    python tests/bench/run.py --sweep [--part 2/5] [--only sum,add] [--json FILE]
+    python tests/bench/run.py --sweep [--part 2/5] [--only sum,add] [--seconds 200] [--after "sum f4"] [--json FILE]
+
+After so many seconds it says where to go on: `--after` is what was measured last.
 
 Small sizes are the host's part of a call, large ones the device's. Small results are compared with NumPy's
 before they are timed. Large arrays are made on the device, once for all functions and libraries, which share the
@@ -27,6 +29,7 @@ SECONDS, ROUNDS = 0.009, 3  # of one measurement
 KEPT_BYTES = 12 << 30  # of large arrays
 SLACK = 1.05
 NOISE = 0.3  # µs that are no loss
+COMPILED = 12  # functions with a dtype, of which kernels are compiled side by side
 
 
 def one(name):
@@ -300,7 +303,12 @@ def measured(name, function, dtype, size, lies):
     return found
 
 
-def cases(part, only):
+def label_of(case):
+    name, _, code = case
+    return f"{name} {DTYPES[code]}"
+
+
+def cases(part, only, after):
     every = [
         (name, function, code)
         for name, (function, codes) in FUNCTIONS.items()
@@ -308,7 +316,13 @@ def cases(part, only):
         if not only or name in only
     ]
     number, count = part
-    return every[number - 1 :: count]
+    every = every[number - 1 :: count]
+    if not after:
+        return every
+    labels = [label_of(case) for case in every]
+    if after not in labels:
+        raise SystemExit(f"--after {after!r}: one of {', '.join(labels)}")
+    return every[labels.index(after) + 1 :]
 
 
 def compile_first(every):
@@ -332,21 +346,30 @@ def compile_first(every):
     synchronize()
 
 
-def sweep(part=(1, 1), only=(), file=None):
+def rows_of(case):
+    name, function, code = case
+    for size in SIZES:
+        if code == "D" and size == SIZES[-1]:
+            size //= 2
+        if name == "sort" and size > 1_000_000:
+            continue
+        for layout, lies in layouts(size).items():
+            found = measured(name, function, DTYPES[code], size, lies)
+            yield {"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found}
+
+
+def sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
     warnings.simplefilter("ignore")
     open_libraries()
-    begin, rows = time.perf_counter(), []
-    compile_first(cases(part, only))
-    print(f"compiled in {time.perf_counter() - begin:.0f} s")
-    for name, function, code in cases(part, only):
-        for size in SIZES:
-            if code == "D" and size == SIZES[-1]:
-                size //= 2
-            if name == "sort" and size > 1_000_000:
-                continue
-            for layout, lies in layouts(size).items():
-                found = measured(name, function, DTYPES[code], size, lies)
-                rows.append({"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found})  # fmt: skip
+    begin, rows, every = time.perf_counter(), [], cases(part, only, after)
+    for number, case in enumerate(every):
+        if seconds and time.perf_counter() - begin > seconds:
+            last = label_of(every[number - 1])
+            print(f"{len(every) - number} are left: --after {last!r}")
+            break
+        if number % COMPILED == 0:
+            compile_first(every[number : number + COMPILED])
+        rows += rows_of(case)
         with contextlib.suppress(Exception):
             LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
         with contextlib.suppress(Exception):
