@@ -6,6 +6,8 @@ NUMBALITE_TEST_ROUNDS=30000 makes a million of them; the test says how many a se
 
 import os
 
+from kit import sample
+
 ROUNDS = int(os.environ.get("NUMBALITE_TEST_ROUNDS", "300"))
 OPERATIONS = 35 * ROUNDS
 
@@ -371,6 +373,7 @@ assert not left, left
 
 def test_random_operations(run_python):
     environment = {"NUMBALITE_SIM_DEVICES": "2", "PYTHONHASHSEED": "0"}
-    seed = os.environ.get("NUMBALITE_TEST_SEED", "1")
+    seed = os.environ.get(sample.VARIABLE, "1")
+    seed = "1" if seed == "all" else seed
     result = run_python(PROGRAM, OPERATIONS, seed, timeout=60 + OPERATIONS / 1000, **environment)
     print(result.stdout)

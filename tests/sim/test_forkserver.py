@@ -127,6 +127,7 @@ def interrupted(at, run):
             raise KeyboardInterrupt
         return trace
 
+    sys._getframe().f_trace_opcodes = True  # without it CPython 3.12 traces no opcodes of any frame
     sys.settrace(trace)
     try:
         run()
