@@ -120,16 +120,20 @@ def test_device_arrays_only_in_kernels():
         f(1.0)
 
 
-def test_device_arrays_of_before_a_reset():
-    data = cuda.to_device(np.arange(3.0))
+def test_device_arrays_of_before_a_reset(run_python):
+    run_python("""
+import numpy as np, pytest
+from numbalite import cuda, errors
+data = cuda.to_device(np.arange(3.0))
 
-    @cuda.jit
-    def k(out):
-        "out[0] = data[1];"
+@cuda.jit
+def k(out):
+    "out[0] = data[1];"
 
-    out = np.zeros(1)
+out = np.zeros(1)
+k[1, 1](out)
+assert out[0] == 1
+cuda.gpus[0].reset()
+with pytest.raises(errors.CudaDriverError, match="was reset after this was made"):
     k[1, 1](out)
-    assert out[0] == 1
-    cuda.gpus[0].reset()
-    with pytest.raises(errors.CudaDriverError, match="was reset after this was made"):
-        k[1, 1](out)
+""")

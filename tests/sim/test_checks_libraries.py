@@ -6,6 +6,8 @@ import pytest
 from numbalite import cuda
 from numbalite.errors import KernelError
 
+pytestmark = pytest.mark.sim
+
 
 def test_libraries_write_and_read():
     """What the simulated libraries write counts as written; what they read must have been."""

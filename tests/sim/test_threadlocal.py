@@ -65,9 +65,11 @@ def test_registers_are_kept(tmp_path):
         "-ldl",
     ]
     subprocess.run(command, cwd=tmp_path, check=True)
+    # A sanitizer's library stays the first.
+    preloaded = [*filter(None, [os.environ.get("LD_PRELOAD")]), str(tmp_path / "library.so")]
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        env={**os.environ, "NUMBALITE_DRIVER": "sim", "LD_PRELOAD": str(tmp_path / "library.so")},
+        env={**os.environ, "NUMBALITE_DRIVER": "sim", "LD_PRELOAD": " ".join(preloaded)},
         capture_output=True,
         text=True,
         check=True,
