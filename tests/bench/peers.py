@@ -18,6 +18,7 @@ PEERS = {
     "cuda.core": ("peer_others", "cuda_core"),
     "torch": ("peer_others", "torch"),
     "triton": ("peer_others", "triton"),
+    "warp": ("peer_warp", "warp"),
     "numba/cpu": ("peer_numba", "on_cpu"),
     "numba/simulator": ("peer_numba", "simulator"),
     "cupy/cpu": None,

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-PEERS = ("numba", "numba-cuda-mlir", "cupy", "cuda.core", "torch", "triton")
+PEERS = ("numba", "numba-cuda-mlir", "cupy", "cuda.core", "torch", "triton", "warp")
 PEERS_ANYWHERE = ("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu")
 
 
