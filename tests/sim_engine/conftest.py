@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kit.together import once
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sim_driver as sim
@@ -14,9 +15,13 @@ def build(tmp_path_factory):
     """Where the engine and its test kernels have been built: (library, image file)."""
     if not sim.c_compiler() or not sim.cxx_compiler():
         pytest.skip("needs a C and a C++ compiler")
-    directory = tmp_path_factory.mktemp("sim_engine")
-    library = sim.build_library(directory / "libsim.so")
-    return library, sim.build_kernels(directory / "kernels.so")
+
+    def make(folder):
+        sim.build_library(folder / "libsim.so")
+        sim.build_kernels(folder / "kernels.so")
+
+    folder = once(tmp_path_factory, "sim_engine", make)
+    return folder / "libsim.so", folder / "kernels.so"
 
 
 @pytest.fixture(scope="session")

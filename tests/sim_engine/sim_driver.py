@@ -15,7 +15,7 @@ SOURCES = [
     *sorted((ROOT / "cext" / "base").glob("*.c")),
 ]
 INCLUDES = [f"-I{ROOT / 'cext'}", f"-I{ROOT / 'cuda_src'}"]
-FLAGS = ["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread"]
+FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread"]
 
 c_size = ctypes.c_size_t
 c_ptr = ctypes.c_void_p

@@ -1,0 +1,23 @@
+"""What several processes of a test run need is made by the first of them: an extension, a site."""
+
+import fcntl
+import os
+
+
+def once(tmp_path_factory, name, make):
+    """The folder of this name that the processes of the run share; make(folder) fills it, in one of them.
+
+    Where make fails, the next process that needs it tries again.
+    """
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / f"shared-{name}"
+    with open(base / f"shared-{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / "done"
+        if not done.exists():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            done.touch()
+    return folder
