@@ -1,6 +1,9 @@
 """A program that runs again compiles nothing, in a process of its own."""
 
+import shutil
+
 import pytest
+from kit.together import once
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
 PROGRAM = """
@@ -43,26 +46,35 @@ def variables(tmp_path):
     return {"NUMBALITE_CACHE_DIR": str(tmp_path / "cache")}
 
 
-def test_second_run_compiles_nothing(run_python, variables):
-    first = int(run_python(PROGRAM, **variables).stdout)
+@pytest.fixture
+def first(run_python, variables, tmp_path, tmp_path_factory):
+    """What the first run has compiled, which is in the cache now. One process of the test run does that."""
+
+    def make(folder):
+        count = run_python(PROGRAM, NUMBALITE_CACHE_DIR=str(folder / "cache")).stdout
+        (folder / "count").write_text(count)
+
+    folder = once(tmp_path_factory, "second_run", make)
+    shutil.copytree(folder / "cache", tmp_path / "cache")
+    return int((folder / "count").read_text())
+
+
+def test_second_run_compiles_nothing(run_python, variables, first):
     assert first >= 3
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_a_change_compiles_only_what_changed(run_python, variables):
-    run_python(PROGRAM, **variables)
+def test_a_change_compiles_only_what_changed(run_python, variables, first):
     changed = PROGRAM.replace("a * x + y", "y + x * a")
     assert int(run_python(changed, **variables).stdout) == 1
 
 
-def test_damage_is_repaired(run_python, variables, tmp_path):
-    first = int(run_python(PROGRAM, **variables).stdout)
+def test_damage_is_repaired(run_python, variables, first, tmp_path):
     for path in (tmp_path / "cache").glob("*.image"):
         path.write_bytes(path.read_bytes()[:100])
     assert int(run_python(PROGRAM, **variables).stdout) == first
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_without_a_cache(run_python, variables):
-    run_python(PROGRAM, **variables)
+def test_without_a_cache(run_python, variables, first):
     assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **variables).stdout) >= 3
