@@ -15,16 +15,16 @@ def choose_seed():
     os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
 
 
-def some(count, cases):
-    """`count` of the cases, in their order."""
+def some(count, cases, of=""):
+    """`count` of the cases, in their order. Tests that say what they are (`of`) draw apart from others."""
     cases = list(cases)
     seed = os.environ.get(VARIABLE, "all")
     if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim":
         return cases
-    drawn = random.Random(f"{seed} of {len(cases)}").sample(range(len(cases)), count)
+    drawn = random.Random(f"{seed} of {len(cases)}{of}").sample(range(len(cases)), count)
     return [cases[i] for i in sorted(drawn)]
 
 
-def one(cases):
+def one(cases, of=""):
     """One of the cases."""
-    return some(1, cases)
+    return some(1, cases, of)

@@ -1,8 +1,8 @@
 """Images of the simulator, run without its engine.
 
-`compiled(unit)` compiles with each host compiler that is here. `alone(image)` loads an image and runs
-kernels thread after thread, on an engine of a few Python functions: enough for whatever threads do
-on their own. Blocks that wait for each other need the real engine (test_groups.py).
+`compiled(unit)` compiles with a host compiler: each test draws one of those that are here, another one
+in each run. `alone(image)` loads an image and runs kernels thread after thread, on an engine of a few
+Python functions: enough for whatever threads do on their own. Blocks that wait for each other need the real engine (test_groups.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import sys
 
 import pytest
+from kit.sample import one
 
 from numbalite.compilers.image import shared_object
 
@@ -163,11 +164,15 @@ class Alone:
         return Global.in_dll(self.loaded, self.image.lowered[name])
 
 
-@pytest.fixture(params=COMPILERS)
+def pytest_generate_tests(metafunc):
+    if "compiled" in metafunc.fixturenames:
+        drawn = one(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []
+        metafunc.parametrize("compiled", drawn, indirect=True)
+
+
+@pytest.fixture
 def compiled(request, monkeypatch):
-    """compiled(unit) -> Image, by each compiler in turn."""
-    if not COMPILERS:
-        pytest.skip("no host compiler")
+    """compiled(unit) -> Image, by the compiler that was drawn."""
     command = f"{sys.executable} -m ziglang c++" if request.param == "zig" else request.param
     monkeypatch.setenv("NUMBALITE_CXX", command)
     from numbalite.compilers import hostbuild
