@@ -54,7 +54,7 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_plac
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
-/* irpatch.py calls these. */
+/* What check.h has found. */
 NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
     nl_sim_arithmetic what = {};
     what.kind = NL_SIM_ARITHMETIC_OVERFLOW;
@@ -62,11 +62,6 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
-extern "C" __attribute__((visibility("hidden"), used)) inline void
-nl_sim_quotient_overflow(bool overflows) {
-    if (__builtin_expect(overflows, 0))
-        nl_sim_report_overflow();
-}
 NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, double b,
                                                        int operation) {
     nl_sim_arithmetic what = {};
@@ -76,14 +71,6 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, 
     what.a = a;
     what.b = b;
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
-}
-/* operation: '+', '-', '*', '/', '%', 'f' for a function, or 'h' where a half is made of a number. Those of
- * one number get it twice. */
-extern "C" __attribute__((visibility("hidden"), used)) inline void
-nl_sim_not_finite(double result, double a, double b, int operation) {
-    if (__builtin_expect(!__builtin_isfinite(result), 0) && __builtin_isfinite(a) &&
-        __builtin_isfinite(b))
-        nl_sim_report_not_finite(result, a, b, operation);
 }
 
 #endif

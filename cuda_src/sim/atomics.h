@@ -12,11 +12,14 @@
 #ifndef NUMBALITE_SIM_ATOMICS_H
 #define NUMBALITE_SIM_ATOMICS_H
 
+#ifdef NUMBALITE_SIM_CHECKED
+#include "checker.h"
+#endif
+
 namespace numbalite_sim {
 
 #ifdef NUMBALITE_SIM_CHECKED
 /* As long as one of these lives, atomics are for the block alone. */
-static __thread bool is_narrow;
 NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
     is_narrow = narrow;
 }

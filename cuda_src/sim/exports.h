@@ -137,6 +137,28 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
+/* Before the image is initialised, everything is allowed. */
+static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned, const void *) { return 0; }
+static inline NUMBALITE_SIM_UNCHECKED void allow_fence() {}
+static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from, unsigned long long size, const void *) {
+    for (unsigned long long i = 0; i < size; ++i)
+        static_cast<volatile char *>(to)[i] = static_cast<const volatile char *>(from)[i];
+}
+static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size) {
+    for (unsigned long long i = 0; i < size; ++i)
+        static_cast<volatile char *>(to)[i] = static_cast<char>(value);
+}
+static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+const nl_sim_checker *checker = &absent;
+__thread bool value_is_dropped, is_narrow;
+
+NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
+    engine_call call;
+    bool drops = take_dropped();
+    checker->preempt();
+    value_is_dropped = drops;
+}
+
 /* What a parameter is. An array is known by its members. */
 struct shape_of_value {
     static constexpr nl_sim_shape shape = {0, 0, 0};

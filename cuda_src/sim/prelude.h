@@ -96,36 +96,10 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #else
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
-#define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
 /* For functions that sources define themselves, with the same parameters, as NVRTC lets them: what is no
  * template comes first. */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
-/* For our own functions in instrumented images (check.h). */
-#ifdef NUMBALITE_SIM_CHECKED
-#ifdef __clang__ /* the one word keeps these apart from others, the other goes for atomics, too */
-#if __clang_major__ < 14
-#error "numbalite: checks need clang++ 14, g++ 9, or newer"
-#endif
-#define NUMBALITE_SIM_UNCHECKED \
-    __attribute__((no_sanitize("thread"), no_sanitize("undefined"), \
-                   disable_sanitizer_instrumentation))
-#else
-#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
-#endif
-#define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
-/* Each call of it has a line of its own, also if it is the last thing that happens. */
-#ifdef __clang__
-#define NUMBALITE_SIM_APART __attribute__((nomerge))
-#else
-#define NUMBALITE_SIM_APART
-#endif
-/* What it gives does not change as long as the thread lives. */
-#define NUMBALITE_SIM_PLACE static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, const))
-#else
-#define NUMBALITE_SIM_UNCHECKED
-#define NUMBALITE_SIM_OWN NUMBALITE_SIM_INLINE
-#define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
-#endif
+#include "own.h"
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(instruction) \
@@ -215,8 +189,6 @@ extern "C" {
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"
-#include "subscript.h"
-#include "arithmetic.h"
 #ifdef __clang__
 #include "unset.h"
 #endif

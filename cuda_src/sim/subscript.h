@@ -54,16 +54,9 @@ nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long
                                        __builtin_return_address(0));
 }
 
-/* irpatch.py calls these before a struct is copied, which nobody else looks at. `align`: a power of
- * two. */
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
 nl_sim_report_misaligned(void *address, unsigned align, int kind) {
     numbalite_sim::checker->misaligned(address, align, kind, __builtin_return_address(0));
-}
-extern "C" __attribute__((visibility("hidden"), used)) inline void
-nl_sim_aligned(void *address, unsigned align, int kind) {
-    if (__builtin_expect((reinterpret_cast<unsigned long>(address) & (align - 1)) != 0, 0))
-        nl_sim_report_misaligned(address, align, kind);
 }
 
 #endif

@@ -9,7 +9,7 @@ _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
 _RELOCATABLE = 1  # file type
 _SYMTAB, _DYNSYM = 2, 11  # section types
-_WEAK = 2  # binding
+_LOCAL, _WEAK = 0, 2  # binding
 _TLS = 6  # symbol type
 
 
@@ -20,6 +20,15 @@ def undefined(data: bytes) -> list[str]:
         name
         for name, info, index, _ in _symbols(data, table)
         if index == 0 and name and info >> 4 != _WEAK
+    ]
+
+
+def defined(data: bytes) -> list[str]:
+    """The names that an object file has for others."""
+    return [
+        name
+        for name, info, index, _ in _symbols(data, _SYMTAB)
+        if index and name and info >> 4 != _LOCAL
     ]
 
 

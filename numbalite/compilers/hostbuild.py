@@ -385,19 +385,47 @@ class _Build:
         return self.log
 
     def _steps(self, text, prelude):
-        gcc = self.family == "gcc"
-        common = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
+        objects = [self._compile(text, prelude, self.output[: -len(".so")])]
+        if self.checks:
+            objects.append(f"{self.output}.hooks.o")
+            hooks = hostprelude.hooks(self.compiler, self.flags, self._compile_hooks)
+            with open(objects[1], "wb") as file:
+                file.write(hooks)
+        if self.family == "gcc":
+            self._refuse_extensions()
+            self._link(objects, ["-nodefaultlibs", "-lm", "-lc", "-lgcc"])
+        elif self.compiler.is_zig:
+            # zig would build a C library to link with. The process has one, and the few names that
+            # are wanted of it are known.
+            link = [*self.compiler.command, "-shared", "-nostdlib", *objects, "-o", self.output]
+            self._step(link)
+            self._check_names()
+        else:
+            self._link(objects, ["-nostdlib++", "-lm"])
+
+    def _compile_hooks(self):
+        """The object file of what instrumented code calls: the same for every kernel."""
+        header, output = f"{headers.cuda_src()}/sim/hooks.h", f"{self.output}.hooks.o"
+        self._step([*self._command(), "-x", "c++", "-c", header, "-o", output])
+        with open(output, "rb") as file:
+            return file.read()
+
+    def _command(self):
+        command = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
         if self.compiler.is_zig:  # it would check for undefined behaviour without optimisation
-            common.append("-fno-sanitize=undefined")
+            command.append("-fno-sanitize=undefined")
+        return command
+
+    def _compile(self, text, prelude, path):
+        """Leaves an object file of a unit beside `path`; gives its path."""
+        gcc = self.family == "gcc"
+        common = self._command()
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *self.delayed, *prelude, *self.search, "-x", "c++", "-"]
-        path = self.output[: -len(".so")]
         object_file = path + ".o"
         if gcc:
             self._step([*front, "-c", "-o", object_file], text)
-            self._refuse_extensions()
-            self._link(object_file, ["-nodefaultlibs", "-lm", "-lc", "-lgcc"])
-            return
+            return object_file
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
             text,
@@ -408,20 +436,12 @@ class _Build:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.
         common = [flag.replace("contract=fast", "contract=on") for flag in common]
-        if self.compiler.is_zig:
-            # zig would build a C library to link with. The process has one, and the few names that
-            # are wanted of it are known.
-            self._step([*common, "-c", path + ".ll", "-o", object_file])
-            link = [*self.compiler.command, "-shared", "-nostdlib", object_file, "-o", self.output]
-            self._step(link)
-            self._check_names()
-        else:
-            self._step([*common, "-c", path + ".ll", "-o", object_file])
-            self._link(object_file, ["-nostdlib++", "-lm"])
+        self._step([*common, "-c", path + ".ll", "-o", object_file])
+        return object_file
 
-    def _link(self, object_file, libraries):
+    def _link(self, objects, libraries):
         command, flags = self.compiler.command, [*_LINK, *libraries]
-        self._finish(hostlink.link(command, flags, object_file, self.output, self._run))
+        self._finish(hostlink.link(command, flags, objects, self.output, self._run))
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""

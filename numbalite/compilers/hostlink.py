@@ -1,6 +1,6 @@
 """Linking by the linker itself: to start the compiler's driver for it takes longer than linking does.
 
-An image is one object file. Most of them want nothing but what the C library always has, and are linked
+An image is one object file; one that looks for mistakes has the hooks as a second. Most of them want nothing but what the C library always has, and are linked
 without any library, or with the dynamic linker alone; the others with libm and libc. What the linker does
 not manage, because it does not find these or because a name is missing, the driver links, or says what is
 wrong.
@@ -27,27 +27,32 @@ _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")
 _unfit = set()  # linkers that failed where the driver did not
 
 
-def link(compiler, flags, source, output, run):
-    """Links an object file: `flags` are for the compiler's driver, `run(command)` runs something.
+def link(compiler, flags, objects, output, run):
+    """Links object files: `flags` are for the compiler's driver, `run(command)` runs something.
 
     Gives what it gave for the last run, which is one of the driver where linking failed.
     """
     linker = host.which("ld") if len(compiler) == 1 else None  # options may be about linking
     if linker and linker not in _unfit:
-        libraries = _libraries(source)
-        result = run([linker, "-shared", "-Bsymbolic", source, "-o", output, *libraries])
+        libraries = _libraries(objects)
+        result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])
         if result.returncode == 0:
             return result
-    result = run([*compiler, source, "-o", output, *flags])
+    result = run([*compiler, *objects, "-o", output, *flags])
     if result.returncode == 0:
         _unfit.add(linker)
     return result
 
 
-def _libraries(source):
-    """The libraries that have what an object file wants, as the linker's arguments."""
-    with open(source, "rb") as file:
-        wanted = set(elf.undefined(file.read())) - _ALWAYS_THERE
+def _libraries(objects):
+    """The libraries that have what object files want, as the linker's arguments."""
+    wanted, found = set(), set(_ALWAYS_THERE)
+    for path in objects:
+        with open(path, "rb") as file:
+            data = file.read()
+        wanted.update(elf.undefined(data))
+        found.update(elf.defined(data) if len(objects) > 1 else ())
+    wanted -= found
     if not wanted:
         return ()
     if wanted == {_VERSIONED} and os.path.exists(_DYNAMIC_LINKER):

@@ -6,14 +6,17 @@ the prelude, numbalite.cuh and what exports and describes kernels.
 One folder per compiler, flags and header, in the cache's directory, named by a hash of all and of the headers'
 own files. Made at the second compilation of a process, so that a program with one kernel does not
 wait for it. Whatever goes wrong, the prelude is read as text.
+
+And what comes behind sources that are instrumented: the functions that their instrumentation calls.
 """
 
 from __future__ import annotations
 
 import os
 
-from numbalite.compilers import cache, folders, headers
+from numbalite.compilers import cache, elf, folders, headers
 
+_hooks = {}  # key -> an object file
 _made = {}  # key -> arguments of the compiler, or None where it did not work
 _asked = set()  # keys asked for once
 
@@ -33,10 +36,9 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
     key = (kind, name, compiler.command, *flags)
     if key in _made:
         return _made[key] or text_arguments(kind)
-    root = cache.directory()
-    if root is None:
+    folder = _folder(key, compiler)
+    if folder is None:
         return text_arguments(kind)
-    folder = os.path.join(root, f"{cache.PRELUDE}{cache.digest(key, _stamps(compiler.path)).hex()}")
     found = _ready(family, folder)
     if found is None:
         if key not in _asked:
@@ -50,6 +52,44 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
 def forget(compiler, flags, kind, name="prelude.h") -> None:
     """It did not work after all."""
     _made[(kind, name, compiler.command, *flags)] = None
+
+
+def hooks(compiler, flags, compile) -> bytes:
+    """The object file of the functions that images which look for mistakes call (cuda_src/sim/hooks.h), which is
+    compiled once for a compiler and its flags: `compile()` gives it."""
+    key = ("hooks", compiler.command, *flags)
+    if key not in _hooks:
+        _hooks[key] = _kept_hooks(_folder(key, compiler), compile)
+    return _hooks[key]
+
+
+def _kept_hooks(folder, compile):
+    if folder and folders.is_ours(folder, "hooks.o"):
+        try:
+            with open(os.path.join(folder, "hooks.o"), "rb") as file:
+                data = file.read()
+            if "__tsan_read4" in elf.defined(data):
+                return data
+        except (OSError, ValueError):
+            pass  # somebody has just cleared the cache, or the file is damaged
+    data = compile()
+
+    def fill(working):
+        with open(os.path.join(working, "hooks.o"), "wb") as file:
+            return file.write(data)
+
+    if folder:
+        folders.make(folder, fill)
+    return data
+
+
+def _folder(key, compiler):
+    """Where in the cache something is kept; None without a cache."""
+    root = cache.directory()
+    if root is None:
+        return None
+    digest = cache.digest(key, _stamps(compiler.path))
+    return os.path.join(root, f"{cache.PRELUDE}{digest.hex()}")
 
 
 def _stamps(program):

@@ -70,6 +70,8 @@ _ODD_COPY = re.compile(
     r"i64 (?P<size>\d+), i1 false\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?[^\n]*$",
     re.MULTILINE,
 )
+_COPIES = "__tsan_memcpy"
+_TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = call (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
     r"^  (%[\w.]+) = (?:bitcast|getelementptr) [^\n]*?(?:\*|ptr) (%[\w.]+)", re.MULTILINE
@@ -105,8 +107,6 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
         return ir
     head = ir[: starts[0]]
     functions = [ir[a:b] for a, b in zip(starts, [*starts[1:], len(ir)], strict=True)]
-    if checks:
-        head, functions = _without_idle_hooks(head, functions)
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
     if spins and "volatile " in ir and _VOLATILE.search(ir):
         functions = _tell_volatile(functions)
@@ -115,6 +115,7 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
         functions = [variables.watch(f) for f in functions]
         functions[-1] += variables.tail()
     functions = [_function(f, checks, defined) for f in functions]
+    functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
     if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
         functions = [_HIDDEN.sub("define internal ", text) for text in functions]
@@ -122,33 +123,10 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     return vectorize(ir, vectors) if vectors else ir
 
 
-# --- hooks -----------------------------------------------------------------------------------------------
+# --- what nobody asks for -----------------------------------------------------------------------------------
 
-_HOOK = re.compile(r"define [^@\n]*@(__tsan_atomic(\d+)_\w+)\(")
 _LISTS = re.compile(r"@llvm\.(compiler\.)?used =")
 _ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
-_ATOMIC = re.compile(
-    r"^  (?:%[\w.]+ = )?(?:atomicrmw|cmpxchg|load atomic|store atomic) ([^\n]*)", re.M
-)
-
-
-def _without_idle_hooks(head, functions):
-    """Without the functions that atomic operations call (cuda_src/sim/check.h), if there are none of that
-    width: most kernels have none, and to compile them all takes longer than the rest.
-    """
-    hooks = {text: found for text in functions if (found := _HOOK.match(text))}
-    used = set()
-    for text in functions:
-        if text in hooks or not ("atomic" in text or "cmpxchg" in text):
-            continue
-        for operation in _ATOMIC.findall(text):
-            widths = re.findall(r"\bi(8|16|32|64)\b", operation)
-            if not widths or re.search(
-                r"\b(half|bfloat|float|double|i128)\b|\bptr [^,]+, ptr ", operation
-            ):
-                return head, functions
-            used.update(widths)
-    return _without(head, functions, {m[1]: text for text, m in hooks.items() if m[2] not in used})
 
 
 def _without_unasked(head, functions):
@@ -320,7 +298,7 @@ def _callees_first(functions):
 
 def _function(text, checks, defined):
     head = text.partition("\n")[0]
-    if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
+    if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
     if _ACCESSES.intersection(checks):
         text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
@@ -366,10 +344,19 @@ def _tell_odd_copies(text, by_bytes):
             return match[0]
         kind = sides[0]["type"]
         given = ", ".join(f"{kind} nocapture {side['name']}" for side in sides)
-        call = f"call {kind} @__tsan_memcpy({given}, i64 {match['size']})"
+        call = f"call {kind} @{_COPIES}({given}, i64 {match['size']})"
         return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
 
     return _ODD_COPY.sub(call, text)
+
+
+def _declared_copies(functions):
+    """The declaration of what those calls are of (cuda_src/sim/hooks.h)."""
+    for text in functions:
+        if found := _TOLD_COPY.search(text):
+            kind = found[1]
+            return f"\ndeclare {kind} @{_COPIES}({kind}, {kind}, i64)\n"
+    return ""
 
 
 def _tell_fields(text):

@@ -423,3 +423,27 @@ def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tm
     assert all(compiled(unit).data for unit in (plain, plain, macro))
     assert [name for name, _ in asked] == ["head.h", "head.h", "prelude.h"]
     assert asked[1][1] != hostprelude.text_arguments("sim")
+
+
+def test_hooks_are_compiled_once(monkeypatch, tmp_path):
+    """The functions that instrumented code calls; where what is kept is damaged, once more."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
+    commands = []
+    real = hostbuild._run
+    monkeypatch.setattr(hostbuild, "_run", lambda *given: commands.append(given[0]) or real(*given))
+
+    def compilations(value):
+        commands.clear()
+        source = f"__global__ void k(int *x) {{ x[0] = {value}; }}"
+        assert hostbuild.compile(Source(source, "user.cu", ("k",)), "sim", "race").data
+        return sum(word.endswith("hooks.h") for command in commands for word in command)
+
+    monkeypatch.setattr(hostprelude, "_hooks", {})
+    assert [compilations(value) for value in range(2)] == [1, 0]
+    monkeypatch.setattr(hostprelude, "_hooks", {})
+    assert compilations(3) == 0
+    (kept,) = tmp_path.glob("*/hooks.o")
+    for data in (kept.read_bytes()[:200], b"nonsense"):
+        monkeypatch.setattr(hostprelude, "_hooks", {})
+        kept.write_bytes(data)
+        assert [compilations(value) for value in range(2)] == [1, 0]

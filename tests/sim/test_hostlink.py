@@ -42,7 +42,7 @@ def link(monkeypatch, tmp_path, request):
             return subprocess.run(command, capture_output=True, check=False)
 
         output = str(tmp_path / "out here.so")
-        result = hostlink.link([compiler, *options], FLAGS, str(compiled), output, run)
+        result = hostlink.link([compiler, *options], FLAGS, [str(compiled)], output, run)
         return result, [words[0] for words in ran], ran[-1]
 
     link.compiler, link.output = compiler, tmp_path / "out here.so"

@@ -1,0 +1,264 @@
+/* sim/hooks: the functions that the host compiler's instrumentation calls, in images that look for mistakes.
+ *
+ * Such an image is compiled as for a thread sanitizer (-fsanitize=thread), which puts a call before
+ * every access of memory that is not plainly a local variable's; but the functions called are these,
+ * and no sanitizer's runtime is there. Each looks the address up in the engine's shadow memory
+ * (abi.h). Nearly always the shadow allows the access and that is all; the rest is the engine's.
+ * Of indices, alignment and divisions other sanitizers' calls tell (subscript.h, arithmetic.h).
+ *
+ * An access is told by its address and by the place that it returns to, from which the engine finds
+ * the line when there is something to report.
+ *
+ * They are the same for all kernels, and more to compile than most of them: they are a unit of their own,
+ * compiled once and linked with each (numbalite/compilers/hostbuild.py). */
+#ifndef NUMBALITE_SIM_HOOKS_H
+#define NUMBALITE_SIM_HOOKS_H
+
+extern "C" {
+#include "abi.h"
+}
+#include "own.h"
+#include "checker.h"
+
+namespace numbalite_sim {
+
+/* A shadow of `size` bytes that says of all: there is memory, and it has been written. */
+template <int size> struct shadow {
+    typedef unsigned char word;
+    static constexpr word good = 3;
+};
+template <> struct shadow<2> {
+    typedef unsigned short word;
+    static constexpr word good = 0x0303;
+};
+template <> struct shadow<4> {
+    typedef unsigned word;
+    static constexpr word good = 0x03030303u;
+};
+template <> struct shadow<8> {
+    typedef unsigned long long word;
+    static constexpr word good = 0x0303030303030303ull;
+};
+
+template <int size>
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
+check(void *address, unsigned kind, const void *pc) {
+    const nl_sim_checker *c = checker;
+    unsigned long long at = reinterpret_cast<unsigned long long>(address) - c->low;
+    constexpr int part = size < 8 ? size : 8;
+    typedef typename shadow<part>::word word;
+    if (__builtin_expect(at < c->span && at % size == 0 && !c->every, 1)) {
+        word state, again;
+        __builtin_memcpy(&state, c->shadow + at, sizeof state);
+        __builtin_memcpy(&again, c->shadow + at + size - part, sizeof again);
+        if (__builtin_expect((state & again) == shadow<part>::good, 1))
+            return;
+    }
+    check_rarely(address, size, kind, pc);
+}
+
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
+check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
+    bool narrow = is_narrow;
+    is_narrow = false; /* for others that run meanwhile */
+    check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u), pc);
+    is_narrow = narrow;
+}
+
+/* Of any size; an address that is not a multiple of the size is checked byte by byte. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
+check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
+    if (size)
+        check_rarely(address, size, kind | NL_SIM_ACCESS_RANGE, pc);
+}
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_SIM_HOOKS(size) \
+    NUMBALITE_SIM_HOOK void nl_sim_read##size(void *p) __asm__("__tsan_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_read##size(void *p) { \
+        numbalite_sim::check<size>(p, 0, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_write##size(void *p) __asm__("__tsan_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_write##size(void *p) { \
+        numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) \
+        __asm__("__tsan_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) { \
+        numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) \
+        __asm__("__tsan_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) { \
+        numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
+                                   NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) \
+        __asm__("__tsan_unaligned_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) { \
+        numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) \
+        __asm__("__tsan_unaligned_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) { \
+        numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) \
+        __asm__("__tsan_unaligned_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) { \
+        numbalite_sim::check_range(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) \
+        __asm__("__tsan_unaligned_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) { \
+        numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
+                                   NUMBALITE_SIM_PC); \
+    }
+NUMBALITE_SIM_HOOKS(1)
+NUMBALITE_SIM_HOOKS(2)
+NUMBALITE_SIM_HOOKS(4)
+NUMBALITE_SIM_HOOKS(8)
+NUMBALITE_SIM_HOOKS(16)
+#undef NUMBALITE_SIM_HOOKS
+
+NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size)
+    __asm__("__tsan_read_range");
+NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size) {
+    numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC);
+}
+NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size)
+    __asm__("__tsan_write_range");
+NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size) {
+    numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC);
+}
+NUMBALITE_SIM_HOOK void nl_sim_vptr_update(void **p, void *) __asm__("__tsan_vptr_update");
+NUMBALITE_SIM_HOOK void nl_sim_vptr_update(void **p, void *) {
+    numbalite_sim::check<8>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC);
+}
+NUMBALITE_SIM_HOOK void nl_sim_vptr_read(void **p) __asm__("__tsan_vptr_read");
+NUMBALITE_SIM_HOOK void nl_sim_vptr_read(void **p) {
+    numbalite_sim::check<8>(p, 0, NUMBALITE_SIM_PC);
+}
+NUMBALITE_SIM_HOOK void nl_sim_func_entry(void *) __asm__("__tsan_func_entry");
+NUMBALITE_SIM_HOOK void nl_sim_func_entry(void *) {}
+NUMBALITE_SIM_HOOK void nl_sim_func_exit(void *) __asm__("__tsan_func_exit");
+NUMBALITE_SIM_HOOK void nl_sim_func_exit(void *) {}
+NUMBALITE_SIM_HOOK void nl_sim_check_init() __asm__("__tsan_init");
+NUMBALITE_SIM_HOOK void nl_sim_check_init() {}
+
+/* ---- memory in one piece: what the compiler makes of copies of structs, too ---- */
+
+#define NUMBALITE_SIM_COPY(function, symbol) \
+    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) \
+        __asm__(symbol); \
+    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) { \
+        numbalite_sim::checker->copy(to, from, size, NUMBALITE_SIM_PC); \
+        return to; \
+    }
+NUMBALITE_SIM_COPY(nl_sim_copy, "memcpy")
+NUMBALITE_SIM_COPY(nl_sim_move, "memmove")
+NUMBALITE_SIM_COPY(nl_sim_tsan_copy, "__tsan_memcpy")
+NUMBALITE_SIM_COPY(nl_sim_tsan_move, "__tsan_memmove")
+#undef NUMBALITE_SIM_COPY
+#define NUMBALITE_SIM_FILL(function, symbol) \
+    NUMBALITE_SIM_HOOK void *function(void *to, int value, unsigned long size) __asm__(symbol); \
+    NUMBALITE_SIM_HOOK void *function(void *to, int value, unsigned long size) { \
+        numbalite_sim::check_range(to, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
+        numbalite_sim::checker->fill(to, value, size); \
+        return to; \
+    }
+NUMBALITE_SIM_FILL(nl_sim_fill, "memset")
+NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
+#undef NUMBALITE_SIM_FILL
+
+/* ---- atomics ---- */
+
+#define NUMBALITE_SIM_SWAPS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_COMPARE)
+#define NUMBALITE_SIM_PUTS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND)
+
+namespace numbalite_sim {
+
+static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
+    return take_dropped() ? NUMBALITE_SIM_PUTS : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC;
+}
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_" #name); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
+        numbalite_sim::check_atomic(p, bits / 8, \
+                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+                                       NUMBALITE_SIM_PC); \
+        return operation(p, v, __ATOMIC_SEQ_CST); \
+    }
+#define NUMBALITE_SIM_ATOMIC_SWAP(bits, T, name) \
+    NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
+                                                        int) \
+        __asm__("__tsan_atomic" #bits "_compare_exchange_" #name); \
+    NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
+                                                        int) { \
+        numbalite_sim::check_atomic(p, bits / 8, \
+                                       NUMBALITE_SIM_SWAPS, \
+                                       NUMBALITE_SIM_PC); \
+        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
+                                           __ATOMIC_SEQ_CST); \
+    }
+#define NUMBALITE_SIM_ATOMICS_OF(bits, T) \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) \
+        __asm__("__tsan_atomic" #bits "_load"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) { \
+        numbalite_sim::check_atomic(p, bits / 8, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
+    } \
+    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_store"); \
+    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
+        numbalite_sim::check_atomic(p, bits / 8, NUMBALITE_SIM_PUTS, NUMBALITE_SIM_PC); \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
+    } \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_exchange"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) { \
+        numbalite_sim::check_atomic(p, bits / 8, numbalite_sim::exchange_kind(), NUMBALITE_SIM_PC); \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); \
+    } \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_sub, __atomic_fetch_sub) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_and, __atomic_fetch_and) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_or, __atomic_fetch_or) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_xor, __atomic_fetch_xor) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_nand, __atomic_fetch_nand) \
+    NUMBALITE_SIM_ATOMIC_SWAP(bits, T, strong) \
+    NUMBALITE_SIM_ATOMIC_SWAP(bits, T, weak) \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) \
+        __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
+        numbalite_sim::check_atomic(p, bits / 8, \
+                                       NUMBALITE_SIM_SWAPS, \
+                                       NUMBALITE_SIM_PC); \
+        __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return expected; \
+    }
+NUMBALITE_SIM_ATOMICS_OF(8, unsigned char)
+NUMBALITE_SIM_ATOMICS_OF(16, unsigned short)
+NUMBALITE_SIM_ATOMICS_OF(32, unsigned)
+NUMBALITE_SIM_ATOMICS_OF(64, unsigned long)
+#undef NUMBALITE_SIM_ATOMICS_OF
+#undef NUMBALITE_SIM_ATOMIC_SWAP
+#undef NUMBALITE_SIM_ATOMIC_RMW
+
+NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) __asm__("__tsan_atomic_thread_fence");
+NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    numbalite_sim::checker->fence();
+}
+NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
+NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
+
+#include "arithmetic.h"
+#include "subscript.h"
+
+#endif
