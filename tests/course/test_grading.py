@@ -300,30 +300,54 @@ def test_a_class_of_ten(run_python, tmp_path, driver_kind):
     assert '<property name="learner" value="json" />' in report and 'failures="' in report
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--learner", "missing.ipynb"], "No such file"),
-        (["--learner", "empty.py"], "no exercise is in it"),
-        (["--section", "9"], "--section 9: there is no such section"),
-        (["--learner", "."], "no exercise is in it"),
-        (["--learner", "hollow"], "no notebook and no Python program is in it"),
-        (
-            ["--exercises", "vad"],
-            "--exercises vad: No module named 'vad'. It is a module, or its file, or one of zero_",
-        ),
-        (["--exercises", "empty.py"], "empty.py defines no exercise"),
-        (["--exercises", "none.py"], "no such file: none.py"),
-        (["--marks", "m.csv"], "--marks: there are marks with --learner only"),
-        (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
-    ],
-)
-def test_usage_errors(run_python, tmp_path, driver_kind, arguments, said):
+USAGE = [
+    (["--learner", "missing.ipynb"], "No such file"),
+    (["--learner", "empty.py"], "no exercise is in it"),
+    (["--section", "9"], "--section 9: there is no such section"),
+    (["--learner", "."], "no exercise is in it"),
+    (["--learner", "hollow"], "no notebook and no Python program is in it"),
+    (
+        ["--exercises", "vad"],
+        "--exercises vad: No module named 'vad'. It is a module, or its file, or one of zero_",
+    ),
+    (["--exercises", "empty.py"], "empty.py defines no exercise"),
+    (["--exercises", "none.py"], "no such file: none.py"),
+    (["--marks", "m.csv"], "--marks: there are marks with --learner only"),
+    (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
+]
+# Each in a process of its own, which has loaded pytest and the plugin already.
+ONE_BY_ONE = """
+import json, os, sys
+import pytest
+import numbalite.course.plugin
+
+for arguments in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.dup2(1, 2)
+        given = ["-q", "-p", "no:cacheprovider", "-p", "numbalite.course.plugin", "--pyargs", "numbalite.course"]
+        status = pytest.main([*given, *arguments])
+        sys.stdout.flush()
+        os._exit(status)
+    print(f"status {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}")
+    print("----")
+"""
+
+
+def test_usage_errors(run_python, tmp_path, driver_kind):
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "hollow").mkdir()
-    arguments = ["--pyargs", "numbalite.course", *arguments]
-    result = grade(run_python, *arguments, driver_kind=driver_kind)
-    assert result.returncode != 0 and said in result.stdout + result.stderr
+    result = run_python(
+        ONE_BY_ONE,
+        json.dumps([arguments for arguments, _ in USAGE]),
+        NUMBALITE_DRIVER=driver_kind,
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
+    *answers, nothing = result.stdout.split("----\n")
+    assert len(answers) == len(USAGE) and not nothing
+    for (arguments, said), answer in zip(USAGE, answers, strict=True):
+        assert said in answer and not answer.endswith("status 0\n"), (arguments, answer)
 
 
 def test_the_table_of_marks(tmp_path):

@@ -4,8 +4,6 @@ import ast
 import pathlib
 import re
 
-import pytest
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -36,13 +34,16 @@ def functions(body, owner=None):
             yield name, node, bool(owner) and "staticmethod" not in decorators
 
 
-@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_public_functions_are_annotated(path):
-    lacking = []
+def lacking(path):
+    """Where the public functions of a file lack annotations."""
     for name, node, is_method in functions(ast.parse(path.read_text()).body):
         given = node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
         every = [parameter for parameter in every if parameter][1 if is_method else 0 :]
         if node.returns is None or any(parameter.annotation is None for parameter in every):
-            lacking.append(f"{name}, line {node.lineno}")
-    assert not lacking
+            yield f"{path.relative_to(ROOT)}, line {node.lineno}: {name}"
+
+
+def test_public_functions_are_annotated():
+    assert checked()
+    assert not [place for path in checked() for place in lacking(path)]

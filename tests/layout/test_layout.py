@@ -5,6 +5,7 @@ base <- driver <- core <- py. The simulator (sim) is one filler of the driver ta
 
 import ast
 import fnmatch
+import functools
 import pathlib
 import re
 import shutil
@@ -40,12 +41,14 @@ C_FILES = sorted(path for path in CEXT.rglob("*") if path.suffix in {".c", ".h"}
 TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".in", ".yml", ""}
 
 
+@functools.cache
 def strip_comments(text):
     """C text without comments; what strings hold stays."""
     pattern = r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
     return re.sub(pattern, lambda m: m[1] or " ", text, flags=re.S)
 
 
+@functools.cache
 def includes(path):
     """The files that `path` includes, in order, as written."""
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', strip_comments(path.read_text()), re.M)
@@ -75,9 +78,21 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.fixture(params=C_FILES, ids=name)
-def c_file(request):
-    return request.param
+def of_each_c_file(rule):
+    """A test that a rule, a function of a path, holds for every C file; all that break it are told."""
+
+    @functools.wraps(rule)
+    def test():
+        broken = []
+        for path in C_FILES:
+            try:
+                rule(path)
+            except AssertionError as problem:
+                broken.append(f"{name(path)}: {problem}")
+        assert not broken, "\n".join(broken)
+
+    del test.__wrapped__  # pytest would look for its parameter
+    return test
 
 
 def test_packages_are_known():
@@ -85,6 +100,7 @@ def test_packages_are_known():
     assert packages <= set(BELOW), "a new package: say in BELOW what it may include"
 
 
+@of_each_c_file
 def test_includes_go_down(c_file):
     package = package_of(c_file.relative_to(CEXT))
     quoted = re.findall(r'#\s*include\s*"([^"]+)"', strip_comments(c_file.read_text()))
@@ -160,6 +176,7 @@ def test_files_have_no_circle():
     assert_circles_are_named(graph, "include")
 
 
+@of_each_c_file
 def test_python_lives_in_py(c_file):
     package = c_file.relative_to(CEXT).parts[0]
     for included in includes(c_file):
@@ -174,6 +191,7 @@ def test_python_lives_in_py(c_file):
         assert not re.search(r"\bPy[A-Z_]\w*\(", text), "a call of Python below py/"
 
 
+@of_each_c_file
 def test_threads_have_one_file(c_file):
     """pthread and the atomic builtins are named in base/lock; the rest of cext goes through it.
 
@@ -208,24 +226,28 @@ def test_the_kind_of_driver_decides_nothing():
                 assert not found, f"{name(path)}: {found[0]}: ask for what decides (driver.h)"
 
 
+@of_each_c_file
 def test_own_header_first(c_file):
     own = c_file.with_suffix(".h")
     if c_file.suffix == ".c" and own.exists():
         assert includes(c_file)[0] == str(own.relative_to(CEXT))
 
 
+@of_each_c_file
 def test_header_guards(c_file):
     if c_file.suffix == ".h":
         text = c_file.read_text()
         assert "#pragma once" in text or re.search(r"^#ifndef (NL_\w+_H)\n#define \1$", text, re.M)
 
 
+@of_each_c_file
 def test_first_words_say_what_it_is(c_file):
     assert c_file.read_text().lstrip().startswith("/*"), (
         "a file begins with a paragraph on its idea"
     )
 
 
+@of_each_c_file
 def test_environment_is_read_in_one_place(c_file):
     if re.search(r"\b(secure_)?getenv\(", strip_comments(c_file.read_text())):
         assert c_file.relative_to(CEXT).parts[0] == "sim", "configuration reaches C by arguments"
@@ -251,6 +273,7 @@ def test_python_reads_the_environment_in_config():
             assert not found, f"{name(path)} reads {found}: add it to numbalite/config.py"
 
 
+@of_each_c_file
 def test_no_cuda_prose_in_c_strings(c_file):
     """CUDA C++ stands in files under cuda_src; C strings hold no program text."""
     strings = re.findall(r'"((?:\\.|[^"\\\n])*)"', strip_comments(c_file.read_text()))

@@ -11,6 +11,7 @@ import re
 import books
 import outputs
 import pytest
+from kit.sample import some
 
 from numbalite.course import exercises
 
@@ -97,8 +98,11 @@ def test_slides(path):
     assert all(len(books.source(cell).splitlines()) <= 20 for cell in cells)
 
 
-def test_it_runs(notebook, kernels):
-    path, book = notebook
+@pytest.mark.parametrize(
+    "path", some(len(books.NOTEBOOKS) // 2, books.NOTEBOOKS, "test_it_runs"), ids=books.name
+)
+def test_it_runs(path, kernels):
+    book = books.read(path)
     if kernels is None and books.uses_magic(book):
         pytest.skip("its magic words need IPython, which is not installed")
     verdicts = books.run(books.filled(book, path), path, kernels)
