@@ -310,9 +310,9 @@ class CapturedLaunch:
 def nvrtc_open(path: str | None, /) -> tuple[int, int]: ...
 def nvrtc_archs() -> list[int]: ...
 def nvrtc_compile(
-    source: str,
+    source: str | bytes,
     name: str,
-    headers: dict[str, str],
+    headers: dict[str, Any],
     options: Any,
     expressions: Any,
     /,

@@ -44,14 +44,20 @@ static void text_list_clear(text_list *list) {
     Py_CLEAR(list->items);
 }
 
-/* A str without NUL inside; NULL with an exception. */
+/* A str, or the bytes of a file that is not in UTF-8, without NUL inside; NULL with an exception.
+ */
 static const char *text_of(PyObject *item) {
     Py_ssize_t size;
-    if (!PyUnicode_Check(item)) {
+    const char *text;
+    if (PyBytes_Check(item)) {
+        text = PyBytes_AS_STRING(item);
+        size = PyBytes_GET_SIZE(item);
+    } else if (PyUnicode_Check(item)) {
+        text = PyUnicode_AsUTF8AndSize(item, &size);
+    } else {
         PyErr_Format(PyExc_TypeError, "expected str, not %.100s", Py_TYPE(item)->tp_name);
         return NULL;
     }
-    const char *text = PyUnicode_AsUTF8AndSize(item, &size);
     if (text != NULL && strlen(text) != (size_t)size) {
         PyErr_SetString(PyExc_ValueError, "a text for the compiler contains a NUL character");
         return NULL;
@@ -133,7 +139,7 @@ static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_nvrtc_result result = {0};
     nl_error err;
     int status;
-    if (!PyArg_ParseTuple(args, "UUO!OO:nvrtc_compile", &text, &name, &PyDict_Type, &headers,
+    if (!PyArg_ParseTuple(args, "OUO!OO:nvrtc_compile", &text, &name, &PyDict_Type, &headers,
                           &options, &expressions)) {
         return NULL;
     }

@@ -7,7 +7,7 @@
  * instead: irpatch.py.) */
 #ifndef NUMBALITE_SIM_DIVISION_H
 #define NUMBALITE_SIM_DIVISION_H
-#ifndef __clang__
+#ifndef NUMBALITE_SIM_CLANG
 
 namespace numbalite_sim {
 

@@ -39,6 +39,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
     here.dynamic_bytes = launch->shared_bytes;
     here.cooperative = launch->cooperative != 0;
     spins = 0; /* so that the same order of threads gives the same run */
+    here.named = 0;
 }
 
 static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
@@ -74,7 +75,7 @@ template <class I, class... A> struct nl_functions;
 template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
     /* What a compiler inlines it has optimised before, alone: so the loop is a function that stays. */
     template <void (*kernel)(A...)>
-#ifndef __clang__ /* which would inline the kernel in debug builds, too: debuggers lose its variables */
+#ifndef NUMBALITE_SIM_CLANG /* which would inline the kernel in debug builds, too: debuggers lose its variables */
     __attribute__((flatten))
 #endif
     static __attribute__((noinline)) void run_threads(const nl_sim_launch *launch, nl_sim_dim block,
@@ -85,7 +86,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         unsigned y = rows % size.y, z = rows / size.y;
         for (; z < size.z; ++z, y = 0)
             for (; y < size.y; ++y, x = 0)
-#ifdef __clang__ /* vectors make it fast; more of them at a time would double what is compiled */
+#ifdef NUMBALITE_SIM_CLANG /* vectors make it fast; more of them at a time would double what is compiled */
 #pragma clang loop unroll(disable) interleave(disable)
 #endif
                 for (; x < size.x; ++x) {
@@ -105,7 +106,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
     template <void (*kernel)(A...)>
     static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim, unsigned thread) {
         enter_thread(launch, thread);
-#ifdef __clang__
+#ifdef NUMBALITE_SIM_CLANG
         kernel(*static_cast<const A *>(launch->args[i])...);
 #else /* g++ keeps the kernel itself, too: to compile it once more takes longer than calls do */
         void (*called)(A...) = kernel;
@@ -219,7 +220,7 @@ template <int index, class T> constexpr const char *NLDESC() {
         numbalite_sim::NLDESC<nl_i, __VA_ARGS__>();
 
 /* g++ has nothing that would tell of NaN and infinity: the processor does. 64: NL_CHECK_NAN */
-#if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(__clang__)
+#if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(NUMBALITE_SIM_CLANG)
 #if NUMBALITE_SIM_CHECKED & 64
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
 #endif

@@ -48,7 +48,7 @@ typedef __builtin_va_list va_list;
 #endif
 
 extern "C" {
-#if defined(NUMBALITE_SIM_CHECKED) && !defined(__clang__)
+#if defined(NUMBALITE_SIM_CHECKED) && !defined(NUMBALITE_SIM_CLANG)
 /* g++ would write what has a known size by itself, and tell of it only where one access does it. */
 #define NUMBALITE_SIM_IS_ONE(size) \
     (__builtin_constant_p(size) && (size) <= 16 && ((size) & ((size) - 1)) == 0)

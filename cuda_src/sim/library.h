@@ -38,7 +38,7 @@ inline NUMBALITE_SIM_HIDDEN clock_t clock() noexcept {
     return static_cast<clock_t>(numbalite_sim::ops->clock());
 }
 
-#if !defined(NUMBALITE_HOST) && defined(__clang__)
+#if !defined(NUMBALITE_HOST) && defined(NUMBALITE_SIM_CLANG)
 /* irpatch.py puts a call of this before each volatile access: a thread may be waiting there, and the
  * lanes of a warp are in step. Without such an access it takes the function out. */
 NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const void *address,

@@ -3,7 +3,7 @@
 #define NUMBALITE_SIM_NEW_H
 
 /* Inline, so that only images that allocate have them. */
-#ifdef __clang__
+#ifdef NUMBALITE_SIM_CLANG
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winline-new-delete"
 #endif
@@ -25,7 +25,7 @@ inline void operator delete(void *block, size_t) noexcept {
 inline void operator delete[](void *block, size_t) noexcept {
     free(block);
 }
-#ifdef __clang__
+#ifdef NUMBALITE_SIM_CLANG
 #pragma clang diagnostic pop
 #endif
 

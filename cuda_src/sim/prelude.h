@@ -29,6 +29,9 @@
 #if !defined(__GNUC__) && !defined(__clang__)
 #error "the simulator needs g++ 9, clang++ 10, or newer"
 #endif
+#ifdef __clang__
+#define NUMBALITE_SIM_CLANG __clang_major__
+#endif
 
 /* What NVRTC predefines and code asks for. */
 #define __CUDACC__ 1
@@ -77,7 +80,7 @@
 
 /* Marks a declaration whose use is an error with a message of ours. The word in front lets host.py
  * find it in what the compiler says. */
-#if defined(__clang__) || __GNUC__ >= 12
+#if defined(NUMBALITE_SIM_CLANG) || __GNUC__ >= 12
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((unavailable("numbalite: " message)))
 #else /* says so of functions at least */
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
@@ -110,7 +113,7 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
                          "simulator")
 
 /* In front of a variable that lives longer than a call: a GPU has nobody who would compute its value. */
-#ifdef __clang__
+#ifdef NUMBALITE_SIM_CLANG
 #define NUMBALITE_SIM_CONSTANT __attribute__((require_constant_initialization))
 #elif __GNUC__ >= 10
 #define NUMBALITE_SIM_CONSTANT __constinit
@@ -182,6 +185,7 @@ extern "C" {
 #include "asynccopy.h"
 #ifndef NUMBALITE_HOST
 #include "mbarrier.h"
+#include "namedbarrier.h"
 #endif
 #include "ptx.h"
 #include "unsupported.h"
@@ -189,7 +193,7 @@ extern "C" {
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"
-#ifdef __clang__
+#ifdef NUMBALITE_SIM_CLANG
 #include "unset.h"
 #endif
 #endif

@@ -2,6 +2,13 @@
 #ifndef NUMBALITE_SIM_PTX16_H
 #define NUMBALITE_SIM_PTX16_H
 
+/* A pair's operation is that of each number. */
+#define NUMBALITE_SIM_PTX16_EACH(name, operation) \
+    static NUMBALITE_SIM_INLINE T operation(T a) { return of(name::operation(low(a)), name::operation(high(a))); }
+#define NUMBALITE_SIM_PTX16_EACH2(name, operation) \
+    static NUMBALITE_SIM_INLINE T operation(T a, T b) { \
+        return of(name::operation(low(a), low(b)), name::operation(high(a), high(b))); \
+    }
 #define NUMBALITE_SIM_PTX16(name, from_float, to_float) \
     namespace numbalite_sim { \
     namespace ptx { \
@@ -15,8 +22,15 @@
         static NUMBALITE_SIM_INLINE T fma(T a, T b, T c) { return fused(real(a), real(b), real(c)); } \
         static NUMBALITE_SIM_INLINE T min(T a, T b) { return from(ptx::min<float>(real(a), real(b))); } \
         static NUMBALITE_SIM_INLINE T max(T a, T b) { return from(ptx::max<float>(real(a), real(b))); } \
+        static NUMBALITE_SIM_INLINE T min_nan(T a, T b) { return is_nan(a) || is_nan(b) ? 0x7fff : min(a, b); } \
+        static NUMBALITE_SIM_INLINE T max_nan(T a, T b) { return is_nan(a) || is_nan(b) ? 0x7fff : max(a, b); } \
         static NUMBALITE_SIM_INLINE T neg(T a) { return a ^ 0x8000; } \
         static NUMBALITE_SIM_INLINE T abs(T a) { return a & 0x7fff; } \
+        static NUMBALITE_SIM_INLINE T tanh(T a) { return from(::tanh(real(a))); } \
+        static NUMBALITE_SIM_INLINE T ex2(T a) { return from(::exp2(real(a))); } \
+        static NUMBALITE_SIM_INLINE T sat(T a) { return from(saturate(real(a))); } \
+        static NUMBALITE_SIM_INLINE T relu(T a) { return is_nan(a) ? 0x7fff : a & 0x8000 ? 0 : a; } \
+        static NUMBALITE_SIM_INLINE bool is_nan(T a) { return real(a) != real(a); } \
         /* Rounded once: the double is made odd where it is not exact. */ \
         static NUMBALITE_SIM_INLINE T fused(double a, double b, double c) { \
             double product = a * b, sum = product + c; \
@@ -37,24 +51,20 @@
         static NUMBALITE_SIM_INLINE unsigned short high(T a) { return static_cast<unsigned short>(a >> 16); } \
         static NUMBALITE_SIM_INLINE T of(unsigned short a, unsigned short b) { return a | static_cast<T>(b) << 16; } \
         static NUMBALITE_SIM_INLINE T both(float a, float b) { return of(name::from(a), name::from(b)); } \
-        static NUMBALITE_SIM_INLINE T add(T a, T b) { \
-            return of(name::add(low(a), low(b)), name::add(high(a), high(b))); \
-        } \
-        static NUMBALITE_SIM_INLINE T sub(T a, T b) { \
-            return of(name::sub(low(a), low(b)), name::sub(high(a), high(b))); \
-        } \
-        static NUMBALITE_SIM_INLINE T mul(T a, T b) { \
-            return of(name::mul(low(a), low(b)), name::mul(high(a), high(b))); \
-        } \
+        NUMBALITE_SIM_PTX16_EACH2(name, add) \
+        NUMBALITE_SIM_PTX16_EACH2(name, sub) \
+        NUMBALITE_SIM_PTX16_EACH2(name, mul) \
         static NUMBALITE_SIM_INLINE T fma(T a, T b, T c) { \
             return of(name::fma(low(a), low(b), low(c)), name::fma(high(a), high(b), high(c))); \
         } \
-        static NUMBALITE_SIM_INLINE T min(T a, T b) { \
-            return of(name::min(low(a), low(b)), name::min(high(a), high(b))); \
-        } \
-        static NUMBALITE_SIM_INLINE T max(T a, T b) { \
-            return of(name::max(low(a), low(b)), name::max(high(a), high(b))); \
-        } \
+        NUMBALITE_SIM_PTX16_EACH2(name, min) \
+        NUMBALITE_SIM_PTX16_EACH2(name, max) \
+        NUMBALITE_SIM_PTX16_EACH2(name, min_nan) \
+        NUMBALITE_SIM_PTX16_EACH2(name, max_nan) \
+        NUMBALITE_SIM_PTX16_EACH(name, tanh) \
+        NUMBALITE_SIM_PTX16_EACH(name, ex2) \
+        NUMBALITE_SIM_PTX16_EACH(name, sat) \
+        NUMBALITE_SIM_PTX16_EACH(name, relu) \
         static NUMBALITE_SIM_INLINE T neg(T a) { return a ^ 0x80008000u; } \
         static NUMBALITE_SIM_INLINE T abs(T a) { return a & 0x7fff7fffu; } \
     }; \
@@ -63,9 +73,24 @@
 NUMBALITE_SIM_PTX16(f16, half_from_float, half_to_float)
 NUMBALITE_SIM_PTX16(bf16, bfloat16_from_float, bfloat16_to_float)
 #undef NUMBALITE_SIM_PTX16
+#undef NUMBALITE_SIM_PTX16_EACH
+#undef NUMBALITE_SIM_PTX16_EACH2
 
 namespace numbalite_sim {
 namespace ptx {
+/* Two floats in 64 bits. */
+struct f32x2 {
+    typedef unsigned long long T;
+    static NUMBALITE_SIM_INLINE float low(T a) { return bits<float>(static_cast<unsigned>(a)); }
+    static NUMBALITE_SIM_INLINE float high(T a) { return bits<float>(static_cast<unsigned>(a >> 32)); }
+    static NUMBALITE_SIM_INLINE T of(float a, float b) { return bits<unsigned>(a) | static_cast<T>(bits<unsigned>(b)) << 32; }
+    static NUMBALITE_SIM_INLINE T add(T a, T b) { return of(low(a) + low(b), high(a) + high(b)); }
+    static NUMBALITE_SIM_INLINE T sub(T a, T b) { return of(low(a) - low(b), high(a) - high(b)); }
+    static NUMBALITE_SIM_INLINE T mul(T a, T b) { return of(low(a) * low(b), high(a) * high(b)); }
+    static NUMBALITE_SIM_INLINE T fma(T a, T b, T c) {
+        return of(::fmaf(low(a), low(b), low(c)), ::fmaf(high(a), high(b), high(c)));
+    }
+};
 /* Of atom and red; a pair is added one by one on a GPU, too, which nobody can see who adds alone. */
 template <class Format> NUMBALITE_SIM_INLINE typename Format::T atomic_add(unsigned long long at, typename Format::T value) {
     typedef typename Format::T T;

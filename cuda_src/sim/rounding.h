@@ -18,7 +18,7 @@ enum rounding { to_nearest = 0, up = 0x400000, down = 0x800000, to_zero = 0xc000
 
 /* A value that no fma may swallow. */
 template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
-#if defined(__clang__)
+#if defined(NUMBALITE_SIM_CLANG)
     return x;
 #elif NUMBALITE_SIM_HAS(__builtin_assoc_barrier)
     return __builtin_assoc_barrier(x);
@@ -30,7 +30,7 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
     return x;
 #endif
 }
-#if defined(__clang__)
+#if defined(NUMBALITE_SIM_CLANG)
 #define NUMBALITE_SIM_APART _Pragma("clang fp contract(off)")
 #else
 #define NUMBALITE_SIM_APART

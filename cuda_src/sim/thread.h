@@ -19,6 +19,7 @@ struct place {
     unsigned dynamic_bytes;
     bool called; /* has this thread called the engine? */
     bool cooperative;
+    unsigned char named; /* barriers with numbers: 1 while a thread of the block makes them, then 2 */
 };
 
 static __thread place here;

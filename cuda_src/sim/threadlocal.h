@@ -13,7 +13,7 @@
 #ifndef NUMBALITE_SIM_THREADLOCAL_H
 #define NUMBALITE_SIM_THREADLOCAL_H
 
-#if defined(__clang__) && defined(__x86_64__) && defined(__AVX512F__) && defined(NUMBALITE_GLIBC)
+#if defined(NUMBALITE_SIM_CLANG) && defined(__x86_64__) && defined(__AVX512F__) && defined(NUMBALITE_GLIBC)
 #ifdef __AVX512BW__
 #define NUMBALITE_SIM_MOVE_MASK "kmovq"
 #else

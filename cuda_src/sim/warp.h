@@ -139,17 +139,4 @@ NUMBALITE_SIM_REDUCE(or, unsigned, OR)
 NUMBALITE_SIM_REDUCE(xor, unsigned, XOR)
 #undef NUMBALITE_SIM_REDUCE
 
-/* ---- barriers with numbers: 0 is the block's own ---- */
-
-NUMBALITE_SIM_INLINE void __barrier_sync(unsigned id, NUMBALITE_SIM_SITE) {
-    if (id != 0)
-        numbalite_sim::fault(801, "the simulator has no named barriers", file, line);
-    numbalite_sim::barrier(NL_SIM_BARRIER, 0, file, line);
-}
-NUMBALITE_SIM_INLINE void __barrier_sync_count(unsigned id, unsigned count, NUMBALITE_SIM_SITE) {
-    if (count < numbalite_sim::block_threads())
-        numbalite_sim::fault(801, "the simulator has no barriers of a part of a block", file, line);
-    __barrier_sync(id, file, line);
-}
-
 #endif

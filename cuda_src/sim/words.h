@@ -36,7 +36,7 @@ NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
          : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, \
                                   __LINE__))
 
-#if !defined(__clang__)
+#if !defined(NUMBALITE_SIM_CLANG)
 #define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #endif
 

@@ -38,5 +38,10 @@ def text(path, errors: str = "strict") -> str:
     return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig", errors=errors).read()
 
 
+def encoded(text: str) -> str | bytes:
+    """A text for a compiler: with the bytes that its file has, where these are not UTF-8 (surrogateescape)."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape")
+
+
 def _not_blocking(path, flags):
     return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -279,7 +279,9 @@ def _whole(source, text, kind, checks=()):
     begin += ["#include <utility>"] if _MOVES.search(text) else []
     begin += ['#include "numbalite/describe.cuh"'] if source.describe else []
     placed = f'#line 1 "{name}"\n{text}'
-    lines = [*begin, f'#include "{kind}/exports.h"', placed]
+    begin += [f'#include "{kind}/exports.h"']
+    begin += ['#include "sim/unpredefined.h"'] if kind == "sim" else []
+    lines = [*begin, placed]
     read = list(_read(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
     lines.append(f'#line 1 "{_END}"')
     if kind == "sim" and source.is_python:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from numbalite import config
-from numbalite.compilers import headers, linking, precompiled, toolkit
+from numbalite.compilers import files, headers, linking, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.text import scanner
@@ -131,12 +131,15 @@ def compile(source, capability) -> Image:
         first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
         text = f'{first}#line 1 "{quote(source.name)}"\n{text}'
     directories = toolkit.include_directories(chosen.path)
-    memory = {**headers.in_memory(), **dict(source.headers)}
+    memory = {name: files.encoded(inside) for name, inside in source.headers}
+    memory = {**headers.in_memory(), **memory}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = options(source, architecture, directories, version)
 
     def run(text, more=()):
-        return _core.nvrtc_compile(text, source.name, memory, [*arguments, *more], wanted)
+        return _core.nvrtc_compile(
+            files.encoded(text), source.name, memory, [*arguments, *more], wanted
+        )
 
     result = None
     if version >= precompiled.SINCE:

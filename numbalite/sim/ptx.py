@@ -14,17 +14,13 @@ from collections.abc import Sequence
 
 from numbalite.sim.ptxasync import Asynchronous
 from numbalite.sim.ptxmatrix import Matrices
+from numbalite.sim.ptxtext import TYPES as _TYPES
 from numbalite.sim.ptxtext import Unknown, listed, pieces, split
+from numbalite.sim.ptxtext import kind as _kind
+from numbalite.sim.ptxthreads import Threads
 from numbalite.text.scanner import Token
 
-_TYPES = {
-    "pred": "bool", "u8": "unsigned char", "s8": "signed char", "b8": "unsigned char",
-    "u16": "unsigned short", "s16": "short", "b16": "unsigned short", "f16": "unsigned short",
-    "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned",
-    "u32": "unsigned", "s32": "int", "b32": "unsigned", "f32": "float", "u64": "unsigned long long",
-    "s64": "long long", "b64": "unsigned long long", "f64": "double", "b128": "unsigned __int128",
-}  # fmt: skip
-_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "6x2": 4, "28": 16}
+_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 _CONSTRAINTS = {
     "r": "unsigned", "h": "unsigned short", "l": "unsigned long long", "f": "float", "d": "double",
     "q": "unsigned __int128", "n": "long long", "i": "long long", "C": "const void *",
@@ -128,13 +124,22 @@ def _operands(tokens, text, is_output):
             depth += (tokens[closing].text in "([{") - (tokens[closing].text in ")]}")
             if depth == 0:
                 break
-        expression = " ".join(token.text for token in tokens[opening + 1 : closing])
+        expression = _joined(tokens[opening + 1 : closing])
         found.append((constraint, expression, is_output))
         at = closing + 1
     return found
 
 
-class _Statement(Matrices, Asynchronous):
+def _joined(tokens):
+    """The tokens as text, together where they stand together: `>>` is two."""
+    out = ""
+    for before, token in itertools.pairwise([None, *tokens]):
+        apart = before is not None and before.start + len(before.text) != token.start
+        out += " " * apart + token.text
+    return out
+
+
+class _Statement(Matrices, Asynchronous, Threads):
     def __init__(self, template, operands, is_extended, number):
         self.template, self.number = template, number
         self.operands = operands
@@ -320,11 +325,13 @@ class _Statement(Matrices, Asynchronous):
     def simple(self, name, modifiers, operands):
         """d = name(a, b, c), all of one type."""
         kind = _kind(modifiers)
+        if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
+            raise Unknown(".".join([name, *modifiers]))
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):
-            if name not in ("add", "sub", "mul", "fma", "min", "max", "neg", "abs"):
-                raise Unknown(".".join([name, *modifiers]))
+            return self.sixteen(name, kind, modifiers, operands)
+        if kind == "f32x2":
             values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
-            return self.set(operands[0], f"{_PTX}{kind}::{name}({values})")
+            return self.set(operands[0], f"{_PTX}f32x2::{name}({values})")
         function = _PLAIN[name]
         if kind in ("f32", "f64"):
             rounding = next((m for m in modifiers if m in ("rz", "rm", "rp")), None)
@@ -358,6 +365,19 @@ class _Statement(Matrices, Asynchronous):
             )
         return self.set(operands[0], result)
 
+    def sixteen(self, name, kind, modifiers, operands):
+        """Of numbers of 16 bits, or pairs of them."""
+        known = "add sub mul fma min max neg abs tanh ex2".split()
+        if name not in known or (name == "sub" and "relu" in modifiers):
+            raise Unknown(".".join([name, *modifiers]))
+        values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+        nan = "_nan" if "NaN" in modifiers else ""
+        result = f"{_PTX}{kind}::{name}{nan}({values})"
+        for after in ("sat", "relu"):
+            if after in modifiers:
+                result = f"{_PTX}{kind}::{after}({result})"
+        return self.set(operands[0], result)
+
     def with_carry(self, name, modifiers, operands):
         self.uses_carry = True
         kind = _TYPES[_kind(modifiers)]
@@ -382,7 +402,7 @@ class _Statement(Matrices, Asynchronous):
 
     def product(self, name, modifiers, operands):
         kind = _kind(modifiers)
-        if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
+        if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"):
             return self.simple("fma" if name == "mad" else name, modifiers, operands)
         which = next(m for m in modifiers if m in ("lo", "hi", "wide"))
         a, b = (self.value(one, _TYPES[kind]) for one in operands[1:3])
@@ -499,85 +519,6 @@ class _Statement(Matrices, Asynchronous):
         call = f"{_ATOMICS[name]}({at}, {values})"
         fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
         return f"{fence} {self.set(to, call)} {fence}"
-
-    def do_membar(self, modifiers, operands):
-        return "__threadfence();"
-
-    def do_fence(self, modifiers, operands):
-        return "__threadfence();"
-
-    def do_bar(self, modifiers, operands):
-        if modifiers[0] == "warp":
-            return f"__syncwarp({self.value(operands[0], 'unsigned')});"
-        modifiers = [m for m in modifiers if m not in ("cta", "aligned")]
-        if modifiers[0] == "cluster":
-            return f"__cluster_barrier_{modifiers[1]}();"
-        if modifiers[0] == "red":
-            function = {
-                "popc": "__syncthreads_count",
-                "and": "__syncthreads_and",
-                "or": "__syncthreads_or",
-            }
-            call = f"{function[modifiers[1]]}({self.value(operands[-1], 'bool')})"
-            return self.set(operands[0], call)
-        if modifiers[0] == "sync":
-            values = ", ".join(self.value(one, "unsigned") for one in operands)
-            return f"__barrier_sync{'_count' * (len(operands) == 2)}({values});"
-        raise Unknown("bar." + ".".join(modifiers))
-
-    do_barrier = do_bar
-
-    def do_shfl(self, modifiers, operands):
-        modifiers = [m for m in modifiers if m != "sync"]
-        to, _, predicate = operands[0].partition("|")
-        value = self.value(operands[1], "unsigned")
-        more = ", ".join(self.value(one, "unsigned") for one in operands[2:])
-        out = (
-            f"bool nl_is; unsigned nl_got = {_PTX}shuffle_{modifiers[0]}({value}, {more}, &nl_is);"
-        )
-        out += self.set(to, "nl_got")
-        return out + (self.set(predicate, "nl_is") if predicate.strip() else "")
-
-    def do_vote(self, modifiers, operands):
-        function = {
-            "all": "__all_sync",
-            "any": "__any_sync",
-            "uni": "__uni_sync",
-            "ballot": "__ballot_sync",
-        }
-        mode = next(m for m in modifiers if m in function)
-        call = f"{function[mode]}({self.value(operands[2], 'unsigned')}, {self.value(operands[1], 'bool')})"
-        return self.set(operands[0], call if mode == "ballot" else f"({call} != 0)")
-
-    def do_match(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        to, _, predicate = operands[0].partition("|")
-        value, mask = self.value(operands[1], kind), self.value(operands[2], "unsigned")
-        if modifiers[0] == "any":
-            return self.set(to, f"__match_any_sync({mask}, {value})")
-        out = (
-            f"int nl_all; unsigned nl_got = __match_all_sync({mask}, {value}, &nl_all);"
-            + self.set(to, "nl_got")
-        )
-        return out + (self.set(predicate, "(nl_all != 0)") if predicate.strip() else "")
-
-    def do_redux(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        name = next(m for m in modifiers if m in ("add", "min", "max", "and", "or", "xor"))
-        value, mask = self.value(operands[1], kind), self.value(operands[2], "unsigned")
-        return self.set(operands[0], f"__reduce_{name}_sync({mask}, {value})")
-
-    def do_activemask(self, modifiers, operands):
-        return self.set(operands[0], "__activemask()")
-
-    def do_elect(self, modifiers, operands):
-        to, _, predicate = operands[0].partition("|")
-        mask = self.value(operands[1], "unsigned")
-        out = (
-            f"__syncwarp({mask}); unsigned nl_first = static_cast<unsigned>(__builtin_ctz({mask}));"
-        )
-        out += self.set(to, "nl_first")
-        return out + self.set(predicate, "(nl_first == ::numbalite_sim::lane())")
 
     def do_setp(self, modifiers, operands):
         compare, *rest = modifiers
@@ -859,13 +800,8 @@ _ATOMIC_TYPES = {
 }  # fmt: skip
 
 
-def _kind(modifiers):
-    """The type of an instruction: the last of its modifiers that is one."""
-    return next(m for m in reversed(modifiers) if m in _TYPES)
-
-
 def _size(kind):
-    return _SIZES[kind.lstrip("busfpred")] if kind != "b128" else 16
+    return _SIZES[kind.lstrip("busfpred")]
 
 
 def _whole(size):

@@ -1,6 +1,15 @@
-"""The text of inline PTX: its instructions and their operands."""
+"""The text of inline PTX: its instructions, their types and their operands."""
 
 from __future__ import annotations
+
+TYPES = {
+    "pred": "bool", "u8": "unsigned char", "s8": "signed char", "b8": "unsigned char",
+    "u16": "unsigned short", "s16": "short", "b16": "unsigned short", "f16": "unsigned short",
+    "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned",
+    "u32": "unsigned", "s32": "int", "b32": "unsigned", "f32": "float", "u64": "unsigned long long",
+    "s64": "long long", "b64": "unsigned long long", "f64": "double", "b128": "unsigned __int128",
+    "f32x2": "unsigned long long",
+}  # fmt: skip
 
 
 class Unknown(Exception):
@@ -49,3 +58,8 @@ def pieces(text):
 def listed(operand):
     """The registers of an operand: several stand in braces."""
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
+
+
+def kind(modifiers):
+    """The type of an instruction: the last of its modifiers that is one."""
+    return next(m for m in reversed(modifiers) if m in TYPES)

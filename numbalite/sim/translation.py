@@ -17,6 +17,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
   NUMBALITE_SIM_CONSTANT lets the compiler look.
 * Declarations that a goto or a switch jumps over lose their values to assignments (jumps.py).
 * For instrumented images, an atomicExch whose value nobody asks for says so: it reads nothing.
+* A declaration of ``void __syncthreads()`` and its like, which are declared already, is one of another name.
 * ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
 * For g++, divisions by what may be zero are marked (divisions.py).
 
@@ -37,6 +38,7 @@ from numbalite.text import scanner
 _TRIGGER = re.compile(
     r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
+    r"|\bvoid\s+__(?:syncthreads|threadfence)"
 )
 _HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # what #include is given
 _CONDITIONS = ("if", "ifdef", "ifndef")
@@ -52,6 +54,9 @@ _NOT_OF_A_GPU = {
     "__typeof": "NUMBALITE_SIM_TYPEOF",
     "__extension__": "NUMBALITE_SIM_EXTENSION",
 }
+_BARRIERS = frozenset(
+    ("__syncthreads", "__threadfence", "__threadfence_block", "__threadfence_system")
+)
 _DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
 _ATTRIBUTES = frozenset(("__shared__", "__device__", "__host__", "alignas", "__align__"))
 _NO_VARIABLES = frozenset(
@@ -163,6 +168,8 @@ class _Translation:
                 self._directive(token)
             elif token.text == "__shared__" and token.kind == "name":
                 wide += self._shared(at, scopes[at])
+            elif token.text in _BARRIERS and at > 0 and self.tokens[at - 1].text == "void":
+                self._replace(at, at, f"nl_declared{token.text}")
             elif token.text in _ASM and token.kind == "name":
                 self._asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":

@@ -173,6 +173,93 @@ def test_sums_of_narrow_numbers_and_branches_of_the_preprocessor():
     assert x.tolist() == [0x4040, 0x4000] and y.tolist() == [0x40004200, 0, 7]
 
 
+NARROW = """
+#include <cuda_fp16.h>
+__global__ void k(unsigned* o, const unsigned* shifts) {
+    unsigned short h;
+    unsigned r, at = 13;
+    asm("tanh.approx.f16 %0, %1;" : "=h"(h) : "h"((unsigned short)0));
+    o[0] = h;
+    asm("tanh.approx.f16x2 %0, %1;" : "=r"(r) : "r"(0x7c00fc00u));
+    o[1] = r;
+    asm("ex2.approx.f16x2 %0, %1;" : "=r"(r) : "r"(0x40004200u));
+    o[2] = r;
+    asm("fma.rn.relu.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(0x3c003c00u), "r"(0xc0004000u), "r"(0u));
+    o[3] = r;
+    asm("max.NaN.f16 %0, %1, %2;" : "=h"(h) : "h"((unsigned short)0x7e01), "h"((unsigned short)0x3c00));
+    o[4] = h;
+    asm("add.sat.f16 %0, %1, %2;" : "=h"(h) : "h"((unsigned short)0x3c00), "h"((unsigned short)0x3c00));
+    o[5] = h;
+    asm("add.u32 %0, %1, %2;" : "=r"(r) : "r"((at >> shifts[0]) << 2), "r"(at << 1 >> 1));
+    o[6] = r;
+}
+"""
+
+
+def test_numbers_of_16_bits_and_shifts_among_the_operands():
+    out = np.zeros(7, np.uint32)
+    cuda.module(NARROW).k[1, 1](out, np.array([2], np.uint32))
+    assert [hex(x) for x in out] == [
+        hex(x) for x in (0, 0x3C00BC00, 0x44004800, 0x4000, 0x7FFF, 0x3C00, (13 >> 2 << 2) + 13)
+    ]
+
+
+@pytest.mark.skipif(not cuda.is_simulated(), reason="GPUs have it from 10.0 on")
+def test_pairs_of_floats():
+    m = cuda.module("""__global__ void k(unsigned long long* o, const unsigned long long* x) {
+        asm("fma.rn.ftz.f32x2 %0, %1, %2, %3;" : "=l"(o[0]) : "l"(x[0]), "l"(x[1]), "l"(x[2]));
+        asm("add.rn.f32x2 %0, %1, %2;" : "=l"(o[1]) : "l"(x[0]), "l"(x[1]));
+    }""")
+    x = np.array([1.5, -2, 3, 4, 0.25, 1], np.float32)
+    out = np.zeros(2, np.uint64)
+    m.k[1, 1](out, x.view(np.uint64))
+    assert out.view(np.float32).tolist() == [4.75, -7, 4.5, 2]
+
+
+NUMBERED = """
+__global__ void pass_on(int* out, int rounds) {
+    __shared__ int box[64];
+    int t = threadIdx.x % 64;
+    for (int i = 0; i < rounds; i++) {
+        if (threadIdx.x < 64) { // makes
+            asm volatile("bar.sync 2, 128;" ::: "memory");
+            box[t] = 100 * i + t;
+            asm volatile("bar.arrive %0, %1;" :: "r"(1), "n"(128) : "memory");
+        } else { // takes
+            asm volatile("barrier.cta.arrive.aligned 2, 128;" ::: "memory");
+            asm volatile("bar.sync 1, 128;" ::: "memory");
+            out[blockIdx.x * 64 + t] += box[63 - t];
+            asm volatile("bar.sync 3, 64;" ::: "memory");
+        }
+    }
+}
+"""
+
+
+def test_barriers_with_numbers():
+    """Half of a block makes what the other half takes; two blocks, one after the other, begin anew."""
+    m = cuda.module(NUMBERED)
+    out = np.zeros((3, 64), np.int32)
+    with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
+        m.pass_on[3, 128](out.reshape(-1), 3)
+    assert (out == 300 + 3 * np.arange(64)[::-1]).all()
+
+
+def test_declarations_of_barriers():
+    m = cuda.module("""extern __device__ __device_builtin__ void __syncthreads(void);
+    extern __device__ __device_builtin__ void __threadfence(void);
+    __global__ void k(int* x) {
+        __shared__ int s[64];
+        s[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        x[threadIdx.x] = s[63 - threadIdx.x];
+        __threadfence();
+    }""")
+    x = np.zeros(64, np.int32)
+    m.k[1, 64](x)
+    assert (x == np.arange(64)[::-1]).all()
+
+
 @pytest.mark.sim
 def test_what_is_missing_is_named():
     for text, name in (

@@ -12,8 +12,8 @@ from numbalite.text import linemap
 def verdict(target_of_each):
     """verdict(source) -> what one of the compilers says of it; "" where it takes it."""
 
-    def compile(source):
-        given = options.parse({}, "cuda.module")
+    def compile(source, **more):
+        given = options.parse(more, "cuda.module")
         try:
             Module(linemap.plain(source, "user.cu"), given)._images.image(target_of_each)
         except CompileError as problem:
@@ -31,6 +31,23 @@ def test_an_include_takes_no_name_away(verdict, header):
         x[0] = INT_MAX + FLT_MAX + INT64_MAX + CHAR_BIT + DBL_EPSILON + SIZE_MAX;
     }}"""
     assert verdict(source) == ""
+
+
+def test_sources_choose_what_they_choose_with_nvrtc(verdict):
+    """No macro of the host's compiler or system is there."""
+    source = """
+    #if defined(__clang__) || defined(__GNUC__) || defined(__linux__) || defined(__unix__)
+    #error the host
+    #endif
+    #include <cuda/std/type_traits>
+    __global__ void k(int* x) { x[0] = cuda::std::is_same<int, int>::value; }"""
+    assert verdict(source) == ""
+
+
+def test_a_header_that_is_not_in_utf8(verdict):
+    headers = {"umlaut.h": b"// f\xfcnf\nconst int five = 5;".decode("utf-8", "surrogateescape")}
+    source = '#include "umlaut.h"\n__global__ void k(int* x) { x[0] = five; }'
+    assert verdict(source, headers=headers) == ""
 
 
 TAKEN = """

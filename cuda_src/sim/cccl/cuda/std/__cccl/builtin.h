@@ -2,7 +2,7 @@
  * without those in templates. */
 #pragma once
 #include_next <cuda/std/__cccl/builtin.h>
-#ifndef __clang__
+#ifndef NUMBALITE_SIM_CLANG
 #undef _CCCL_BUILTIN_IS_CONVERTIBLE_TO
 /* g++ 13 has it, and mangles no name that it is part of. */
 #undef _CCCL_BUILTIN_REMOVE_REFERENCE_T

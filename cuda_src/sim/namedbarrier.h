@@ -1,0 +1,78 @@
+/* sim/namedbarrier: PTX's sixteen barriers of a block that have numbers. Number 0 is the block's own where all threads
+ * take part. Each is a word: how many threads have come, and from bit 32 on the number of the phase. */
+#ifndef NUMBALITE_SIM_NAMEDBARRIER_H
+#define NUMBALITE_SIM_NAMEDBARRIER_H
+
+namespace numbalite_sim {
+namespace namedbarrier {
+
+typedef unsigned long long word;
+struct words { word of[16]; };
+
+/* The first thread of a block that asks for them makes them. */
+NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
+#ifdef NUMBALITE_SIM_CHECKED
+    words &own = shared_variable<words, ~0u>("the barriers with numbers");
+#else
+    static __thread words own;
+#endif
+    if (here.named == 0) {
+        here.named = 1;
+        for (word &each : own.of)
+            __atomic_store_n(&each, 0, __ATOMIC_RELAXED);
+        here.named = 2;
+    }
+    while (here.named != 2)
+        yield(file, line);
+    return own.of;
+}
+NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
+    if (id > 15)
+        fault(719, "barriers have the numbers 0 to 15", file, line);
+    return all(file, line) + id;
+}
+/* A warp counts whole: what the last one lacks comes with its first lane. */
+NUMBALITE_SIM_INLINE unsigned arrivals() {
+    unsigned rest = block_threads() % 32;
+    return rest && rank() == block_threads() - rest ? 33 - rest : 1;
+}
+/* Arrives; gives the number of the phase. */
+NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file, int line) {
+    if (count == 0 || count % 32)
+        fault(719, "the number of threads of a barrier is a multiple of 32", file, line);
+    unsigned more = arrivals();
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    word old = update(at, [=](word w) {
+        unsigned come = static_cast<unsigned>(w) + more;
+        return come < count ? w + more : ((w >> 32) + 1) << 32;
+    });
+    if (static_cast<unsigned>(old) + more > count)
+        fault(719, "more threads arrive at a barrier with a number than it is for", file, line);
+    return static_cast<unsigned>(old >> 32);
+}
+NUMBALITE_SIM_INLINE void wait(const word *at, unsigned phase, const char *file, int line) {
+    while (__atomic_load_n(at, __ATOMIC_ACQUIRE) >> 32 == phase)
+        yield(file, line);
+}
+
+} // namespace namedbarrier
+} // namespace numbalite_sim
+
+NUMBALITE_SIM_INLINE void __barrier_sync_count(unsigned id, unsigned count, NUMBALITE_SIM_SITE) {
+    using namespace numbalite_sim;
+    if (id == 0 && count >= block_threads()) {
+        barrier(NL_SIM_BARRIER, 0, file, line);
+    } else {
+        namedbarrier::word *at = namedbarrier::at(id, file, line);
+        namedbarrier::wait(at, namedbarrier::arrive(at, count, file, line), file, line);
+    }
+}
+NUMBALITE_SIM_INLINE void __barrier_sync(unsigned id, NUMBALITE_SIM_SITE) {
+    __barrier_sync_count(id, (numbalite_sim::block_threads() + 31) / 32 * 32, file, line);
+}
+NUMBALITE_SIM_INLINE void __barrier_arrive(unsigned id, unsigned count, NUMBALITE_SIM_SITE) {
+    using namespace numbalite_sim;
+    namedbarrier::arrive(namedbarrier::at(id, file, line), count, file, line);
+}
+
+#endif
