@@ -198,6 +198,8 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_layout device;
     nl_error err;
     int result, asynchronous, captured = 0;
+    if (nl_py_array_count(a) == 0)
+        return 0;
     nl_py_array_layout(a, &device);
     if (nl_capture_under_way() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
         return -1;
@@ -251,7 +253,7 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_ValueError,
                         "elements of the host array overlap: it cannot be copied to");
     else
-        result = nl_py_array_count(a) ? host_copy(a, &host, NL_DEVICE_TO_HOST, stream) : 0;
+        result = host_copy(a, &host, NL_DEVICE_TO_HOST, stream);
 done:
     Py_XDECREF(keeper);
     return result < 0 ? NULL : Py_NewRef(Py_None);
@@ -273,7 +275,7 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
     else
         nl_layout_set_c(&layout);
     result = nl_py_host_empty(a->state, a->descr, &layout);
-    if (result && nl_py_array_count(a) * a->itemsize > 0 &&
+    if (result && a->itemsize > 0 &&
         (nl_host_array_read(result, &host) < 0 ||
          host_copy(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
         Py_CLEAR(result);
@@ -304,7 +306,7 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &keeper) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
-        result = nl_py_array_count(a) ? host_copy(a, &host, NL_HOST_TO_DEVICE, stream) : 0;
+        result = host_copy(a, &host, NL_HOST_TO_DEVICE, stream);
     Py_XDECREF(keeper);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }

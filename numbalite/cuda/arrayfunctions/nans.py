@@ -221,6 +221,20 @@ def _variance(a, axis, dtype, ddof, where, mean, correction):
     return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
 
 
+def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
+    """plain: NumPy's function of arrays without NaNs, var or std."""
+    a = arguments.array(a)
+    _check_dtypes(a, dtype, out)
+    if not _has_nans(a):
+        return plain(
+            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
+    if plain is reductions.std:
+        made = np.sqrt(made, out=made)
+    return reductions.shaped(made, a, axis, result, out, keepdims)
+
+
 @implements("nanvar")
 def nanvar(
     a: Any,
@@ -234,14 +248,8 @@ def nanvar(
     mean: Any = _NO_VALUE,
     correction: Any = _NO_VALUE,
 ) -> Any:
-    a = arguments.array(a)
-    _check_dtypes(a, dtype, out)
-    if not _has_nans(a):
-        return reductions.var(
-            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
-        )
-    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return reductions.shaped(made, a, axis, result, out, keepdims)
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(reductions.var, *given)
 
 
 @implements("nanstd")
@@ -257,14 +265,8 @@ def nanstd(
     mean: Any = _NO_VALUE,
     correction: Any = _NO_VALUE,
 ) -> Any:
-    a = arguments.array(a)
-    _check_dtypes(a, dtype, out)
-    if not _has_nans(a):
-        return reductions.std(
-            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
-        )
-    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return reductions.shaped(np.sqrt(made, out=made), a, axis, result, out, keepdims)
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(reductions.std, *given)
 
 
 # ---------------------------------------------------------------------------------------- replacement

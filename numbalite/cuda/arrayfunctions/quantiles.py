@@ -155,6 +155,16 @@ def _numbers(a, q):
     return arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
 
 
+def _check_places(given, message):
+    if not np.all((given >= 0) & (given <= 1)):
+        raise ValueError(message)
+
+
+def _is_weak(q):
+    """Does q leave the result's dtype to the array?"""
+    return type(q) in (int, float)
+
+
 @implements("quantile")
 def quantile(
     a: Any,
@@ -168,11 +178,8 @@ def quantile(
     weights: Any = None,
 ) -> Any:
     a = arguments.array(a)
-    given = _numbers(a, q)
-    if not np.all((given >= 0) & (given <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
-    is_weak = type(q) in (int, float)
-    return _quantile(a, given, axis, out, method, keepdims, weights, is_weak)
+    _check_places(given := _numbers(a, q), "Quantiles must be in the range [0, 1]")
+    return _quantile(a, given, axis, out, method, keepdims, weights, _is_weak(q))
 
 
 @implements("percentile")
@@ -189,7 +196,5 @@ def percentile(
 ) -> Any:
     a = arguments.array(a)
     given = np.asarray(np.true_divide(_numbers(a, q), 100))
-    if not np.all((given >= 0) & (given <= 1)):
-        raise ValueError("Percentiles must be in the range [0, 100]")
-    is_weak = type(q) in (int, float)
-    return _quantile(a, given, axis, out, method, keepdims, weights, is_weak)
+    _check_places(given, "Percentiles must be in the range [0, 100]")
+    return _quantile(a, given, axis, out, method, keepdims, weights, _is_weak(q))
