@@ -71,7 +71,9 @@ template <class T> NUMBALITE_FUNCTION T floor_div(T a, NUMBALITE_SAME(T) b) {
 
 /* A whole number to a negative power is 0, but for 1 and -1. */
 template <class T> NUMBALITE_FUNCTION T power(T a, int64 n) {
-    bool negative = n < 0;
+    bool negative = n < 0, whole = T(1) / T(2) == T(0);
+    if (negative && whole && a != T(0) && a != T(1) && a != T(-1))
+        return T(0); /* the product may have lost its bits, and be 0 */
     uint64 left = negative ? 0 - uint64(n) : uint64(n);
     T result = T(1), factor = a;
     while (left) {

@@ -407,3 +407,19 @@ def test_races_are_told_in_pythons_words(kernel, grid, block, advice):
     with pytest.raises(errors.KernelError, match=advice), cuda.checks("race"):
         kernel[grid, block](np.ones(block, np.float32))
         cuda.synchronize()
+
+
+@cuda.jit
+def share(x, parts):
+    i = cuda.threadIdx.x
+    x[i] = divmod(x[i], parts)[1]
+    x[i] = x[i] // parts
+    x[i] %= parts
+
+
+@pytest.mark.sim
+def test_a_division_by_zero_is_told_at_its_line():
+    with pytest.raises(errors.KernelError, match="by zero") as caught, cuda.checks("divide"):
+        share[1, 1](cuda.to_device(np.ones(1, np.int32)), 0)
+    first = share.py_func.__code__.co_firstlineno
+    assert (caught.value.file, caught.value.line) == (__file__, first + 3)

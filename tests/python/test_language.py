@@ -173,6 +173,21 @@ def test_numbers(same):
 
 
 @cuda.jit
+def to_the_power(x, n, out):
+    i = cuda.threadIdx.x
+    out[i] = x[i] ** n[i]
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_negative_powers_of_whole_numbers(dtype):
+    """They are cut off, as they are where an integer array takes a float; also where x**-n has too many digits."""
+    x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
+    out = np.full(x.size, 9, dtype)
+    to_the_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)
+    assert out.tolist() == [1, -1, 1, 0, 0, 0, 0]
+
+
+@cuda.jit
 def functions(x, n, out):
     out[0] = math.sin(x) + math.cos(x) * math.tan(x)
     out[1] = math.exp(x) - math.log(x)

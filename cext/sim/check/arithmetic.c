@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "sim/check/check.h"
+#include "sim/debuginfo/lines.h"
 #include "sim/engine/job.h"
 
 static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
@@ -53,11 +54,13 @@ static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
 void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN : NL_CHECK_DIVIDE;
-    nl_sim_site site = {what->file, what->line};
+    /* A place in a header of ours is none of the user's: `pc` leads to where it was called. */
+    int is_users = what->line && !nl_sim_lines_are_ours(what->file);
+    nl_sim_site site = {is_users ? what->file : NULL, is_users ? what->line : 0};
     if (!nl_sim_check_is_on(w, kind) ||
         nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;
-    nl_sim_finding f = {.kind = kind, .pc = what->line ? NULL : pc, .site = site};
+    nl_sim_finding f = {.kind = kind, .pc = is_users ? NULL : pc, .site = site};
     describe(what, f.text, sizeof f.text);
     nl_sim_check_report(w, &f);
 }

@@ -62,13 +62,17 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     }
 }
 
+int nl_sim_lines_are_ours(const char *path) {
+    return strstr(path, "cuda_src") || strncmp(path, "numbalite/", 10) == 0;
+}
+
 /* Neither a header of ours nor text that was generated around the user's. */
 static int is_users(const unit *u, uint64_t file, uint64_t line) {
     if (!line || !file || file > u->file_count)
         return 0;
     const char *folder = u->files[file].folder, *name = u->files[file].name;
-    return !strstr(folder, "cuda_src") && !strstr(name, "cuda_src") &&
-           strncmp(folder, "numbalite", 9) != 0 && strncmp(name, "numbalite/", 10) != 0;
+    return strncmp(folder, "numbalite", 9) != 0 && !nl_sim_lines_are_ours(folder) &&
+           !nl_sim_lines_are_ours(name);
 }
 
 /* A search in one unit's program. */

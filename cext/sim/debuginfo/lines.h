@@ -16,5 +16,7 @@ int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_si
 /* The same with the column; 0: not known. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
+/* Is that a header of ours, or text that was generated around the user's? */
+int nl_sim_lines_are_ours(const char *path);
 
 #endif
