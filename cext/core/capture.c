@@ -81,15 +81,19 @@ int nl_capture_is_on(const void *device) {
     return found;
 }
 
-int nl_capture_is_here(void) {
-    int found = 0;
+CUstream nl_capture_stream(void) {
+    CUstream stream = NULL;
     if (!nl_capture_under_way())
-        return 0;
+        return NULL;
     nl_mutex_lock(&lock);
-    for (nl_capture *c = under_way; c != NULL && !found; c = c->next)
-        found = c->thread == &here;
+    for (nl_capture *c = under_way; c != NULL && stream == NULL; c = c->next)
+        stream = c->thread == &here ? c->stream : NULL;
     nl_mutex_unlock(&lock);
-    return found;
+    return stream;
+}
+
+int nl_capture_is_here(void) {
+    return nl_capture_stream() != NULL;
 }
 
 /* ---- what is touched ---- */
@@ -155,6 +159,7 @@ int nl_capture_enter(nl_capture *c, CUstream stream, nl_error *err) {
     if (NL_CU(err, StreamGetCaptureInfo, stream, &status, &c->id, NULL, NULL, NULL) < 0)
         return -1;
     c->thread = &here;
+    c->stream = stream;
     nl_mutex_lock(&lock);
     c->next = under_way;
     under_way = c;

@@ -16,6 +16,7 @@ typedef struct nl_capture {
     const void *device; /* whose stream it is */
     void *owner;        /* see nl_capture_owner */
     const void *thread; /* that began it */
+    CUstream stream;
     unsigned long long id;
     CUresult spoilt; /* why what was captured is not complete */
     void **things;   /* that captured work uses, sorted by address */
@@ -49,6 +50,8 @@ void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 int nl_capture_is_on(const void *device);
 /* Did the calling thread begin a capture that goes on? */
 int nl_capture_is_here(void);
+/* The stream that it captures, where work goes that names none; NULL: it captures none. */
+CUstream nl_capture_stream(void);
 /* Work on `stream` is going to use the thing: 1 if that is noted now, 2 if it was before, 0 if the
  * stream is not being captured. */
 int nl_capture_note(CUstream stream, void *thing, nl_error *err);

@@ -136,7 +136,7 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     nl_py_array *a = (nl_py_array *)self;
     CUstream handle;
     nl_layout layout;
-    if (nl_py_stream_from(a->state, stream, &handle, NULL) < 0)
+    if (nl_py_stream_read(a->state, stream, &handle, NULL) < 0)
         return NULL;
     nl_py_array_layout(a, &layout);
     nl_py_array *view = (nl_py_array *)nl_py_array_view(a, a->address, &layout);
@@ -199,7 +199,7 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
         if (order != 'C' && order != 'F')
             return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not %R", order_text);
     }
-    if (stream && nl_py_stream_from(state, stream, &handle, NULL) < 0)
+    if (stream && nl_py_stream_read(state, stream, &handle, NULL) < 0)
         return NULL;
     if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;

@@ -117,7 +117,8 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *keeper;
     CUstream stream;
-    if (nl_capture_under_way() && nl_py_capture_check_default(NULL, "reading an element") < 0)
+    if (nl_capture_under_way() &&
+        nl_py_capture_check_asking(nl_capture_stream(), "reading an element") < 0)
         return NULL;
     if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
         return NULL;
@@ -176,10 +177,13 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
     *keeper = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, other, &argument))
         return -1;
-    if (nl_py_stream_from(a->state, argument, stream, blocking) < 0)
+    if (nl_py_stream_read(a->state, argument, stream, blocking) < 0)
         return -1;
     if (*stream == NULL && own_stream(a, stream, blocking, keeper) < 0)
         return -1;
+    if (nl_capture_under_way() &&
+        nl_py_stream_from(a->state, *keeper ? *keeper : argument, stream, blocking) < 0)
+        goto fail;
     if (nl_capture_under_way() && nl_py_capture_check_default(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_array_use(a, *stream, *blocking, &err) == 0)

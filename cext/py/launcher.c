@@ -202,6 +202,14 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+/* A launcher that names no stream, in a thread that captures one. */
+static __attribute__((noinline)) PyObject *launch_into(CUstream stream, const nl_py_launcher *l,
+                                                       PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_launcher other = *l;
+    other.shape.stream = stream;
+    return launch(&other, args, nargs);
+}
+
 /* callback(kernel, launcher) for each, before its arguments are looked at. A copy: the list may be
  * changed by them. */
 static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *const *args,
@@ -231,7 +239,8 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
 static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
     if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
         return NULL;
-    return launch(l, args, nargs);
+    CUstream captured = l->stream || !nl_capture_under_way() ? NULL : nl_capture_stream();
+    return captured ? launch_into(captured, l, args, nargs) : launch(l, args, nargs);
 }
 
 /* ---- keywords ---- */

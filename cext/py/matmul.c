@@ -228,12 +228,19 @@ static int is_array(const nl_py_state *state, PyObject *obj) {
     return nl_py_array_check(state, obj);
 }
 
+/* A product that names no stream is part of what its thread captures. */
+static void go_by_capture(product *p) {
+    p->stream = nl_capture_stream();
+    p->blocking = p->stream == NULL;
+}
+
 PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
     PyObject *args[2] = {left, right}, *result;
     if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {
             .state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right, .blocking = 1};
+        go_by_capture(&p);
         result = multiply(&p);
         if (result || PyErr_Occurred())
             return result;
@@ -267,6 +274,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
                      .b = (nl_py_array *)args[1],
                      .out = (nl_py_array *)target,
                      .blocking = 1};
+        go_by_capture(&p);
         PyObject *result = multiply(&p);
         if (result || PyErr_Occurred())
             return result;

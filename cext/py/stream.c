@@ -83,11 +83,20 @@ fail:
     return -1;
 }
 
+/* None and 0, not Stream objects of the default stream. */
+static int names_none(PyObject *argument) {
+    return argument == NULL || argument == Py_None || PyLong_Check(argument);
+}
+
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     if (nl_py_stream_read(state, argument, handle, blocking) < 0)
         return -1;
-    if (nl_capture_under_way() && blocking != NULL && nl_capture_has(*handle))
-        *blocking = 0;
+    if (nl_capture_under_way()) {
+        if (*handle == NULL && names_none(argument))
+            *handle = nl_capture_stream();
+        if (blocking != NULL && nl_capture_has(*handle))
+            *blocking = 0;
+    }
     return 0;
 }
 

@@ -12,13 +12,14 @@ typedef struct nl_py_stream {
     PyObject *weakrefs;
 } nl_py_stream;
 
-/* Reads a stream argument: NULL, None and 0 are the default stream, else a Stream or an object with
- * __cuda_stream__; anything else is a TypeError. blocking: the stream is ordered with the legacy
- * default stream (NULL if not wanted). The caller keeps `argument` alive while it uses the handle.
- * 0 or -1 with an exception. */
+/* Reads a stream argument: NULL, None and 0 are the default stream (the captured one in a thread
+ * that captures), else a Stream or an object with __cuda_stream__; anything else is a TypeError.
+ * blocking: the stream is ordered with the legacy default stream (NULL if not wanted). The caller
+ * keeps `argument` alive while it uses the handle. 0 or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-/* The same; but while the stream is being captured `blocking` is 0 above, so that all arrays go by
- * nl_buffer_use, and here it is what the stream is. */
+/* The same, for what outlives a capture: NULL, None and 0 stay the default stream. And while the
+ * stream is being captured `blocking` is 0 above, so that all arrays go by nl_buffer_use, and here
+ * it is what the stream is. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
 /* A new Stream over a handle that others made and destroy; `owner` (or NULL) is kept alive by it.

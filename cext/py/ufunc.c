@@ -466,7 +466,8 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     if (nl_py_keywords_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
         return -1;
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
-    if (stream && nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
+    if ((stream || nl_capture_under_way()) &&
+        nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
         return -1;
     c->op.device = nl_device_current(&err);
     c->op.epoch = nl_atomic_load(&nl_device_epoch);

@@ -229,8 +229,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
         if ary is None:
             if _core.capture_here():
                 raise RuntimeError(
-                    "copy_to_host() inside a capture needs the array to copy to, which each launch of"
-                    " the graph then fills: d.copy_to_host(array, stream=stream)"
+                    "the values of a device array (copy_to_host(), print, bool, how many a mask chooses)"
+                    " inside a capture: work is recorded then and does not run before the graph is"
+                    " launched. copy_to_host(array) needs the array, which each launch fills"
                 )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)

@@ -42,13 +42,13 @@ class Stream(_core.Stream):
     def capture(self) -> Iterator[Graph]:
         """Within the block, work put into this stream is captured for a graph instead of run.
 
-        Launches, ufuncs with device arrays, copies and fills are captured, with `stream=` this stream,
-        also in other streams that wait for an event recorded in this one (which then has to wait for
-        theirs before the block ends). Copies from and to NumPy arrays happen at each launch of the
+        Launches, ufuncs with device arrays, copies and fills are captured, with `stream=` this stream or
+        none, so operators and NumPy's functions, too; and in other streams that wait for an event
+        recorded in this one (which then has to wait for theirs before the block ends). Copies from and to NumPy arrays happen at each launch of the
         graph, with what is in the arrays then. New device arrays may be made in the block.
 
         RuntimeError: for work that would have to wait (host arrays as arguments, `synchronize()`,
-        callbacks), for work of this thread on the default stream, and for a capture in a capture (all
+        callbacks), for work that this thread puts into `cuda.default_stream()`, and for a capture in a capture (all
         leave the capture whole, if they are caught); ValueError: for the default stream. An exception
         that leaves the block ends the capture and drops it. While a stream is captured that was made
         without `non_blocking=True`, other threads may not use the default stream either.

@@ -220,6 +220,49 @@ def test_arrays_made_in_a_capture(stream):
     assert (c.copy_to_host() == 4 * a.copy_to_host()).all()
 
 
+def normalised(x, y):
+    x += 1
+    x[2:4] = y[:2]
+    return np.where(x > 3, (x - x.mean()) / x.std(), np.sort(y)) * 2
+
+
+NAMELESS = {
+    "operators": lambda x, y: x * 2 + y,
+    "reduction": lambda x, y: np.add.reduce(x * y),
+    "functions": normalised,
+    "indices": lambda x, y: np.concatenate([x[[3, 1]], np.cumsum(y)]),
+    "new array": lambda x, y: np.full_like(x, 3) + np.median(y),
+}
+
+
+@pytest.mark.parametrize("which", NAMELESS)
+def test_work_that_names_no_stream_is_captured(stream, which):
+    """Operators and NumPy's functions have no stream=: they go where this thread captures."""
+    f = NAMELESS[which]
+    hosts = [np.array([5, 2, 7, 3, 1, 0, 4, 6], "f4"), np.arange(8, 0, -1).astype("f4")]
+    x, y = map(cuda.to_device, hosts)
+    f(x.copy(), y)  # compiled before
+    cuda.synchronize()
+    with stream.capture() as graph:
+        result = f(x, y)
+    assert (x.copy_to_host() == hosts[0]).all()  # nothing has run
+    for _ in range(2):
+        graph.launch(stream)
+        stream.synchronize()
+        np.testing.assert_allclose(result.copy_to_host(), f(*hosts), rtol=1e-6)
+        hosts[1][:] = hosts[1][::-1] * 3
+        y.copy_to_device(hosts[1])
+
+
+def test_a_launcher_of_before_and_after_a_capture(stream, x):
+    launcher = ADD[1, 1]
+    with stream.capture() as graph:
+        launcher(x, 1)
+    launcher(x, 10)
+    graph.launch(stream)
+    assert value(x, stream) == 21
+
+
 # ---- forks --------------------------------------------------------------------------------------------
 def test_fork_and_join(x):
     one, two = cuda.stream(), cuda.stream()
@@ -345,17 +388,20 @@ def test_two_captures_at_once(x):
 
 def refusals(stream, d, host):
     yield lambda: ADD[1, 1, stream](np.zeros(1, "i4"), 1), "host arrays"
-    yield lambda: ADD[1, 1](cuda.device_array(1, "i4"), 1), "default stream"
+    default = cuda.default_stream()
+    yield lambda: ADD[1, 1, default](cuda.device_array(1, "i4"), 1), "default stream"
     yield lambda: plus(d, host, stream=stream), "host arrays"
-    yield lambda: plus(d, d), "default stream"
+    yield lambda: plus(d, d, stream=default), "default stream"
     yield lambda: total(host, stream=stream), "host arrays"
     yield lambda: d.copy_to_host(), "needs the array"
-    yield lambda: d.copy_to_host(host), "default stream"
-    yield lambda: d.copy_to_device(host), "default stream"
-    yield lambda: d.copy_to_device(d[:]), "default stream"
-    yield lambda: cuda.to_device(host), "default stream"
-    yield lambda: d[0], "default stream"
-    yield lambda: d.__setitem__(0, 3), "default stream"
+    yield lambda: d.copy_to_host(host, stream=default), "default stream"
+    yield lambda: d.copy_to_device(host, stream=default), "default stream"
+    yield lambda: d.copy_to_device(d[:], stream=default), "default stream"
+    yield lambda: cuda.to_device(host, stream=default), "default stream"
+    yield lambda: d[0], "reading an element while the stream is being captured"
+    yield lambda: bool((d > 0).all()), "recorded then and does not run"
+    yield lambda: d[d > 2], "how many a mask chooses"
+    yield lambda: print(d), "needs the array"
     yield lambda: stream.add_callback(lambda *_: None), "Python function"
     yield lambda: cuda.reduce("a + b")(d, stream=stream), "needs the array"
     yield (
@@ -367,7 +413,7 @@ def refusals(stream, d, host):
     yield cuda.current_context().synchronize, "a stream of this device is being captured"
 
 
-@pytest.mark.parametrize("which", range(18))
+@pytest.mark.parametrize("which", range(20))
 def test_refusals_leave_the_capture_whole(stream, x, which):
     d, host = floats(), np.ones(8, "f4")
     action, message = list(refusals(stream, d, host))[which]
