@@ -34,7 +34,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import hints, scanner
 from numbalite.text.definition import device_texts
 from numbalite.text.linemap import is_text
-from numbalite.types import Array, Signature, signatures
+from numbalite.types import Array, Signature, parameters, signatures
 from numbalite.ufuncs import element
 
 # Options of numba's that say nothing about compiled C++.
@@ -318,7 +318,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         names = self._parameter_names or [f"arg{i}" for i in range(len(args))]
         if len(args) > _MOST_PARAMETERS:
             raise TypeError(f"{self.__name__}(): more than {_MOST_PARAMETERS} arguments")
-        return [types.parameter(t, name) for t, name in zip(args, names, strict=True)]
+        return [parameters.row(t, name) for t, name in zip(args, names, strict=True)]
 
     def _explain(self, problem, refused, lists):
         definition = self._function.definition

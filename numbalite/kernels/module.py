@@ -30,7 +30,7 @@ from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.text import cooperative, linemap, scanner
-from numbalite.types import describe
+from numbalite.types import describe, parameters
 
 
 class Module:
@@ -440,7 +440,7 @@ class ModuleSource:
             rows = self._rows(module._images_of(expression).image())
         self.rows = rows
         self.parameter_names = [row.name for row in self.rows]
-        self.args = tuple(types.from_parameter(row) for row in self.rows)
+        self.args = tuple(parameters.type_of(row) for row in self.rows)
 
     def find_name(self, name: str) -> None:
         return None
@@ -485,7 +485,7 @@ def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
     rows = kernel._source.rows
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
-    declared = [types.parameter(t, row.name) for t, row in zip(signature.args, rows)]
+    declared = [parameters.row(t, row.name) for t, row in zip(signature.args, rows)]
     fits = len(signature.args) == len(rows) and all(
         want.dtype == have.dtype
         and (have.kind == want.kind or (want.kind, have.kind) == ("array", "pointer"))

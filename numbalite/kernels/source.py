@@ -12,7 +12,7 @@ from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
 from numbalite.text.definition import Definition, calls_cooperative, device_texts, unpickle
-from numbalite.types import Array, Signature
+from numbalite.types import Array, Signature, parameters
 
 
 class BodySource:
@@ -43,7 +43,7 @@ class BodySource:
         options = self.options
         definition = self.definition.typed(args, options.debug and not options.fastmath)
         args = tuple(
-            t.copy(readonly=True) if name in definition.read_only else types.by_reference(t)
+            t.copy(readonly=True) if name in definition.read_only else parameters.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)
         )
         made, expression = builder.kernel_source(
@@ -62,9 +62,7 @@ class BodySource:
             others = device_texts(definition)
             return hints.explain(problem, self.name, made.refused, arrays, definition.text, others)
 
-        rows = [
-            types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
-        ]
+        rows = [parameters.row(t, name) for name, t in zip(self.parameter_names, args, strict=True)]
         is_python = self.definition.is_python
         source = made.source(definition, options, [expression], is_python=is_python)
         images = Images(source, explain, made.pointers)

@@ -21,6 +21,7 @@ from numbalite.python.values import Known, Value, is_number, is_whole, number, t
 from numbalite.python.variables import NotYet
 from numbalite.text import capture
 from numbalite.text.definition import Definition
+from numbalite.types import parameters
 
 _MOST_INSTANCES = 30
 """Functions in each other's calls, at most."""
@@ -47,7 +48,7 @@ class Instance(DeviceFunction):
     def finish(self, definition: Any) -> None:
         """Makes a device function of it."""
         passed = (t for t in self.args if not isinstance(t, Value))
-        signature = types.Signature(self.result, map(types.by_reference, passed))
+        signature = types.Signature(self.result, map(parameters.by_reference, passed))
         options = self.given.options if self.given else None
         py_func = self.given._py_func if self.given else None
         super().__init__(definition, (signature,), options, py_func)

@@ -5,8 +5,8 @@ A type is immutable and compares by what it means, so ``types.f4 is types.float3
 (``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
 a type, a NumPy scalar of the type (``float32(0.25)``).
 
-structs.py writes the C++ structs of records, signatures.py reads signatures, describe.py what a compiler says of a kernel's parameters, demangle.py
-mangled names. Uses text and errors alone. Begin with this file.
+structs.py writes the C++ structs of records, signatures.py reads signatures, parameters.py says what types are as
+parameters of kernels, describe.py reads what a compiler says of these, demangle.py mangled names. Uses text and errors alone. Begin with this file.
 """
 
 from __future__ import annotations
@@ -837,63 +837,3 @@ def from_code(code: int) -> Type:
     if not is_array or (ndim == 0 and isinstance(element, Record)):
         return element
     return Array(element, ndim, layout, is_array == 3)
-
-
-def from_parameter(row) -> Type:
-    """The type that a Parameter row, read from compiled code, stands for."""
-    if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
-        if row.ctype in ("void*", "const void*"):
-            return Pointer(void, row.const)
-        return Opaque(row.ctype)
-    t = scalar(row.dtype)
-    if row.kind == "array":
-        return Array(t, row.ndim, row.layout, row.const)
-    return Pointer(t, row.const) if row.kind == "pointer" else t
-
-
-def by_reference(t: Type) -> Type:
-    """What a kernel's parameter of this type is: to a record it refers, as to an array."""
-    if isinstance(t, Tuple):
-        return t.of(map(by_reference, t.types))
-    return Array(t, 0) if isinstance(t, Record) else t
-
-
-def _dtype_name(t):
-    """NumPy's name of what C++ sees; "" where it is no number."""
-    if isinstance(t, Time):
-        return "int64"
-    return t.dtype.name if isinstance(t, Scalar) else ""
-
-
-def parameter(t: Type, name: str):
-    """The Parameter row of a kernel's parameter, which the launcher converts arguments by."""
-    from numbalite.types.describe import Parameter
-
-    if isinstance(t, Scalar):
-        dtype = _dtype_name(t)
-        return Parameter(name, "scalar", t.cxx, dtype, t.size, t.size, t.align, 0, "", False)
-    if isinstance(t, Empty):
-        dtype = t.dtype.dtype.name if t.dtype else ""
-        ctype = "None" if t.dtype is None else f"the dtype {t.dtype}"
-        return Parameter(name, "empty", ctype, dtype, t.size, t.size, t.align, 0, "", False)
-    if isinstance(t, Tuple):
-        parts = tuple(
-            parameter(item, name + field)._replace(offset=offset)
-            for item, field, offset in zip(t.types, t.fields, t.offsets, strict=True)
-        )
-        return Parameter(
-            name, "tuple", t.ctype, "", t.size, t.size, t.align, 0, "", False, parts=parts
-        )
-    if isinstance(t, Record):
-        return Parameter(name, "struct", t.cxx, "", t.size, t.size, t.align, 0, "", False)
-    if isinstance(t, Array):
-        dtype = _dtype_name(t.dtype)
-        item = t.dtype.size
-        return Parameter(
-            name, "array", t.ctype, dtype, item, t.size, 8, t.ndim, t.layout, t.readonly
-        )
-    if isinstance(t, Pointer):
-        item = 1 if isinstance(t.dtype, Void) else t.dtype.size
-        dtype = _dtype_name(t.dtype)
-        return Parameter(name, "pointer", t.cxx, dtype, item, 8, 8, 0, "", t.readonly)
-    raise TypeError(f"parameter {name!r}: a kernel takes no {t}")

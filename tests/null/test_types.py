@@ -22,6 +22,7 @@ from numbalite.types import (
     from_dtype,
     int32,
     int64,
+    parameters,
     typeof,
     uint64,
     void,
@@ -231,24 +232,24 @@ def test_from_code():
 
 
 def test_parameters_of_a_launch():
-    row = types.parameter(const(float32[:, ::1]), "x")
+    row = parameters.row(const(float32[:, ::1]), "x")
     assert row.name == "x" and row.kind == "array" and row.dtype == "float32" and row.const
     assert (row.ndim, row.layout, row.itemsize, row.size, row.align) == (2, "C", 4, 40, 8)
-    row = types.parameter(int32, "n")
+    row = parameters.row(int32, "n")
     assert (row.kind, row.ctype, row.dtype, row.size, row.align) == ("scalar", "int", "int32", 4, 4)
-    row = types.parameter(Record(PARTICLE), "p")
+    row = parameters.row(Record(PARTICLE), "p")
     assert (row.kind, row.size, row.align) == ("struct", PARTICLE.itemsize, 8)
-    row = types.parameter(types.by_reference(Record(PARTICLE)), "p")
+    row = parameters.row(parameters.by_reference(Record(PARTICLE)), "p")
     assert (row.kind, row.ndim, row.size, row.itemsize) == ("array", 0, 8, PARTICLE.itemsize)
-    row = types.parameter(CPointer(types.uint8), "p")
+    row = parameters.row(CPointer(types.uint8), "p")
     assert (row.kind, row.ctype, row.dtype, row.const) == (
         "pointer", "unsigned char*", "uint8", False
     )  # fmt: skip
-    row = types.parameter(types.Tuple([types.int8, float32[:], UniTuple(types.float64, 10)]), "t")
+    row = parameters.row(types.Tuple([types.int8, float32[:], UniTuple(types.float64, 10)]), "t")
     assert (row.kind, row.size) == ("tuple", 8 + 24 + 80)
     assert [(p.name, p.kind, p.offset) for p in row.parts] == [
         ("t[0]", "scalar", 0), ("t[1]", "array", 8), ("t[2]", "tuple", 32)
     ]  # fmt: skip
     assert [p.offset for p in row.parts[2].parts] == list(range(0, 80, 8))
     with pytest.raises(TypeError, match="'t'"):
-        types.parameter(void, "t")
+        parameters.row(void, "t")

@@ -1,0 +1,77 @@
+"""What types are as parameters of a kernel: rows of describe.py's Parameter, and the types of such rows."""
+
+from __future__ import annotations
+
+from numbalite.types import (
+    Array,
+    Empty,
+    Opaque,
+    Pointer,
+    Record,
+    Scalar,
+    Time,
+    Tuple,
+    Type,
+    Void,
+    scalar,
+    void,
+)
+from numbalite.types.describe import Parameter
+
+
+def type_of(row: Parameter) -> Type:
+    """The type that a row, read from compiled code, stands for."""
+    if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
+        if row.ctype in ("void*", "const void*"):
+            return Pointer(void, row.const)
+        return Opaque(row.ctype)
+    t = scalar(row.dtype)
+    if row.kind == "array":
+        return Array(t, row.ndim, row.layout, row.const)
+    return Pointer(t, row.const) if row.kind == "pointer" else t
+
+
+def by_reference(t: Type) -> Type:
+    """What a kernel's parameter of this type is: to a record it refers, as to an array."""
+    if isinstance(t, Tuple):
+        return t.of(map(by_reference, t.types))
+    return Array(t, 0) if isinstance(t, Record) else t
+
+
+def _dtype_name(t):
+    """NumPy's name of what C++ sees; "" where it is no number."""
+    if isinstance(t, Time):
+        return "int64"
+    return t.dtype.name if isinstance(t, Scalar) else ""
+
+
+def row(t: Type, name: str) -> Parameter:
+    """The row of a parameter of this type, which the launcher converts arguments by."""
+    if isinstance(t, Scalar):
+        dtype = _dtype_name(t)
+        return Parameter(name, "scalar", t.cxx, dtype, t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Empty):
+        dtype = t.dtype.dtype.name if t.dtype else ""
+        ctype = "None" if t.dtype is None else f"the dtype {t.dtype}"
+        return Parameter(name, "empty", ctype, dtype, t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Tuple):
+        parts = tuple(
+            row(item, name + field)._replace(offset=offset)
+            for item, field, offset in zip(t.types, t.fields, t.offsets, strict=True)
+        )
+        return Parameter(
+            name, "tuple", t.ctype, "", t.size, t.size, t.align, 0, "", False, parts=parts
+        )
+    if isinstance(t, Record):
+        return Parameter(name, "struct", t.cxx, "", t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Array):
+        dtype = _dtype_name(t.dtype)
+        item = t.dtype.size
+        return Parameter(
+            name, "array", t.ctype, dtype, item, t.size, 8, t.ndim, t.layout, t.readonly
+        )
+    if isinstance(t, Pointer):
+        item = 1 if isinstance(t.dtype, Void) else t.dtype.size
+        dtype = _dtype_name(t.dtype)
+        return Parameter(name, "pointer", t.cxx, dtype, item, 8, 8, 0, "", t.readonly)
+    raise TypeError(f"parameter {name!r}: a kernel takes no {t}")
