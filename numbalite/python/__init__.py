@@ -14,6 +14,7 @@
                    reductions
     rules.py       numba's rules for types; values.py what an expression is meanwhile
     unroll.py      loops over tuples of several types; branches.py branches that types decide
+    bindings.py    what assignments do to their targets
     translate.py   statements; loops.py loops
     readonly.py    which parameters are only read
     printing.py    the text, with the Python lines

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.kernels import fault
-from numbalite.python import arithmetic, bfloat, loops, rules, subscripts, times, tree
+from numbalite.python import arithmetic, loops, rules, tree
+from numbalite.python.bindings import INDENT, Bindings, Line, mentions
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
-from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow, free_names
 from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
@@ -25,20 +25,14 @@ from numbalite.python.unroll import literal_unroll, unrolled
 from numbalite.python.values import (
     AND,
     PRIMARY,
-    Fixed,
     Known,
     Value,
-    is_complex,
     is_number,
-    is_real,
     is_whole,
-    number,
-    tuple_of,
 )
 from numbalite.python.variables import NotYet, Variables, cxx_name
 
 _MOST_ROUNDS = 40
-_INDENT = "    "
 _STATEMENTS = {
     "Try": ("try", "a test of the value before it is used: kernels have no exceptions to catch"),
     "TryStar": ("try", "a test of the value before it is used"),
@@ -57,14 +51,6 @@ _STATEMENTS = {
 }
 
 
-class Line(NamedTuple):
-    """A line of C++."""
-
-    text: str
-    number: int
-    """The Python line that it stands for; of a line without a counterpart, the one before it, negative."""
-
-
 class Translation(NamedTuple):
     lines: list[Line]
     taken: dict[str, Any]
@@ -74,7 +60,7 @@ class Translation(NamedTuple):
     """Their names in C++."""
 
 
-class Translator(Expressions):
+class Translator(Bindings):
     """Translates a function for these arguments: a type of each, or a Value that is known when compiling.
     ``result``: the type that it returns, if that is declared."""
 
@@ -225,7 +211,7 @@ class Translator(Expressions):
         for name in self.fixed:
             variable = self.variables.variable(self.flow.parameters[name])
             said = [
-                line for line in self.lines if variable and _mentions(line.text, [variable.name])
+                line for line in self.lines if variable and mentions(line.text, [variable.name])
             ]
             if len(said) == 1 and said[0].number == self.function.node.lineno:
                 self.lines.remove(said[0])
@@ -260,7 +246,7 @@ class Translator(Expressions):
 
     def emit(self, text: str, node: ast.AST | None = None) -> None:
         line = getattr(node or self.at, "lineno", self.function.node.lineno)
-        self.lines.append(Line(_INDENT * self.depth + text, line))
+        self.lines.append(Line(INDENT * self.depth + text, line))
 
     def fresh(self, base: str) -> str:
         """A name that nothing else has; the same in each round."""
@@ -291,247 +277,6 @@ class Translator(Expressions):
             return self.value(node)
         except NotYet:
             return None
-
-    def bind(self, target: ast.expr, value: Value) -> None:
-        """``target = value``"""
-        if isinstance(target, ast.Name):
-            self._bind_name(target, value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            self._unpack(target, value)
-        elif isinstance(target, ast.Subscript):
-            self._store(target, value)
-        elif isinstance(target, ast.Attribute):
-            self._refuse_vector(target)
-            self._store_to(target, self.value(target), value)
-        else:
-            self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
-
-    def _refuse_vector(self, target):
-        """A vector does not change: another variable of the same one would not see it."""
-        t = self.value(target.value).type
-        if isinstance(t, types.Vector):
-            self.fail(
-                target,
-                f"the numbers of a {t} cannot be assigned to",
-                f"Make another one: {t}(...).",
-            )
-
-    def _bind_name(self, target, value):
-        if value.type is types.void:
-            self.fail(target, f"{target.id} would be the result of a call that has none")
-        definition = self.variables.record(target, value)
-        if self.is_final and not isinstance(value.type, Known):
-            self.emit(self._binding(definition, target, value))
-
-    def _binding(self, definition, target, value) -> str:
-        variable = self.variables.known(definition)
-        declares = variable.place.node is target and not variable.is_declared
-        if isinstance(value.type, Fixed) and value.text.startswith("["):
-            return self._allocation(variable, value, declares)
-        stored = self.variables.web_type(definition.web)
-        if isinstance(stored, Fixed) and stored.space in ("captured", "record", "shared", "local"):
-            if declares:
-                return f"auto &{variable.name} = {value.text};"
-            stored = stored.view
-        text = self.text_as(value, stored)
-        if not declares:
-            return f"{variable.name} = {text};"
-        kind = f"{spelled(variable.cxx or stored)} "
-        if isinstance(stored, types.Record):
-            kind = f"{stored.cxx} &"
-        elif isinstance(stored, types.Array) and stored.ndim == 0:
-            kind = f"{'const ' * value.is_known}{spelled(stored.dtype)} &"
-        elif value.is_known and is_number(stored) and self.variables.is_single(definition):
-            kind = f"const {kind}"
-        return f"{kind}{variable.name} = {text};"
-
-    def _allocation(self, variable, value, declares):
-        space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(value.type.space, "")
-        element = spelled(value.type.dtype)
-        if value.type.alignment:
-            space += f"__align__({value.type.alignment}) "
-        if declares and self.variables.is_single_fixed(variable):
-            return f"{space}{element} {variable.name}{value.text};"
-        name = self.fresh(variable.name)
-        self.emit(f"{space}{element} {name}{value.text};")
-        kind = f"{spelled(value.type.view)} " if declares else ""
-        return f"{kind}{variable.name} = py::as_array({name});"
-
-    def text_as(self, value: Value, t: Any) -> str:
-        """The text of a value that initialises a variable of a type."""
-        value = subscripts.as_view(value)
-        if times.is_time(t) and times.is_time(value.type):
-            found = times.converted(value, t)
-            if found is None:
-                raise Problem(self.at, f"{value.type} does not fit into {t}")
-            return found.text
-        if is_number(t) and is_number(value.type):
-            if is_complex(value.type) and not is_complex(t):
-                raise Problem(
-                    self.at, f"{value.type} does not fit into {t}", "z.real is its real part."
-                )
-            if is_real(t) and value.text.isdigit():
-                return arithmetic.converted(value, t).text
-            if is_complex(t) and not is_complex(value.type):
-                return f"{spelled(t)}({value.text})"
-        if (
-            isinstance(t, types.Tuple)
-            and value.items is not None
-            and value.text.startswith("make_tuple(")
-        ):
-            items = [self.text_as(i, of) for i, of in zip(value.items, t.types, strict=True)]
-            return f"{{{', '.join(items)}}}" if len(items) <= 8 else value.text
-        return value.text
-
-    def declare(self, variable: Any) -> None:
-        """A declaration before the statement in which a variable is first assigned."""
-        t = variable.cxx or self.variables.web_type(variable.webs[0])
-        if isinstance(t, Fixed):
-            t = t.view
-        if isinstance(t, types.Record) or getattr(t, "ndim", 1) == 0:
-            self.fail(
-                variable.webs[0].definitions[0].node,
-                f"{variable.name} refers to several records, one after the other",
-                "Give each its own variable, in the block where it is used.",
-            )
-        text = f"{_INDENT * self.depth}{spelled(t)} {variable.name};"
-        self.lines.append(Line(text, -(self.at.lineno - 1)))
-        variable.is_declared = True
-
-    # --- unpacking
-
-    def _unpack(self, target, value):
-        if isinstance(value.type, types.Array) and value.type.ndim >= 1:
-            count = len(target.elts)
-            items = tuple(subscripts.load(self, target, value, [number(i)]) for i in range(count))
-        elif self._binds_together(target, value):
-            items = self._bound_together(target, value)
-            if items is None:
-                return
-        else:
-            items = self.items(target, value)
-        targets = self._spread(target, items)
-        waiting = self._kept(targets)
-        for one, item in waiting:
-            self.bind(one, item)
-
-    def _binds_together(self, target, value):
-        """Is it the result of a call, which ``auto [x, y]`` takes apart?"""
-        if not isinstance(value.type, types.Tuple) or value.text.startswith("make_tuple("):
-            return False
-        if value.items is None:
-            return value.calls
-        pairs = zip(target.elts, value.items, strict=False)
-        return self.is_final and all(self._is_new(t, v) for t, v in pairs)
-
-    def _spread(self, target, items):
-        starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
-        if starred:
-            at = starred[0]
-            behind = len(target.elts) - at - 1
-            if len(items) < len(target.elts) - 1:
-                self.fail(target, f"{_count(items, 'value')} for {_count(target.elts, 'target')}")
-            middle = tuple_of(items[at : len(items) - behind])
-            items = (*items[:at], middle, *items[len(items) - behind :])
-            names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
-            return list(zip(names, items, strict=True))
-        if len(items) != len(target.elts):
-            self.fail(target, f"{_count(items, 'value')} for {_count(target.elts, 'target')}")
-        return list(zip(target.elts, items, strict=True))
-
-    def _kept(self, pairs):
-        """The pairs, with a variable for each value that an assignment before it would change."""
-        kept, bound, stores = [], set(), False
-        for target, value in pairs:
-            hazard = (stores and value.loads) or _mentions(value.text, bound)
-            if hazard:
-                name = self.fresh("old")
-                t = rules.stored(value.type)
-                if self.is_final:
-                    kind = "auto" if not is_number(t) else spelled(t)
-                    self.emit(f"const {kind} {name} = {value.text};")
-                value = Value(value.type, name, range=value.range)
-            kept.append((target, value))
-            bound |= self._cxx_names([target])
-            stores = stores or not isinstance(target, ast.Name)
-        return kept
-
-    def _cxx_names(self, targets):
-        """What C++ calls the variables that are bound by targets."""
-        names = (n for target in targets for n in tree.walk(target) if isinstance(n, ast.Name))
-        return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
-
-    def _cxx_target(self, target):
-        variable = self.variables.variable(self.flow.definition(target))
-        return variable.name if variable else target.id
-
-    def _bound_together(self, target, value):
-        """``auto [x, y] = f();``: None if that did it, else the items of a variable that holds the tuple."""
-        items = value.items or [Value(t, "") for t in value.type.types]
-        pairs = list(zip(target.elts, items, strict=False))
-        if len(target.elts) != len(value.type):
-            self.fail(target, f"{_count(value.type, 'value')} for {_count(target.elts, 'target')}")
-        if self.is_final and all(self._is_new(t, v) for t, v in pairs):
-            names = []
-            for t, v in pairs:
-                names.append(self.variables.variable(self.variables.record(t, v)).name)
-            self.emit(f"auto [{', '.join(names)}] = {value.text};")
-            return None
-        name = self.fresh("items")
-        if self.is_final:
-            self.emit(f"const auto {name} = {value.text};")
-        held = Value(value.type, name)
-        return self.items(target, held)
-
-    def _is_new(self, target, value):
-        if not isinstance(target, ast.Name):
-            return False
-        definition = self.flow.definition(target)
-        variable = self.variables.variable(definition)
-        return (
-            variable is not None
-            and variable.place.node is target
-            and self.variables.web_type(definition.web) == value.type
-            and variable.cxx is None
-        )
-
-    # --- stores
-
-    def _store(self, target, value):
-        base = self.value(target.value)
-        element = subscripts.load(self, target, base, subscripts.indices(self, target.slice))
-        if getattr(base.type, "readonly", False):
-            self.fail(target, "the array is read-only in this kernel")
-        if isinstance(base.type, types.Tuple):
-            self.fail(target, "the items of a tuple cannot be assigned to")
-        self._store_to(target, element, value)
-
-    def _store_to(self, target, element: Value, value: Value):
-        if isinstance(element.type, types.Array):
-            self._store_all(target, element, value)
-            return
-        t = element.type
-        if bfloat.is_bfloat(value) and is_number(t):
-            value = bfloat.as_number(value, t)
-        if isinstance(t, (types.Record, types.Vector)):
-            if value.type != t:
-                self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")
-        elif not isinstance(value.type, types.Scalar) and not is_number(
-            getattr(value.type, "dtype", None)
-        ):
-            self.fail(
-                target, f"{rules.described(value.type)} cannot be stored into {rules.described(t)}"
-            )
-        self.emit(f"{element.text} = {self.text_as(value, t)};")
-
-    def _store_all(self, target, view, value):
-        view = subscripts.as_view(view)
-        if isinstance(value.type, types.Array):
-            self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
-        elif is_number(value.type):
-            self.emit(f"py::fill({view.text}, {value.text});")
-        else:
-            self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
 
     # --- statements
 
@@ -593,7 +338,7 @@ class Translator(Expressions):
 
     def _may_change(self, value, targets):
         """Is it another value once the targets are assigned to?"""
-        return value.calls or value.loads or _mentions(value.text, self._cxx_names(targets))
+        return value.calls or value.loads or mentions(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
         if node.value is not None:
@@ -682,7 +427,7 @@ class Translator(Expressions):
     def close(self, node: Any, text: str = "}") -> None:
         """The brace behind a block: a line without a counterpart in Python."""
         last = node.body[-1] if not getattr(node, "orelse", None) else node.orelse[-1]
-        self.lines.append(Line(_INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
+        self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
         loops.translate_while(self, node)
@@ -850,10 +595,6 @@ def _may_be_zero(value):
     return not is_whole(value.type) or value.range[0] <= 0 <= value.range[1]
 
 
-def _count(items, noun):
-    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
-
-
 def _as_load(target):
     """A target as an expression that reads it: with the same nodes inside."""
     kind = type(target)
@@ -863,12 +604,6 @@ def _as_load(target):
 
 def _line_before(node):
     return ast.Pass(lineno=max(node.lineno - 1, 1), col_offset=0)
-
-
-def _mentions(text, names):
-    import re
-
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
 
 __all__ = ["Translation", "Translator"]
