@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 
 from numbalite import cuda, float32, int32, int64
 from numbalite.cuda.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
@@ -120,6 +121,29 @@ def test_atomics():
     assert ints[:3].view(np.int32).tolist() == [28, -8, 21]
     assert ints[4:].tolist() == [6, 255, 0, 8, 5, 9]
     assert floats.tolist() == [4, 7] and table[1].tolist() == [0, 0, 8] and old[0] == 8
+
+
+@cuda.jit
+def updates(a, value, old):
+    old[0] = cuda.atomic.add(a, 0, value)
+    old[1] = cuda.atomic.sub(a, 1, value)
+    old[2] = cuda.atomic.max(a, 2, value)
+    old[3] = cuda.atomic.min(a, 3, value)
+    old[4] = cuda.atomic.exch(a, 4, value)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64, np.float32, float])
+def test_atomics_of_each_type(dtype):
+    """With CUDA's own function where there is one, whose header need not be read; the value is converted."""
+    before = np.arange(10, 15, dtype=dtype)
+    a, old = before.copy(), np.zeros(5, dtype)
+    updates[1, 1](a, 3.7, old)
+    value = dtype(3.7)
+    assert a.tolist() == [10 + value, 11 - value, 12, value, value]
+    assert (old == before).all()
+    (text,) = (updates.inspect_source(s) for s in updates.signatures if s[0].dtype.dtype == dtype)
+    is_native = dtype in (np.int32, np.uint32, np.uint64, np.float32)
+    assert ("atomicAdd(&a[0], " if is_native else "atomic_add(&a[0], ") in text
 
 
 FULL = 0xFFFFFFFF
