@@ -7,6 +7,7 @@ variables are is the caller's to say (``variable``), as is what becomes of a cal
 from __future__ import annotations
 
 import ast
+import functools
 import types as python_types
 from enum import Enum, EnumMeta
 from typing import Any, NoReturn
@@ -98,10 +99,10 @@ class Expressions:
 
     def value(self, node: ast.expr) -> Value:
         """The Value of an expression."""
-        kind = type(node).__name__
-        method = getattr(self, f"_{kind.lower()}", None)
+        method = getattr(self, _method_name(type(node)), None)  # type: ignore[arg-type]
         if method is not None:
             return method(node)
+        kind = type(node).__name__
         what, instead = UNSUPPORTED.get(kind, (f"{kind} in an expression", "something simpler"))
         self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
 
@@ -505,6 +506,12 @@ class Expressions:
                 return elementwise.applied(call, function, rule)
             return rule(call)
         return self.call_function(node, function, args, keywords)
+
+
+@functools.cache
+def _method_name(kind: type) -> str:
+    """The method for a kind of expressions."""
+    return f"_{kind.__name__.lower()}"
 
 
 def _arithmetic_of(*values: Value) -> Any:

@@ -144,7 +144,7 @@ class Flow:
         if found is None:
             found = self._parts[node] = [
                 part
-                for part in _in_order(node)
+                for part in _in_order(node, [])
                 if isinstance(part, ast.NamedExpr)
                 or (
                     isinstance(part, ast.Name)
@@ -276,16 +276,16 @@ def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
     return [n for n in names if n.id not in own]
 
 
-def _in_order(node) -> Iterator[ast.AST]:
-    """The parts of an expression, about as Python evaluates them; of a function what it takes from outside."""
+def _in_order(node, found: list[ast.AST]) -> list[ast.AST]:
+    """``found``, with the parts of an expression behind, about as Python evaluates them; of a function what it
+    takes from outside."""
     if isinstance(node, (ast.Lambda, ast.FunctionDef)):
-        yield from free_names(node)
-        return
-    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-        return
-    for child in tree.children(node):
-        yield from _in_order(child)
-    yield node
+        return found + free_names(node)
+    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+        for child in tree.children(node):
+            found = _in_order(child, found)
+        found.append(node)
+    return found
 
 
 def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:

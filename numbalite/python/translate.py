@@ -153,15 +153,10 @@ class Translator(Bindings):
         return self.run()
 
     def _run(self) -> Translation:
-        for _ in range(_MOST_ROUNDS):
-            if not self._round():
-                break
-        else:
-            raise Problem(self.function.node, "the types of the variables do not settle")
-        self.variables.settle()
-        self.is_final = True
-        self._narrow()
-        self._round()
+        is_new = self._round()
+        if not is_new or not self._finished():
+            self._settle(is_new)
+            self._write()
         self._drop_unused()
         if self.result is None:
             self.result = types.void
@@ -169,6 +164,33 @@ class Translator(Bindings):
         first = -self.function.first_line  # a comment would be the decorator
         self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
+
+    def _settle(self, is_new: bool) -> None:
+        """Rounds until there is nothing new."""
+        for _ in range(_MOST_ROUNDS):
+            if not is_new:
+                return
+            is_new = self._round()
+        raise Problem(self.function.node, "the types of the variables do not settle")
+
+    def _write(self) -> bool:
+        """The last round, whose lines are the text; was there anything new, which should not be?"""
+        self.variables.settle()
+        self.is_final = True
+        self._narrow()
+        return self._round()
+
+    def _finished(self) -> bool:
+        """Was one round enough? Then the last one finds nothing new, and no other one is needed."""
+        try:
+            if not self._write():
+                return True
+        except (Problem, NotYet):
+            pass  # types were missing, or there is one for the whole function
+        self.variables.unsettle()
+        self.is_final = False
+        self.loops, self.depth = [], 1
+        return False
 
     def _round(self) -> bool:
         """Walks the body; was there anything new?"""

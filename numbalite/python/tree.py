@@ -7,12 +7,15 @@ import ast
 from functools import cache
 from typing import Any
 
-_SAYS_HOW = frozenset({"ctx", "op", "ops"})
+_NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(name for name in kind._fields if name not in _SAYS_HOW)
+    """The fields of a kind of nodes that may hold other ones."""
+    if kind is ast.Constant:
+        return ()
+    return tuple(name for name in kind._fields if name not in _NO_NODES)
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -20,10 +23,10 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            found.append(value)
-        elif value.__class__ is list:
+        if value.__class__ is list:
             found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
     return found
 
 

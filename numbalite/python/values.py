@@ -7,7 +7,7 @@ operation cannot leave the type that C++ computes in, no conversion is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,8 @@ class Value:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
-        return replace(self, **changes)
+        """The same, but for these; ``cxx`` and ``range`` are kept unless they are given."""
+        return Value(**{**self.__dict__, **changes})
 
 
 _KINDS = {t.name: t.dtype.kind for t in types.SCALARS}

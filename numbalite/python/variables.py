@@ -158,11 +158,11 @@ class Variables:
             raise Problem(node, f"{node.id} is used before it is assigned")
         if not known:
             raise NotYet(node)
-        t = self._unify(known)
         web = known[0].web
+        t = self.types[known[0]] if len(known) == 1 else self._unify(known)
         if isinstance(t, Known):
             return Value(t, constant=t.value)
-        stored = self.web_type(web)
+        stored = t if len(web.definitions) == 1 else self.web_type(web)
         variable = self._of.get(web)
         name = variable.name if variable else node.id
         limits: Range | None = None
@@ -190,6 +190,10 @@ class Variables:
         for name, webs in by_name.items():
             self._settle_name(name, webs)
         self.names = {v.name for v in self._of.values()}
+
+    def unsettle(self) -> None:
+        """There is more to find out."""
+        self._of, self.names = {}, set()
 
     def _settle_name(self, name, webs):
         made: list[Variable] = []

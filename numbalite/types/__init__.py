@@ -40,6 +40,8 @@ class Type:
         return self.name
 
     def __eq__(self, other):
+        if self is other:
+            return True
         return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self):
