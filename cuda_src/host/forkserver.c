@@ -8,15 +8,16 @@
  *
  * A request is one message on a socket: how many words the command has, the folder to run in, the
  * words, the variables of the environment, each ended by a zero byte; and four open files: standard
- * input, output and error, and a socket for the answer. The answer is a number of 8 bytes, the status
- * with which the run has ended. When nobody is left at the other end of it, or says that nobody waits
- * (shutdown), the run is ended, with all that it started; when nobody is left who could ask, all runs
- * are, and the server.
+ * input, output and error, and a socket for the answer. The answer is a number of 8 bytes, the
+ * status with which the run has ended. When nobody is left at the other end of it, or says that
+ * nobody waits (shutdown), the run is ended, with all that it started; when nobody is left who
+ * could ask, all runs are, and the server.
  *
  * Of the C libraries, glibc takes the environment from `environ`; under others this does nothing.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -144,12 +145,20 @@ static void become(const request *asked, pid_t server) {
 static void wait_for_request(const sigset_t *heard) {
     for (;;) {
         struct pollfd files[MOST_RUNS + 1] = {{requests, POLLIN, 0}};
-        for (int i = 0; i < MOST_RUNS; i++)
-            files[i + 1] = (struct pollfd){runs[i].is_wanted ? runs[i].answer : -1, POLLRDHUP, 0};
-        int ready = ppoll(files, MOST_RUNS + 1, NULL, heard);
-        for (int i = 0; ready > 0 && i < MOST_RUNS; i++)
-            if (files[i + 1].revents)
-                end_run(i);
+        int run_of[MOST_RUNS + 1],
+            count = 1; /* no more than are open: a low limit is none of ours */
+        for (int i = 0; i < MOST_RUNS; i++) {
+            if (!runs[i].is_wanted)
+                continue;
+            files[count] = (struct pollfd){runs[i].answer, POLLRDHUP, 0};
+            run_of[count++] = i;
+        }
+        int ready = ppoll(files, (nfds_t)count, NULL, heard);
+        if (ready < 0 && errno != EINTR)
+            end_server();
+        for (int at = 1; ready > 0 && at < count; at++)
+            if (files[at].revents)
+                end_run(run_of[at]);
         reap();
         if (ready > 0 && files[0].revents)
             return;

@@ -35,11 +35,14 @@ def has_arrays(key: Any) -> bool:
 
 
 def _is_many(item):
+    """A mask or indices: no less than what is_many() in cext/py/devindex.c takes for such."""
     if isinstance(item, list):
         return not (item and isinstance(item[0], str))
     if isinstance(item, (bool, np.bool_, np.ndarray, tuple, range, _core.DeviceArray)):
         return True
-    return hasattr(item, "__cuda_array_interface__")
+    if hasattr(item, "__cuda_array_interface__"):
+        return True
+    return hasattr(type(item), "__getitem__") and not isinstance(item, (dict, str, bytes))
 
 
 class _Selection(NamedTuple):
@@ -305,7 +308,7 @@ def _expanded(array, key):
 
 
 def _is_basic(item):
-    return type(item) in _PLAIN or not _is_many(item)
+    return type(item) in _PLAIN or not (isinstance(item, list) or _is_many(item))
 
 
 def _axes_of(item):

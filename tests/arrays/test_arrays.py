@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from array import array
 
 import numpy as np
 import pytest
@@ -157,7 +158,11 @@ def test_basic_indexing_is_numpys(data):
 
 
 @pytest.mark.parametrize(
-    "key", [7, -8, (0, 0), "a", 1.0, slice(None, None, 0), (Ellipsis, Ellipsis), [0, 7]]
+    "key",
+    [
+        *(7, -8, (0, 0), "a", 1.0, slice(None, None, 0), (Ellipsis, Ellipsis), [0, 7]),
+        *(["a"], (["a"], 0), np.void(b"a")),
+    ],
 )
 def test_bad_indices_are_numpys_exceptions(key):
     x = numbers(7)
@@ -166,6 +171,28 @@ def test_bad_indices_are_numpys_exceptions(key):
         x[key]
     with pytest.raises(error.type):
         d[key]
+    with pytest.raises(error.type):
+        d[key] = 0
+
+
+class Sequence:
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return (1, 0)[i]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [bytearray(b"\1\0"), memoryview(b"\1"), array("i", [2, 0]), Sequence(), (0, bytearray(b"\1"))],
+)
+def test_any_sequence_of_integers_is_an_index(key):
+    x = numbers((4, 3))
+    d = cuda.to_device(x)
+    equal(d[key], x[key])
+    d[key] = x[key] = 7
+    equal(d, x)
 
 
 def test_views_share_memory_and_keep_it_alive(live):

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,17 @@ def test_nothing_stays_open(shell):
     for _ in range(20):
         shell("true")
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_server_of_few_files_answers(preloaded):
+    """256 are all that some systems allow a process: fewer than there may be runs."""
+    server = forkserver._start(shutil.which("sh"), preloaded, {})
+    try:
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (20, 20))
+        environment = {"PATH": os.defpath}
+        assert server.run(["sh", "-c", "exit 3"], b"", "/", environment).returncode == 3
+    finally:
+        server.close()
 
 
 def test_runs_side_by_side(shell):
