@@ -210,7 +210,7 @@ def test_quantiles(data):
     same(lambda a: np.median(a, **keywords), (host,), (device,))
     keywords["method"] = data.draw(st.sampled_from(METHODS))
     q = data.draw(
-        st.sampled_from([0, 1, 0.3, [0, 0.5, 0.77, 1], np.array([[0.1], [0.2]]), -0.1, 2])
+        st.sampled_from([0, 1, 0.3, 0.5, [0.25, 0.5, 0.77, 1], np.array([[0.1], [0.2]]), -0.1, 2])
     )
     same(lambda a: np.quantile(a, q, **keywords), (host,), (device,))
     same(lambda a: np.percentile(a, 30, **keywords), (host,), (device,))
