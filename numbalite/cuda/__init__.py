@@ -342,6 +342,7 @@ def _cast_ufunc(dtype):
     """The ufunc that converts to a dtype: ufuncs are above arrays, whose assignments need it."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
+    _assign.cast_ufunc = cast_ufunc
     return cast_ufunc(dtype)
 
 

@@ -388,12 +388,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
             raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
         with _assign.on_device(self.device):
             if order == "K":
-                result = device_array_like(self)
+                strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
+                result = _core.device_empty(self.shape, self.dtype, strides=strides)
             else:
                 order = self._own_order() if order == "A" else order
                 result = _core.device_empty(self.shape, self.dtype, order)
         if self.size:
-            _assign.copy(self, result, stream or self.stream)
+            _assign.copy(self, result, stream or self.stream, apart=True)
         stream = stream or self.stream
         return result._bind(stream) if stream else result
 

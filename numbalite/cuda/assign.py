@@ -35,6 +35,7 @@ cast_ufunc: Any = None
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _MAX_DIMS = 32
 _LONG_ROW = 512  # bytes from which the driver copies rows as fast as a kernel
+_MOST_ROWS = 1 << 22  # bytes beyond which it takes twice as long
 _SMALL = 4096  # bytes for which no kernel is worth its compilation
 _PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
 
@@ -249,14 +250,17 @@ def _warn_of_complex(given, wanted):
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
-    with on_device(target.device):
-        cast_ufunc(target.dtype)(
-            source, out=target, casting="unsafe", stream=stream or target.stream
-        )
+    ufunc, stream = cast_ufunc(target.dtype), stream or target.stream
+    if target.device == _core.current_device():
+        ufunc(source, out=target, casting="unsafe", stream=stream)
+    else:
+        with on_device(target.device):
+            ufunc(source, out=target, casting="unsafe", stream=stream)
 
 
-def copy(source: Any, target: Any, stream: StreamLike = 0) -> None:
-    """Elements of the same shape and dtype, from anywhere to anywhere."""
+def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
+    """Elements of the same shape and dtype, from anywhere to anywhere. apart: they are known to share no
+    memory."""
     if source.device != target.device:
         if not stream and not _lie_alike(source, target):
             source = moved(source._dense(), target.device, own=target.stream)
@@ -271,7 +275,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0) -> None:
     if lies is None:
         target._copy(source, stream or target.stream)
         return
-    if overlap(source, target):
+    if not apart and overlap(source, target):
         if share_elements(source, target):
             copy(source.copy("K", stream or target.stream), target, stream)
             return
@@ -304,7 +308,8 @@ def _is_one_copy(source, target):
     if len(axes) == 2 and min(axes)[:2] != (size, size):
         return False
     row = size * (min(axes)[2] if min(axes)[:2] == (size, size) else 1)
-    return row >= _LONG_ROW or source.nbytes <= _SMALL
+    size = source.nbytes
+    return size <= _SMALL or (row >= _LONG_ROW and size <= _MOST_ROWS)
 
 
 _WORDS = tuple((n, np.dtype(f"u{n}")) for n in (8, 4, 2, 1))
