@@ -182,14 +182,18 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
-/* Elements without gaps, at an address that is a multiple of their size. */
+/* Elements without gaps, at an address that is a multiple of their size; of several dimensions a part has those
+ * of one row. */
 template <class S, class T, bool Masked> struct packed {
     enum { count = sizeof(S) < 16 ? 16 / sizeof(S) : 1 };
     typedef uint4 piece;
     const S *first;
 
-    NUMBALITE_FUNCTION packed(const plan &, const void *input, const void *, const place &at)
-        : first((const S *)((const char *)input + at.input)) {}
+    NUMBALITE_FUNCTION packed(const plan &p, const void *input, const void *, const place &at)
+        : first((const S *)((const char *)input + at.input)) {
+        if (p.folded > 1)
+            first = (const S *)((const char *)first + offsets_of(p, at.begin).input) - at.begin;
+    }
     /* How many elements the 16 bytes have before the one of number i. */
     NUMBALITE_FUNCTION int lead(int64 i) const {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));

@@ -30,6 +30,7 @@ _ROW_BYTES, _LONG_ROW_BYTES = (
     1 << 15,
 )  # that one warp folds, the second where there are many
 _MANY_ROWS = 1 << 13
+_MOST_ROW_PARTS = 1 << 15
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
 _COLUMN_WARPS = 8  # of a block, as in reduce.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
@@ -221,6 +222,27 @@ def _in_narrow_parts(width, kept, folded, itemsize):
     return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk)
 
 
+def _part_of_row(kept, folded, itemsize, address, results, limits):
+    """How many neighbours a part has where the elements lie in rows with gaps between: a row, or an equal part
+    of it; 0 where rows are short or cannot be divided so."""
+    if len(folded) < 2:
+        return 0
+    outer, row = folded[:-1], folded[-1]
+    if (
+        not _is_packed(row, [*kept, *outer], itemsize, address)
+        or row.length * itemsize < _ROW_BYTES
+    ):
+        return 0
+    rows = math.prod(dim.length for dim in outer)
+    least, most = (n // itemsize for n in limits)
+    wanted = min(max(rows * row.length * results // _USUAL_PARTS, least), most)
+    first = max(1, row.length // wanted)
+    count = next((n for n in range(first, 2 * first + 1) if row.length % n == 0), 0)
+    if not count or row.length // count > 2 * most or rows * count > _MOST_ROW_PARTS:
+        return 0
+    return row.length // count
+
+
 def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_order=False) -> Way:
     """How to fold: by rows, columns or threads, and in how many parts.
 
@@ -265,6 +287,10 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
         least, most = (n // size for n in limits)
+        if column_size and not masked and itemsize <= 16:
+            chunk = _part_of_row(kept, folded, itemsize, address, results, limits)
+            if chunk:
+                return Way("packed", THREADS, THREADS // _WARP, length // chunk, chunk)
         chunk = min(max(length * results // _USUAL_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least

@@ -4,6 +4,7 @@ On the simulator everything runs twice: as it is divided there, and as on a GPU.
 """
 
 import functools
+import math
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from kit.arrays import Foreign, Speaker
 from kit.sample import some
 
 from numbalite import cuda
+from numbalite.ufuncs import reduceplan as plans
 
 SIZES = (1, 2, 31, 32, 33, 1000, 4097, 100_000, 1_000_007)
 DTYPES = "?bhiqBHIQefdFD"
@@ -195,6 +197,26 @@ def test_any_strides(ways):
             assert total(d) == a.sum()
             for axis in range(a.ndim):
                 np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), a.sum(axis))
+
+
+def test_long_rows_with_gaps_between(as_on_a_gpu):
+    """Parts are rows, or equal pieces of them, which threads read as if there were no gaps."""
+    dims = lambda rows, columns: [
+        plans.Dimension(rows, 4 * columns + 4),
+        plans.Dimension(columns, 4),
+    ]
+    for shape, parts in (((8192, 8192), 8192), ((100, 1 << 20), 6400), ((40, 12345), 120)):
+        way = plans.choose([], dims(*shape), 4, 4, False, False, 4, True)
+        assert (way.kind, way.parts, way.parts * way.chunk) == ("packed", parts, math.prod(shape))
+    assert plans.choose([], dims(7, 123457), 4, 4, False, False, 4, True).kind == "strided"
+    x = values("i", (9, 4, 4099))
+    device = cuda.to_device(x)
+    for view in (np.s_[..., 1:-2], np.s_[::2, :, 3:], np.s_[::-1, 1:, :-3]):
+        a, d = x[view], device[view]
+        assert cuda.reduce("a + b")(d) == a.sum()
+        assert np.argmax(d) == np.argmax(a)
+        np.testing.assert_allclose(np.mean(d), a.mean())
+        np.testing.assert_array_equal(np.max(d, axis=(0, 2)).copy_to_host(), a.max((0, 2)))
 
 
 def test_rows_that_are_not_aligned(ways):
