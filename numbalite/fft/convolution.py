@@ -35,7 +35,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
             f"fftconvolve: acceptable modes are 'full', 'same' and 'valid', not {mode!r}"
         )
     if a.ndim == 0:
-        return np.multiply(a, b)
+        return np.multiply(a, b)  # type: ignore[return-value]
     axes = _axes(a, b, axes)
     if a.size == 0 or b.size == 0:
         return arguments.empty((0,), np.result_type(a.dtype, b.dtype), a)

@@ -52,7 +52,10 @@ def layout_of(array: DeviceNDArray, rank: int) -> Layout | None:
     strides = [s // itemsize for s in array.strides]
     inner = _inner(array.shape[-rank:], strides[-rank:])
     distance = _distance(array.shape[:-rank], strides[:-rank])
-    return None if inner is None or distance is None else Layout(*inner, distance)
+    if inner is None or distance is None:
+        return None
+    embed, stride = inner
+    return Layout(embed, stride, distance)
 
 
 def _inner(shape, strides):
@@ -189,8 +192,7 @@ def of_thread() -> Plans:
 def call(key: Hashable) -> Any:
     """What the calling thread has kept of a call; TypeError for arguments that are no key."""
     kept = _thread.__dict__.get("plans")
-    found = None if kept is None else kept.calls.get(key)
-    if found is None:
+    if kept is None or (found := kept.calls.get(key)) is None:
         return None
     kept.clock = found[0].used = kept.clock + 1
     return found[1]

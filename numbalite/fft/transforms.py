@@ -322,7 +322,7 @@ def ihfft(
     _factor("ihfft", norm, 1, False)
     made = _remembered(_rfft, "ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
     with arguments.on_device_of(made):
-        return np.conjugate(made, out=made)  # type: ignore[return-value]
+        return np.conjugate(made, out=made)
 
 
 # ----------------------------------------------------------------------------------------- shifting
@@ -337,10 +337,10 @@ def _shifts(x, axes, sign):
 @implements("fft.fftshift")
 def fftshift(x: Any, axes: Any = None) -> DeviceNDArray:
     x = arguments.array(x, "x")
-    return np.roll(x, *_shifts(x, axes, 1))  # type: ignore[return-value]
+    return np.roll(x, *_shifts(x, axes, 1))
 
 
 @implements("fft.ifftshift")
 def ifftshift(x: Any, axes: Any = None) -> DeviceNDArray:
     x = arguments.array(x, "x")
-    return np.roll(x, *_shifts(x, axes, -1))  # type: ignore[return-value]
+    return np.roll(x, *_shifts(x, axes, -1))

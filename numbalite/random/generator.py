@@ -120,7 +120,12 @@ class Generator:
     # ---- uniform
 
     def random(
-        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+        self,
+        size: Any = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
     ) -> DeviceNDArray:
         """Uniform in [0, 1).
 
@@ -135,7 +140,7 @@ class Generator:
         low: Any = 0.0,
         high: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -148,7 +153,7 @@ class Generator:
         )  # fmt: skip
 
     def integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike = None,
+        self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
         endpoint: bool = False, out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Integers from ``low`` up to ``high``, without it or, with ``endpoint``, with it; all alike.
@@ -165,7 +170,12 @@ class Generator:
     # ---- one word for each number
 
     def standard_normal(
-        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+        self,
+        size: Any = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
     ) -> DeviceNDArray:
         """Normal, with mean 0 and deviation 1 (Box and Muller)."""
         return self._standard(_NORMAL, "standard_normal", size, dtype, out, stream)
@@ -175,7 +185,7 @@ class Generator:
         loc: Any = 0.0,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -192,7 +202,7 @@ class Generator:
         mean: Any = 0.0,
         sigma: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -205,7 +215,12 @@ class Generator:
         )  # fmt: skip
 
     def standard_exponential(
-        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+        self,
+        size: Any = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
     ) -> DeviceNDArray:
         """Exponential, with mean 1."""
         return self._standard(_EXPONENTIAL, "standard_exponential", size, dtype, out, stream)
@@ -214,7 +229,7 @@ class Generator:
         self,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -230,7 +245,7 @@ class Generator:
         loc: Any = 0.0,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -247,7 +262,7 @@ class Generator:
         loc: Any = 0.0,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -264,7 +279,7 @@ class Generator:
         loc: Any = 0.0,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -277,7 +292,12 @@ class Generator:
         )  # fmt: skip
 
     def standard_cauchy(
-        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+        self,
+        size: Any = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
     ) -> DeviceNDArray:
         """Cauchy's distribution."""
         return self._standard(_CAUCHY, "standard_cauchy", size, dtype, out, stream)
@@ -286,7 +306,7 @@ class Generator:
         self,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -301,7 +321,7 @@ class Generator:
         self,
         a: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -316,7 +336,7 @@ class Generator:
         self,
         a: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -331,7 +351,7 @@ class Generator:
         self,
         a: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -348,7 +368,7 @@ class Generator:
         mode: Any,
         right: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -377,7 +397,7 @@ class Generator:
         self,
         shape: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -393,7 +413,7 @@ class Generator:
         shape: Any,
         scale: Any = 1.0,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -410,7 +430,7 @@ class Generator:
         a: Any,
         b: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -426,7 +446,7 @@ class Generator:
         self,
         df: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -442,7 +462,7 @@ class Generator:
         df: Any,
         nonc: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -459,7 +479,7 @@ class Generator:
         dfnum: Any,
         dfden: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -477,7 +497,7 @@ class Generator:
         dfden: Any,
         nonc: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -494,7 +514,7 @@ class Generator:
         self,
         df: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -510,7 +530,7 @@ class Generator:
         mean: Any,
         scale: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,
@@ -527,7 +547,7 @@ class Generator:
         mu: Any,
         kappa: Any,
         size: Any = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         out: Any = None,
         *,
         stream: StreamLike = 0,

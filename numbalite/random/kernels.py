@@ -24,7 +24,7 @@ class Fill:
 
     __slots__ = ("dtype", "kernel", "kinds", "per_thread", "step")
 
-    def __init__(self, kernel, dtype, kinds, per_thread, step):
+    def __init__(self, kernel: Any, dtype: Any, kinds: Any, per_thread: int, step: int) -> None:
         self.kernel, self.dtype, self.kinds = kernel, dtype, kinds
         self.per_thread, self.step = per_thread, step
 
@@ -45,10 +45,10 @@ class Distribution:
     ``kinds``: the dtypes of its parameters, None for the type that it computes with. ``dtypes``: of its numbers.
     """
 
-    def __init__(self, name, *kinds, draws=False, dtypes=_REALS):
+    def __init__(self, name: str, *kinds: Any, draws: bool = False, dtypes: Any = _REALS) -> None:
         self.name, self.kinds, self.draws = name, kinds, draws
         self.dtypes = tuple(map(np.dtype, dtypes))
-        self._made = {}
+        self._made: dict[tuple, Fill] = {}
 
     def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
         """The kernel for numbers of a dtype (None: the usual one). ``arrays`` says which parameters are arrays, if any are."""
@@ -85,7 +85,7 @@ class Distribution:
 class Integers(Distribution):
     """Those that take ``word`` bits for each number."""
 
-    def __init__(self, word, dtypes):
+    def __init__(self, word: int, dtypes: Any) -> None:
         super().__init__(f"integers<numbalite::uint{word}>", np.int64, np.uint64, dtypes=dtypes)
         self.word = word
 

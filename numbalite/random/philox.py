@@ -86,7 +86,7 @@ class Philox4x32:
 
     def spawn(self, n_children: int) -> list[Philox4x32]:
         """Independent ones, from the children of the seed. TypeError without a seed."""
-        if not hasattr(self.seed_seq, "spawn"):
+        if self.seed_seq is None or not hasattr(self.seed_seq, "spawn"):
             raise TypeError("Philox4x32.spawn: a generator that has no seed cannot spawn others")
         return [Philox4x32(child) for child in self.seed_seq.spawn(n_children)]
 

@@ -68,8 +68,26 @@ class SparseArray(construct.Sparse):
     def __len__(self) -> int:
         raise TypeError("the length of a sparse array is ambiguous: use nnz or shape[0]")
 
+    # ---- what each format says
+
     def sum_duplicates(self) -> None:
         """Adds up what is stored twice, and sorts; nothing where that is known not to be needed."""
+        raise NotImplementedError
+
+    def tocsr(self, copy: bool = False) -> Any:
+        """The same by rows."""
+        raise NotImplementedError
+
+    def transpose(self, copy: bool = False) -> Any:
+        """The transposed array."""
+        raise NotImplementedError
+
+    def _with(self, data: Any) -> Any:
+        """The same pattern with other values."""
+        raise NotImplementedError
+
+    def _parts(self) -> tuple:
+        """What is stored, as SciPy's constructors take it."""
         raise NotImplementedError
 
     # ---- values

@@ -394,7 +394,7 @@ def multiply(a: Any, b: Any) -> Any:
     with arguments.on_device_of(a.data):
         dense = arguments.array(b, "b")
         if dense.shape != a.shape:
-            dense = np.broadcast_to(dense, a.shape)
+            dense = np.broadcast_to(dense, a.shape)  # type: ignore[assignment]
         dtype = construct.value_dtype("multiply", np.result_type(a.dtype, dense.dtype))
         rows = _plain_rows(a, dtype)
         data = arguments.empty((rows.nnz,), dtype, rows.data)
