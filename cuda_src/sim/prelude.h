@@ -107,6 +107,22 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 /* simsource.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(instruction) \
     static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
+/* In headers of the user, whose functions not all are called: an error where a function is compiled that has it. The
+ * place is said at the end, for hostlog.py. */
+#if defined(__has_attribute) && __has_attribute(error)
+#define NUMBALITE_SIM_TEXT_OF(line) #line
+#define NUMBALITE_SIM_TEXT(line) NUMBALITE_SIM_TEXT_OF(line)
+#define NUMBALITE_SIM_ASM_USED(instruction) \
+    [] { \
+        struct nl_asm { \
+            __attribute__((error("numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator, at " \
+                                 __FILE__ ":" NUMBALITE_SIM_TEXT(__LINE__)))) static void missing(); \
+        }; \
+        nl_asm::missing(); \
+    }()
+#else
+#define NUMBALITE_SIM_ASM_USED NUMBALITE_SIM_ASM
+#endif
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
     static_assert(false, "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \

@@ -367,6 +367,14 @@ template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp2a(unsigned a, uns
 }
 
 /* The video instructions: what they do to two lanes, and to all of them. */
+/* An operand whose constraint is a macro's: a pointer is a number. */
+template <class T> NUMBALITE_SIM_INLINE T operand(T value) {
+    return value;
+}
+template <class T> NUMBALITE_SIM_INLINE unsigned long long operand(T *value) {
+    return reinterpret_cast<unsigned long long>(value);
+}
+
 #define NUMBALITE_SIM_VIDEO(name, expression) \
     NUMBALITE_SIM_INLINE int lanes_##name(int x, int y) { \
         return expression; \
@@ -397,6 +405,25 @@ NUMBALITE_SIM_INLINE unsigned video(unsigned a, unsigned b, unsigned c) {
             result |= lanes<D>::put(one, i);
     }
     return adds ? c : result;
+}
+
+NUMBALITE_SIM_INLINE long long wide_add(long long x, long long y) {
+    return x + y;
+}
+NUMBALITE_SIM_INLINE long long wide_sub(long long x, long long y) {
+    return x - y;
+}
+NUMBALITE_SIM_INLINE long long wide_absdiff(long long x, long long y) {
+    return x > y ? x - y : y - x;
+}
+NUMBALITE_SIM_INLINE long long wide_min(long long x, long long y) {
+    return x < y ? x : y;
+}
+NUMBALITE_SIM_INLINE long long wide_max(long long x, long long y) {
+    return x > y ? x : y;
+}
+template <class T> NUMBALITE_SIM_INLINE T lowest(long long x) {
+    return static_cast<T>(x);
 }
 
 template <class T> NUMBALITE_SIM_INLINE T fma(T a, T b, T c) {

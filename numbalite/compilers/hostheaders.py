@@ -50,15 +50,15 @@ class Headers:
         self.texts = [source.text, *self._memory.values(), *own]  # all that is the user's
         self._spared = divisions.spared(self.texts) if marks else None
         for header in self._known.values():
-            header.is_copied = self.translated(header.text) != header.text
+            header.is_copied = self._translated(header.text) != header.text
         self._spread()
         copied = [header for header in self._known.values() if header.is_copied]
         for i, header in enumerate(copied):
             header.name = f"{_COPIES}/{i}/{os.path.basename(header.path)}"
         for name, text in self._memory.items():
-            self._write(name, self.with_copies(self.translated(text)))
+            self._write(name, self.with_copies(self._translated(text)))
         for header in copied:
-            text = self.with_copies(self.translated(header.text), os.path.dirname(header.path))
+            text = self.with_copies(self._translated(header.text), os.path.dirname(header.path))
             self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
 
     def search(self) -> list:
@@ -86,6 +86,10 @@ class Headers:
     def translated(self, text: str) -> str:
         """A text of the source, with what is changed for the host compiler."""
         return translation.translate(text, self._checked, self._kind, self._spared)
+
+    def _translated(self, text):
+        """The same of a header, whose functions not all are called: what is missing in one is an error where it is."""
+        return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
 
     def _directive(self, text, directory):
         if "__has_include" in text:

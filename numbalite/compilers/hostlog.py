@@ -24,6 +24,9 @@ _UNDEFINED = re.compile(
     re.MULTILINE,
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
+# What NUMBALITE_SIM_ASM_USED (prelude.h) leaves to the compiler's last step, which may not know the place.
+_USED = re.compile(r"^.*?error: call to .* declared with (?:'error' attribute|attribute error): "
+                   r"(?P<text>numbalite: .*), at (?P<file>.*):(?P<line>\d+)$", re.MULTILINE)  # fmt: skip
 _NUMBER = re.compile(r"^ *\d+ \| ?|^ *\| ?")
 _FLAG = re.compile(r" \[-(?:W[\w=+,-]+|fpermissive)\]$")
 _ASSERTION = re.compile(
@@ -99,6 +102,7 @@ class Reader:
 
     def errors(self, log: str) -> str:
         """The log's errors; "" if it has none."""
+        log = _USED.sub(r"\g<file>:\g<line>:1: error: \g<text>", log)
         errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
             return "\n".join(self._undefined(log))

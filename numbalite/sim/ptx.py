@@ -54,6 +54,8 @@ _SPECIAL = {
     "%is_explicit_cluster": "(__clusterDimIsSpecified() != 0)",
 }  # fmt: skip
 _VIDEO = re.compile(r"v(add|sub|avrg|absdiff|min|max|set)([24])")
+_SCALAR_VIDEO = re.compile(r"v(add|sub|absdiff|min|max|mad)")
+_SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
 _IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
 _REAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][+-]?\d+)?)\Z")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -154,6 +156,9 @@ class _Statement(Matrices, Asynchronous, Threads):
         before, after = [], []
         for i, (constraint, expression, is_output) in enumerate(self.operands):
             letter = constraint.lstrip("=+&%")
+            if letter.isidentifier() and letter not in _CONSTRAINTS and not is_output:
+                before.append(f"auto nl_{i} = {_PTX}operand({expression});")  # it is a macro's
+                continue
             if letter not in _CONSTRAINTS:
                 raise Unknown(f"with the constraint {constraint!r}")
             kind = _CONSTRAINTS[letter]
@@ -298,6 +303,8 @@ class _Statement(Matrices, Asynchronous, Threads):
                 done = method(modifiers, operands)
             elif name in _PLAIN:
                 done = self.simple(name, modifiers, operands)
+            elif found := _SCALAR_VIDEO.fullmatch(name):
+                done = self.scalar_video(found[1], modifiers, operands)
             elif found := _VIDEO.fullmatch(name):
                 done = self.video(found[1], found[2], modifiers, operands)
             else:
@@ -738,6 +745,34 @@ class _Statement(Matrices, Asynchronous, Threads):
         flags = ", ".join(str(m in modifiers).lower() for m in ("sat", "add"))
         function = f"video<{', '.join(lanes)}, {flags}, {_PTX}lanes_{(compare or [name])[0]}>"
         return self.set(operands[0], f"{_PTX}{function}({values})")
+
+    def scalar_video(self, name, modifiers, operands):
+        """vadd, vmad...: of a word, or of a byte or half of it that an operand's name selects."""
+        kinds = [m for m in modifiers if m in ("u32", "s32")]
+        after = [m for m in modifiers if m in ("add", "min", "max")]
+        if set(modifiers) - {"u32", "s32", "sat", *after} or _SELECTED.match(operands[0]):
+            raise ValueError
+        if len(kinds) != 3 or len(operands) != 3 + (name == "mad" or len(after)):
+            raise ValueError
+        a, b = (self.selected(*pair) for pair in zip(operands[1:3], kinds[1:], strict=True))
+        kind = _TYPES[kinds[0]]
+        result = f"{_PTX}wide_{name}({a}, {b})"
+        if name == "mad":
+            result = f"{a} * {b} + {self.value(operands[3], kind)}"
+        result = f"{_PTX}{'clamped' if 'sat' in modifiers else 'lowest'}<{kind}>({result})"
+        if after and name != "mad":
+            result = f"{_PTX}{after[0]}<{kind}>({result}, {self.value(operands[3], kind)})"
+        return self.set(operands[0], result)
+
+    def selected(self, operand, kind):
+        """An operand of a video instruction as 64 bits with a sign."""
+        found = _SELECTED.fullmatch(operand)
+        if not found:
+            return f"static_cast<long long>({self.value(operand, _TYPES[kind])})"
+        part = ("char" if found[2] == "b" else "short", 8 if found[2] == "b" else 16)
+        sign = "signed" if kind == "s32" else "unsigned"
+        word = f"{self.value(found[1], 'unsigned')} >> {part[1] * int(found[3])}"
+        return f"static_cast<long long>(static_cast<{sign} {part[0]}>({word}))"
 
     def do_createpolicy(self, modifiers, operands):
         return self.set(operands[0], "0")

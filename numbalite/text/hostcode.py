@@ -92,7 +92,10 @@ def read(text: str) -> File:
         while at < len(plain) and plain[at].start < end:
             at += 1
         found.append(_declaration(plain[first:at], start, end))
-    return File(text, tuple(found), dict(_macros(tokens)), frozenset(_launching(tokens)))
+    macros: dict[str, frozenset] = {}
+    for name, used in _macros(tokens):  # one that is defined in both branches of an #if is either
+        macros[name] = macros.get(name, frozenset()) | used
+    return File(text, tuple(found), macros, frozenset(_launching(tokens)))
 
 
 def _launching(tokens):

@@ -192,16 +192,28 @@ __global__ void k(unsigned* o, const unsigned* shifts) {
     o[5] = h;
     asm("add.u32 %0, %1, %2;" : "=r"(r) : "r"((at >> shifts[0]) << 2), "r"(at << 1 >> 1));
     o[6] = r;
+    asm("vadd.s32.s32.s32 %0, %1.h1, %2.b0;" : "=r"(r) : "r"(0xfffe0003u), "r"(0x000000ffu));
+    o[7] = r;
+    asm("vsub.s32.u32.u32 %0, %1.b3, %2.h0;" : "=r"(r) : "r"(0x05000000u), "r"(7u));
+    o[8] = r;
+    asm("vmad.u32.u32.u32 %0, %1.b1, %2, %3;" : "=r"(r) : "r"(0x0300u), "r"(5u), "r"(4u));
+    o[9] = r;
+    asm("vadd.u32.u32.u32.sat %0, %1, %2;" : "=r"(r) : "r"(~0u), "r"(5u));
+    o[10] = r;
+    asm("vsub.u32.u32.u32.max %0, %1.b2, %2, %3;" : "=r"(r) : "r"(0x090000u), "r"(2u), "r"(8u));
+    o[12] = r;
+#define ADDRESS "l"
+    asm volatile("red.add.u32 [%0], %1;" :: ADDRESS(o + 11), "r"(3u) : "memory");
 }
 """
 
 
 def test_numbers_of_16_bits_and_shifts_among_the_operands():
-    out = np.zeros(7, np.uint32)
+    out = np.zeros(13, np.uint32)
     cuda.module(NARROW).k[1, 1](out, np.array([2], np.uint32))
-    assert [hex(x) for x in out] == [
-        hex(x) for x in (0, 0x3C00BC00, 0x44004800, 0x4000, 0x7FFF, 0x3C00, (13 >> 2 << 2) + 13)
-    ]
+    expected = [0, 0x3C00BC00, 0x44004800, 0x4000, 0x7FFF, 0x3C00, (13 >> 2 << 2) + 13]
+    expected += [2**32 - 3, 2**32 - 2, 19, 2**32 - 1, 3, 8]
+    assert [hex(x) for x in out] == [hex(x) for x in expected]
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="GPUs have it from 10.0 on")
@@ -258,6 +270,25 @@ def test_declarations_of_barriers():
     x = np.zeros(64, np.int32)
     m.k[1, 64](x)
     assert (x == np.arange(64)[::-1]).all()
+
+
+@pytest.mark.skipif(not cuda.is_simulated(), reason="a GPU has it")
+def test_what_is_missing_in_a_header_is_an_error_where_it_is_used(tmp_path):
+    (tmp_path / "group.h").write_text("""#pragma once
+    inline int group() {
+        int x;
+        asm("mov.u32 %0, %%envreg3;" : "=r"(x));
+        return x;
+    }
+    """)
+    source = '#include "group.h"\n__global__ void k(int* x) { x[0] = %s; }'
+    x = np.zeros(1, np.int32)
+    cuda.module(source % "3", options=[f"-I{tmp_path}"]).k[1, 1](x)
+    assert x[0] == 3
+    with pytest.raises(
+        CompileError, match=r"group.h\(4\): error: inline PTX .* %%envreg3 cannot run"
+    ):
+        cuda.module(source % "group()", options=[f"-I{tmp_path}"]).k[1, 1](x)
 
 
 @pytest.mark.sim

@@ -163,6 +163,30 @@ void run(std::vector<int> &v) { LAUNCH(32); }
 """
 
 
+def test_marks_that_differ_by_the_compiler(tmp_path):
+    """What such a macro marks is for kernels, also where only templates name it."""
+    path = tmp_path / "folds.cu"
+    path.write_text("""#include <vector>
+#ifdef __CUDACC__
+#define BOTH __host__ __device__
+#else
+#define BOTH
+#endif
+#define OPERATION(name, sign) \\
+    struct name { \\
+        template <class T> BOTH T operator()(T a, T b) const { return a sign b; } \\
+    }
+OPERATION(added, +);
+template <class T, class Operation> BOTH T twice(T a, Operation f) { return f(a, a); }
+template <class T> BOTH T doubled(T a) { return twice(a, added{}); }
+__global__ void k(int *x) { x[0] = doubled(x[0]); }
+int main() { std::vector<int> v; k<<<1, 1>>>(v.data()); }
+""")
+    x = np.array([21], np.int32)
+    cuda.module(path).k[1, 1](x)
+    assert x[0] == 42
+
+
 def test_host_code_in_other_forms(tmp_path):
     """Launches by macros, types of callbacks, members for the host, functions with two beginnings; the file
     begins with a byte order mark."""

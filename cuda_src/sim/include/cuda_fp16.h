@@ -27,6 +27,8 @@ typedef __half half;
 typedef __half2 half2;
 typedef __half __nv_half;
 typedef __half2 __nv_half2;
+typedef __half nv_half;
+typedef __half2 nv_half2;
 
 #define CUDART_ONE_FP16 __ushort_as_half(static_cast<unsigned short>(0x3c00u))
 #define CUDART_ZERO_FP16 __ushort_as_half(static_cast<unsigned short>(0x0000u))
