@@ -410,6 +410,32 @@ def test_races_are_told_in_pythons_words(kernel, grid, block, advice):
 
 
 @cuda.jit
+def some_wait(x):
+    if cuda.threadIdx.x < 3:
+        cuda.syncthreads()
+
+
+@cuda.jit
+def some_vote(x):
+    if cuda.threadIdx.x < 3:
+        cuda.any_sync(0xFFFFFFFF, x[0] > 0)
+
+
+@pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for it")
+@pytest.mark.parametrize(
+    "kernel, advice",
+    [
+        (some_wait, r"waits in cuda\.syncthreads, where threads 3-31 never came"),
+        (some_vote, r"calls a vote \(cuda\.ballot_sync\) with mask 0xffffffff"),
+    ],
+)
+def test_barriers_have_pythons_names(kernel, advice):
+    with pytest.raises(errors.KernelError, match=advice), cuda.checks("sync"):
+        kernel[1, 32](np.ones(32, np.float32))
+        cuda.synchronize()
+
+
+@cuda.jit
 def share(x, parts):
     i = cuda.threadIdx.x
     x[i] = divmod(x[i], parts)[1]

@@ -96,7 +96,7 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .pc = c->later.pc,
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
-                        .remedy = missing(c, w->job->check->is_python ? &in_python : &in_cxx),
+                        .remedy = missing(c, w->job->is_python ? &in_python : &in_cxx),
                         .access = verb(&c->later),
                         .address = c->address,
                         .other = {verb(&c->earlier), block, thread},

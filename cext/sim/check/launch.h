@@ -12,7 +12,6 @@ typedef struct nl_sim_check {
     nl_checks wanted;
     const nl_sim_object *image;          /* the twin, for lines */
     const nl_sim_parameters *parameters; /* or NULL: not known */
-    int is_python;                       /* the kernel's body is Python: advice is in its words */
     int traps_reals;                     /* the processor tells of NaN and infinity (reals.h) */
     struct nl_sim_race *race;            /* NULL: races are not looked for */
     int every;                           /* all accesses are looked at (conflict.h) */

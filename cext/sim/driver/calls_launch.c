@@ -69,7 +69,6 @@ static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_fu
     }
     job->observer = &nl_sim_check_observer;
     job->check->parameters = function ? nl_sim_module_parameters(function) : NULL;
-    job->check->is_python = nl_sim_module_is_python(l->function->module);
     job->check->traps_reals = nl_sim_module_traps_reals(l->function->module);
     if (nl_sim_conflict_begin(job) == 0)
         (void)nl_sim_grid_run(job);
@@ -82,6 +81,7 @@ static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_fu
 
 static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
     int plain = !l->checks.mask && !l->checks.shuffled;
+    job->is_python = nl_sim_module_is_python(l->function->module);
     return plain ? nl_sim_grid_run(job) : run_checked(l, job, function);
 }
 

@@ -33,6 +33,7 @@ typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
     const struct nl_sim_object *image; /* what the kernel is of; NULL: not known */
+    int is_python;                     /* the kernel's body is Python: messages are in its words */
     nl_sim_habits *habits;
     size_t stack_size; /* of each thread */
     int interleaved;   /* blocks run one at a time (interleave.h) */

@@ -15,33 +15,49 @@ static void mark_cut(nl_text *t) {
         memcpy(t->at + t->length - 3, "...", 3);
 }
 
-const char *nl_sim_report_operation(unsigned wait) {
-    static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
-                                        "__syncthreads_or"};
-    static const char *const warp[] = {"__syncwarp",
-                                       "__shfl_sync",
-                                       "a vote (__ballot_sync)",
-                                       "__match_any_sync",
-                                       "__match_all_sync",
-                                       "__reduce_add_sync",
-                                       "__reduce_min_sync",
-                                       "__reduce_max_sync",
-                                       "__reduce_min_sync",
-                                       "__reduce_max_sync",
-                                       "__reduce_and_sync",
-                                       "__reduce_or_sync",
-                                       "__reduce_xor_sync",
-                                       "__activemask",
-                                       "a volatile access, in step with its warp",
-                                       "an instruction for matrices (mma, ldmatrix, wmma)"};
+/* What the kernel's language calls what its threads wait in. */
+enum { IN_CXX, IN_PYTHON };
+static const char *const in_block[][2] = {
+    {"__syncthreads", "cuda.syncthreads"},
+    {"__syncthreads_count", "cuda.syncthreads_count"},
+    {"__syncthreads_and", "cuda.syncthreads_and"},
+    {"__syncthreads_or", "cuda.syncthreads_or"},
+};
+static const char *const in_warp[][2] = {
+    {"__syncwarp", "cuda.syncwarp"},
+    {"__shfl_sync", "cuda.shfl_sync"},
+    {"a vote (__ballot_sync)", "a vote (cuda.ballot_sync)"},
+    {"__match_any_sync", "cuda.match_any_sync"},
+    {"__match_all_sync", "cuda.match_all_sync"},
+    {"__reduce_add_sync"},
+    {"__reduce_min_sync"},
+    {"__reduce_max_sync"},
+    {"__reduce_min_sync"},
+    {"__reduce_max_sync"},
+    {"__reduce_min_sync"},
+    {"__reduce_max_sync"},
+    {"__reduce_and_sync"},
+    {"__reduce_or_sync"},
+    {"__reduce_xor_sync"},
+    {"__activemask", "cuda.activemask"},
+    {"a volatile access, in step with its warp"},
+    {"an instruction for matrices (mma, ldmatrix, wmma)"},
+};
+
+static const char *word(const nl_sim_worker *w, const char *const names[2]) {
+    return w->job->is_python && names[IN_PYTHON] ? names[IN_PYTHON] : names[IN_CXX];
+}
+
+const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait) {
     if (wait == NL_SIM_WAIT_CLUSTER)
         return "the barrier of the cluster";
     if (wait >= NL_SIM_WAIT_GRID)
         return "the barrier over the grid";
-    if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof warp / sizeof warp[0])
-        return warp[wait - NL_SIM_WAIT_WARP];
-    if (wait >= NL_SIM_WAIT_BLOCK && wait - NL_SIM_WAIT_BLOCK < sizeof block / sizeof block[0])
-        return block[wait - NL_SIM_WAIT_BLOCK];
+    if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof in_warp / sizeof in_warp[0])
+        return word(w, in_warp[wait - NL_SIM_WAIT_WARP]);
+    if (wait >= NL_SIM_WAIT_BLOCK &&
+        wait - NL_SIM_WAIT_BLOCK < sizeof in_block / sizeof in_block[0])
+        return word(w, in_block[wait - NL_SIM_WAIT_BLOCK]);
     return "nothing";
 }
 
@@ -194,7 +210,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             continue;
         }
         add_place(f, t, thread->site);
-        nl_text_add(t, " in %s", nl_sim_report_operation(thread->wait));
+        nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait));
         if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_CLUSTER) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
@@ -316,6 +332,6 @@ _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *w, unsigned thread) {
     const nl_sim_thread *t = &w->thread[thread];
     snprintf(message, sizeof message,
              "%s with mask 0x%08x, which does not name the calling lane %u",
-             nl_sim_report_operation(t->wait), t->mask, thread % NL_SIM_LANES);
+             nl_sim_report_operation(w, t->wait), t->mask, thread % NL_SIM_LANES);
     nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, NL_CHECK_SYNC, message, thread, t->site);
 }

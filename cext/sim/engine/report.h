@@ -18,7 +18,7 @@ void nl_sim_report_endless(nl_sim_worker *worker);
 /* The same where no block can tell. */
 void nl_sim_report_overdue(nl_sim_job *job);
 
-/* What a thread waits for (nl_sim_thread.wait), in CUDA's words. */
-const char *nl_sim_report_operation(unsigned wait);
+/* What a thread waits for (nl_sim_thread.wait), in the words of the kernel's language. */
+const char *nl_sim_report_operation(const nl_sim_worker *worker, unsigned wait);
 
 #endif
