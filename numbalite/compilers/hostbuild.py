@@ -58,6 +58,9 @@ _NOT_IN_STEP = (
     "g++ does not tell the simulator of volatile accesses: lanes of a warp that count on lockstep run one "
     "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
 )
+_MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
+"""Loops that C++ takes to end, so that compilers leave out endless ones, and go on behind them. On a GPU, and in
+Python, they do not end."""
 _OF_CCCL = re.compile(r"error: .*\bcuda::")  # our part of libcu++ lacks it
 _ATTRIBUTES = re.compile(r"\b__(launch_bounds|cluster_dims)__\b")
 _END = "numbalite/image"  # the pretended file of what follows the user's source
@@ -183,6 +186,8 @@ def compile(source, kind="sim", *checks) -> Image:
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
         last = ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
+        if _MAY_BE_ENDLESS.search(source.text):
+            last.append("-fno-finite-loops")
         if options.debug:
             last += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")

@@ -191,3 +191,22 @@ def test_at_the_interpreters_end(run_python):
     """A process waits for its kernels before it ends; where they do not, Ctrl-C helps."""
     ends = "import atexit\nm.spins[1, 32](x)\natexit.register(interrupt_soon)\n"
     assert "KeyboardInterrupt: kernel spins" in run_python(SETUP + ends, timeout=60).stderr
+
+
+def test_endless_loops_do_not_end(program):
+    """Which C++ takes to end: the compiler left them out, and went on behind them."""
+    program(r"""
+    from numbalite import jit
+    halves = jit("int64(float64[:])", source="int64 halves(array<double> x) {"
+                 "    while (x[0] == 0) x[0] *= 0.5;  return 7; }")
+    stays = cuda.module("__global__ void stays(int *x) { while (true) x[1] += 1; }").stays
+    assert halves(np.ones(1)) == 7
+    thread = threading.Thread(target=halves, args=(np.zeros(1),), daemon=True)
+    thread.start()
+    if not os.environ.get("NUMBALITE_SANITIZED"):
+        seconds, _ = interrupted(lambda: stays[1, 1](host))
+        assert seconds < LATEST
+    thread.join(0.2)
+    assert thread.is_alive()
+    os._exit(0)
+    """)
