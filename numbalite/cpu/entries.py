@@ -13,9 +13,15 @@ from __future__ import annotations
 
 from numbalite import types
 from numbalite.compilers import templates
+from numbalite.errors import TranslationError
 from numbalite.kernels.builder import Builder
 from numbalite.text.capture import ascii_name
 from numbalite.ufuncs import element
+
+_IN_PYTHON = (
+    "A function of jit is compiled for numbers and the elements of arrays that it is given. What makes arrays or "
+    "lists can stay in Python: leave jit out, or set NUMBALITE_DISABLE_JIT=1 for all such functions."
+)
 
 
 def function_source(function, lists) -> tuple[Builder, list]:
@@ -25,11 +31,22 @@ def function_source(function, lists) -> tuple[Builder, list]:
     for args in lists:
         builder.use_types(*args)
     function = function.of(*lists)
-    namespace = builder.add_function(function)
+    namespace = _add(builder, function)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
         builder.write_own(_entry(function, namespace, index, args))
     return builder, [f"nl_function_{i}" for i in range(len(lists))]
+
+
+def _add(builder, function):
+    try:
+        namespace = builder.add_function(function)
+        function.definition.check_results(builder.functions)
+    except TranslationError as problem:
+        raise TranslationError(
+            f"{problem}\n{_IN_PYTHON}", file=problem.file, line=problem.line
+        ) from None
+    return namespace
 
 
 def _entry(function, namespace, index, args):

@@ -11,7 +11,7 @@ from numbalite import types
 from numbalite.python import tree
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, read, reread
-from numbalite.python.session import Session
+from numbalite.python.session import Instance, Session
 from numbalite.text import capture
 from numbalite.text.definition import Definition
 from numbalite.text.linemap import Text
@@ -76,6 +76,16 @@ class PythonDefinition(Definition):
     def instances(self, function: Any) -> list:
         """A device function of this body, for each of its signatures, as device functions with a text."""
         return Session(definition_of, PythonDefinition).instances(function)
+
+    def check_results(self, functions: Any) -> None:
+        """Raises TranslationError where one of the device functions that are an instance of this body
+        returns an array."""
+        for instance in functions:
+            if isinstance(instance, Instance) and instance.function is self.function:
+                try:
+                    instance.check_result()
+                except Problem as problem:
+                    raise_for(problem, self.name)
 
     def capture(self) -> Any:
         """The device functions that it may call."""

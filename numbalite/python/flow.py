@@ -56,6 +56,8 @@ class Flow:
         """Every name that is bound somewhere: the function's local variables."""
         self.maybe_unbound: set[ast.AST] = set()
         """Uses that a path without an assignment reaches."""
+        self.reached: set[ast.stmt] = set()
+        """The statements that are not behind an endless loop, or a return on each way."""
         self._heads: dict[ast.AST, Head] = {}
         self._parts: dict[ast.AST, list] = {}
         self._bound: dict[ast.AST, frozenset[str]] = {}
@@ -171,6 +173,7 @@ class Flow:
         for statement in statements:
             if state is None:
                 return None
+            self.reached.add(statement)
             state = self._statement(statement, state)
         return state
 

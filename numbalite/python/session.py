@@ -11,7 +11,7 @@ from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.python import arithmetic, remedies, rules, subscripts
+from numbalite.python import arithmetic, remedies, rules, subscripts, tree
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
@@ -44,6 +44,19 @@ class Instance(DeviceFunction):
     def result(self) -> Any:
         """The type that it returns, as far as it is known."""
         return self.translator and self.translator.result
+
+    def check_result(self) -> None:
+        """Raises Problem if Python cannot get what it returns."""
+        items = self.result.types if isinstance(self.result, types.Tuple) else (self.result,)
+        if not any(isinstance(t, types.Array) for t in items):
+            return
+        node = next(
+            n for n in tree.walk(self.function.node) if isinstance(n, ast.Return) and n.value
+        )
+        raise Problem(
+            node, f"a function on the CPU returns numbers, not {rules.described(self.result)}",
+            "Take an array as a parameter and write into it: def f(x, out): ... out[i] = 2 * x[i].",
+        ).locate(self.function.place)  # fmt: skip
 
     def finish(self, definition: Any) -> None:
         """Makes a device function of it."""

@@ -305,9 +305,9 @@ class Translator(Bindings):
     def block(self, statements: Any) -> None:
         before = self.told.mark()
         for statement in statements:
+            if statement not in self.flow.reached:
+                break
             self.statement(statement)
-            if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-                break  # nothing comes behind it
             if leaves(statement):
                 self.told.add(self, statement.test, False)
         self.told.back(before)

@@ -564,3 +564,31 @@ def test_unsigned_numbers_go_round():
     out = np.zeros(4, np.uint64)
     unsigned[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
     assert out.tolist() == [15, 15, 0, 1]
+
+
+def behind_returns(x):
+    if x > 1:
+        return x
+        x = undefined  # noqa: F821
+    else:
+        return -x
+    y = x + 1
+    return y
+
+
+@cuda.jit
+def behind_an_endless_loop(out):
+    i = 0
+    while True:
+        i += 1
+        if i > 5:
+            out[0] = i
+            out[1] = behind_returns(-i)
+            return
+        continue
+        i = 100
+    out[2] = i
+
+
+def test_statements_that_nobody_reaches(same):
+    same(behind_an_endless_loop, np.zeros(3, np.int64))

@@ -123,6 +123,33 @@ def test_jit():
     assert out[0] == 5
 
 
+def returned(x):
+    return x
+
+
+def returned_with_a_number(x):
+    return x[1:], 1
+
+
+def of_new_arrays(x):
+    return np.sqrt(x)
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (returned, r"numbers, not float64\[::1\]\n    return x\n    \^{8}\nTake an array as a"),
+        (returned_with_a_number, r"numbers, not Tuple\(\(float64\[:\], int64\)\)\n    return"),
+        (of_new_arrays, "the result would be a new array"),
+    ],
+)
+def test_arrays_as_results_on_the_cpu(function, words):
+    """It says where, and that such a function may stay in Python."""
+    with pytest.raises(TranslationError, match=rf"(?s){words}.*leave jit out") as caught:
+        jit(function)(np.ones(3))
+    assert caught.value.line == function.__code__.co_firstlineno + 1
+
+
 def test_device_arrays_and_float32():
     @vectorize([float32(float32)], target="cuda")
     def twice(x):
