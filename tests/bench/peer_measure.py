@@ -3,6 +3,7 @@
 A row that fails, or whose result is wrong, is left out, with the reason on stderr.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -11,7 +12,6 @@ import time
 
 import numpy as np
 
-RESULTS = {}
 WANTED = set(sys.argv[2:])
 SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
 LARGE = 1 << 17 if SMALL else 1 << 28  # elements of one dimension
@@ -53,7 +53,7 @@ def row(name):
         if WANTED and name not in WANTED:
             return
         try:
-            RESULTS[name] = function()
+            print(json.dumps({name: function()}), flush=True)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {str(error).strip()[:200]}", file=sys.stderr)
 

@@ -1,14 +1,14 @@
-"""What the others need for the same rows: `python peers.py NAME [ROW ...]` prints {row: value} as JSON.
+"""What the others need for the same rows: `python peers.py NAME [ROW ...]` prints each row as JSON, {row: value}, once
+it is measured.
 
 Each peer runs in a process of its own, because they are slow to import and do not always get along. Each
 result is checked against NumPy before it is timed; a row that fails is left out, with the reason on stderr.
 """
 
 import importlib
-import json
 import sys
 
-from peer_measure import RESULTS, import_time, row
+from peer_measure import import_time, row
 
 # By name, and for some the part: "numba/cpu" is what numba needs for the rows of the processor.
 PEERS = {
@@ -44,4 +44,3 @@ if __name__ == "__main__":
         print(f"not installed: {error}", file=sys.stderr)
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-    print(json.dumps(RESULTS))

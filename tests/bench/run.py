@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 PEERS = ("numba", "numba-cuda-mlir", "cupy", "cuda.core", "torch", "triton", "warp")
+PEER_SECONDS = 240  # for all rows of one
 PEERS_ANYWHERE = ("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu")
 
 
@@ -34,17 +35,30 @@ def measure_peers(real, wanted):
     for name in (*(PEERS if real else ()), *PEERS_ANYWHERE):
         command = [sys.executable, str(HERE / "peers.py"), name, *sorted(wanted)]
         simulate = {"NUMBA_ENABLE_CUDASIM": "1"} if name == "numba/simulator" else {}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={**os.environ, **simulate}
-        )
-        try:
-            values = json.loads(done.stdout.splitlines()[-1])
-        except (IndexError, ValueError):
-            values = {}
-        found.setdefault(name.split("/")[0], {}).update(values)
-        if done.stderr.strip():
-            print(f"  of {name} left out: {done.stderr.strip()[-600:]}", flush=True)
+        rows, told = run_peer(command, {**os.environ, **simulate})
+        found.setdefault(name.split("/")[0], {}).update(rows)
+        if told.strip():
+            print(f"  of {name} left out: {told.strip()[-600:]}", flush=True)
     return {name: values for name, values in found.items() if values}
+
+
+def run_peer(command, environment):
+    """({row: value}, what it says of the rest)"""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as peer:
+        late = ""
+        try:
+            output, told = peer.communicate(timeout=PEER_SECONDS)
+        except subprocess.TimeoutExpired:
+            peer.kill()
+            output, told = peer.communicate()
+            late = f"\nwhat it had not measured after {PEER_SECONDS} s"
+    rows = {}
+    for line in output.splitlines():  # some of them print lines of their own
+        if line.startswith('{"'):
+            rows.update(json.loads(line))
+    return rows, told + late
 
 
 def show(value):
