@@ -24,13 +24,16 @@ def kind(mode: int) -> str:
 
 
 def read(path) -> bytes:
-    """The contents of a file. ValueError for what is no file, OSError as from open()."""
+    """The contents of a file. ValueError for what is no file, OSError, with its name, for what cannot be read."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise ValueError(f"{os.fspath(path)} is {kind(mode)}, not a file")
     # Whatever it has become since: not waiting.
     with open(path, "rb", opener=_not_blocking) as file:
-        return file.read()
+        try:
+            return file.read()
+        except OSError as problem:
+            raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
 
 
 def text(path, errors: str = "strict") -> str:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from numbalite import compilers, errors
-from numbalite.compilers import Source, headers, linking, nvrtc, toolkit
+from numbalite.compilers import Source, files, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
 
 
@@ -448,3 +448,9 @@ def test_messages_are_about_the_users_text():
     for noise in ("__nv_name_map", "detected", "terminated", "Remark", "never referenced"):
         assert noise not in text
     assert failure.log == LOG and failure.source == "source"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="Linux alone has it")
+def test_what_cannot_be_read_is_named():
+    with pytest.raises(OSError, match="'/proc/self/mem'"):
+        files.read("/proc/self/mem")
