@@ -67,6 +67,8 @@ from numbalite.cuda.streams import (
 )
 from numbalite.errors import CudaSupportError, KernelRuntimeError
 
+newaxis = None
+
 if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 

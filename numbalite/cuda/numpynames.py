@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CONSTANTS = frozenset(["pi", "e", "inf", "nan", "euler_gamma"])
+_HOSTS = frozenset(
+    "s_ index_exp dtype iinfo finfo promote_types issubdtype isdtype isscalar broadcast_shapes errstate "
+    "set_printoptions get_printoptions printoptions generic number integer signedinteger unsignedinteger "
+    "inexact floating complexfloating ndindex".split()
+)
+"""What says something about dtypes, shapes and printing, and touches no array."""
 _NAMESPACES = frozenset(["fft", "linalg"])
 
 
@@ -38,8 +44,8 @@ class Namespace:
 def numpys(name: str) -> Any:
     """What numbalite.cuda has for a name of NumPy's: what NumPy's function does with device arrays. Here it does
     that with lists and NumPy's arrays, too, and ufuncs return what they were given: the host's for the host's."""
-    if name in _CONSTANTS:
-        return getattr(np, name)
+    if name in _CONSTANTS or name in _HOSTS:
+        return getattr(np, name, None)
     if name in _NAMESPACES:
         return Namespace(name)
     if name == "asnumpy":

@@ -14,6 +14,7 @@ from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.cuda.shapes import AxisError
 from numbalite.fft import plans
 from numbalite.fft.execution import (
     Direct,
@@ -69,7 +70,7 @@ def _length(name, n):
 def _axis(name, axis, array):
     number = operator.index(axis)
     if not -array.ndim <= number < array.ndim:
-        raise IndexError(
+        raise AxisError(
             f"fft.{name}: axis {axis} is out of bounds for an array of shape {array.shape}"
         )
     return number % array.ndim

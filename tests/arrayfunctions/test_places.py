@@ -228,14 +228,33 @@ def test_pad(data):
     same(lambda x: np.pad(x, width, mode, **keywords), (device,), (host,))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_pad_with_statistics_and_ramps(dtype):
+    host = np.random.default_rng(2).integers(-9, 9, (3, 4)).astype(dtype)
+    device = cuda.to_device(host)
+    widths = ((1, 2), (3, 0))
+    for mode in ("maximum", "mean", "median", "minimum"):
+        for length in (None, 2, (1, 2), 0, -1):
+            same(np.pad, (device, widths, mode), (host, widths, mode), {"stat_length": length})
+    for ends in (0, (3, -5), [(1, 2), (3, 4)]):
+        keywords = {"mode": "linear_ramp", "end_values": ends}
+        same(np.pad, (device, widths), (host, widths), keywords)
+    for mode in ("mean", "linear_ramp", "none such"):
+        same(np.pad, (device[:0], 1, mode), (host[:0], 1, mode))
+        same(np.pad, (device, 1, mode), (host, 1, mode), {"constant_values": 3})
+    same(np.pad, (device[0, :1].reshape(()), 1, "mean"), (np.asarray(host[0, 0]), 1, "mean"))
+
+
 def test_more_places():
     a = np.array([[0, 1, 2], [2, 0, 1]])
     choices = [np.arange(3), 10, np.arange(6.0).reshape(2, 3)]
     d = cuda.to_device(a)
     compare(np.choose(d, choices), np.choose(a, choices))
     compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
-    with pytest.raises(TypeError, match="mode='mean' has no counterpart"):
-        np.pad(d, 1, "mean")
+    for mode in ("raise", "wrap"):  # places on the host are checked there
+        same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
+    with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
+        np.pad(d, 1, lambda *_: None)
     out = cuda.device_array((2, 2), "f8")
     assert np.take(d, [0, 2], 1, out=out) is out
     compare(out, a[:, [0, 2]].astype(float))

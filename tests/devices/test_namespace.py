@@ -26,7 +26,7 @@ def test_names_exist():
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("RawKernel", r"write @cuda\.jit"), ("interp", r"nor a counterpart of np\.interp: d\.copy"),
+        ("RawKernel", r"write @cuda\.jit"), ("unwrap", r"nor a counterpart of np\.unwrap: d\.copy"),
         ("frexp", r"nor a counterpart of np\.frexp"),
     ],
 )  # fmt: skip
@@ -50,6 +50,7 @@ def test_an_arrays_module_by_another_name(capsys):
         (cp.mean(cp.array([1, 2, 4])), 7 / 3),
         (cp.zeros_like(x) + cp.max(x, axis=1)[:, None], np.array([[4.0] * 5, [9] * 5])),
         (cp.fft.fft(cp.asarray(host[0])), np.fft.fft(host[0])),
+        (x[:, cp.newaxis, cp.s_[1:3]] + cp.finfo(x.dtype).eps, host[:, None, 1:3]),
         (x.ptp(1) + x[0].searchsorted([1, 3]), [5.0, 7.0]),
     ):
         assert isinstance(made, cuda.DeviceNDArray)

@@ -118,8 +118,10 @@ def _limited():
 
 def _limits(request):
     dtype = request.fixed[-1] if request.fixed else common(request.inputs)
-    if dtype.kind == "b":
-        raise TypeError("ufunc 'clip' did not contain a loop with signature matching types bool")
+    if dtype.kind not in "iufc":
+        raise TypeError(
+            f"ufunc 'clip' did not contain a loop with signature matching types {dtype}"
+        )
     return request.checked((dtype,) * 4)
 
 

@@ -10,6 +10,7 @@ from numbalite.cuda import assign, gather, indexing, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -157,9 +158,14 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """The choices are copied side by side first."""
     _check_mode(mode)
+    given = a
     a, *choices = arguments.arrays_of([a, *choices])
     a = _indices(a)
     shape = np.broadcast_shapes(a.shape, *(one.shape for one in choices))
+    if mode == "raise" and 0 not in shape and not operands.is_on_device(given):
+        places = np.asarray(given)
+        if ((places < 0) | (places >= len(choices))).any():
+            raise ValueError("invalid entry in choice array")
     dtype = np.result_type(*(one.dtype for one in choices))
     beside = arguments.empty((len(choices), *shape), dtype, a)
     for i, one in enumerate(choices):
@@ -226,11 +232,23 @@ def _each(a, count, axis):
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
+_STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
+_PAD_KEYWORDS = {
+    "constant": "constant_values",
+    "empty": None,
+    "edge": None,
+    "wrap": None,
+    "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+    "linear_ramp": "end_values",
+    **dict.fromkeys(_STATISTICS, "stat_length"),
+}
+"""The modes of pad -> the keyword that each takes."""
 
 
 @implements("pad")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
-    """The modes that only copy: constant, empty, edge, reflect, symmetric, wrap."""
+    """All modes but functions of one's own."""
     a = arguments.array(array)
     if isinstance(pad_width, dict):
         by_axis: list = [(0, 0)] * a.ndim
@@ -244,15 +262,22 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     if (widths < 0).any():
         raise ValueError("index can't contain negative values")
     pairs = [tuple(map(int, pair)) for pair in widths]
-    known = {"constant": {"constant_values"}, "reflect": {"reflect_type"}, "symmetric": {"reflect_type"}}  # fmt: skip
-    if mode not in ("constant", "empty", *_BY_PLACES):
+    if callable(mode):
         raise TypeError(
-            f"numpy.pad with mode={mode!r} has no counterpart on the device: the modes are "
-            f"constant, empty, {', '.join(_BY_PLACES)}"
+            "numpy.pad with a function for its mode has no counterpart on the device: the modes are "
+            f"{', '.join(_PAD_KEYWORDS)}"
         )
-    unknown = set(keywords) - known.get(mode, set())
+    if mode not in _PAD_KEYWORDS:
+        raise ValueError(f"mode '{mode}' is not supported")
+    unknown = set(keywords) - {_PAD_KEYWORDS[mode]}
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+    if mode not in ("constant", "empty"):
+        for axis, (n, pair) in enumerate(zip(a.shape, pairs, strict=True)):
+            if n == 0 and sum(pair):
+                raise ValueError(
+                    f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+                )
     if mode in _BY_PLACES:
         if keywords.get("reflect_type", "even") != "even":
             raise TypeError("numpy.pad with reflect_type='odd' has no counterpart on the device")
@@ -264,6 +289,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         _fill_around(made, pairs, keywords.get("constant_values", 0))
     middle = tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
     assign.assign(made._part(middle), a)
+    if mode == "linear_ramp":
+        _ramp(made, pairs, middle, keywords.get("end_values", 0))
+    elif mode in _STATISTICS:
+        _surround(made, pairs, middle, mode, keywords.get("stat_length"))
     return made
 
 
@@ -291,14 +320,62 @@ def _fill_around(made, pairs, values):
                 made[_at(axis, part)] = value
 
 
-def _padded_by_places(a, pairs, mode):
-    places = []
-    for axis, (n, pair) in enumerate(zip(a.shape, pairs, strict=True)):
-        if n == 0 and sum(pair):
-            raise ValueError(
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+def _steps_outwards(made, pairs, middle):
+    """(axis, widths, where the array lies along it, what is padded already) axis by axis: corners are
+    padded from what the axes before have put there."""
+    for axis, (pair, inside) in enumerate(zip(pairs, middle, strict=True)):
+        if sum(pair):
+            yield axis, pair, inside, made._part((slice(None),) * (axis + 1) + middle[axis + 1 :])
+
+
+def _put_outside(region, axis, inside, before, behind):
+    if inside.start:
+        region[_at(axis, slice(None, inside.start))] = before
+    if inside.stop < region.shape[axis]:
+        region[_at(axis, slice(inside.stop, None))] = behind
+
+
+def _ramp(made, pairs, middle, ends):
+    ends = _pairs(np.asarray(ends), made.ndim).tolist()
+    for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
+        sides = []
+        for place, width, end in (
+            (inside.start, pair[0], ends[axis][0]),
+            (inside.stop - 1, pair[1], ends[axis][1]),
+        ):
+            edge = region[_at(axis, slice(place, place + 1))].squeeze(axis)
+            sides.append(
+                np.linspace(end, edge, num=width, endpoint=False, dtype=made.dtype, axis=axis)
             )
-        places.append(np.pad(np.arange(n), pair, mode) if sum(pair) else None)
+        _put_outside(region, axis, inside, sides[0], np.flip(sides[1], axis))
+
+
+def _surround(made, pairs, middle, mode, lengths):
+    if lengths is None:
+        lengths = max(made.shape, default=0)
+    lengths = np.round(lengths).astype(np.intp)
+    if (lengths < 0).any():
+        raise ValueError("index can't contain negative values")
+    lengths = _pairs(lengths, made.ndim).tolist()
+    for axis, _, inside, region in _steps_outwards(made, pairs, middle):
+        left, right = (min(one, inside.stop - inside.start) for one in lengths[axis])
+        if mode in ("maximum", "minimum") and 0 in (left, right):
+            raise ValueError("stat_length of 0 yields no value for padding")
+        sides = []
+        for part in (
+            slice(inside.start, inside.start + left),
+            slice(inside.stop - right, inside.stop),
+        ):
+            value = _STATISTICS[mode](region[_at(axis, part)], axis=axis, keepdims=True)
+            sides.append(np.round(value) if made.dtype.kind in "iu" else value)
+        _put_outside(region, axis, inside, *sides)
+
+
+def _padded_by_places(a, pairs, mode):
+    places = [
+        np.pad(np.arange(n), pair, mode) if sum(pair) else None
+        for n, pair in zip(a.shape, pairs, strict=True)
+    ]
     moved = [axis for axis, one in enumerate(places) if one is not None]
     if not moved:
         return a.copy()
