@@ -1,6 +1,7 @@
 /* py/arraytype: the type DeviceArray: its attributes, its methods, and the functions that make
  * arrays. */
 #include "base/mem.h"
+#include "core/capture.h"
 #include "py/arrayfunction.h"
 #include "py/arrayufunc.h"
 #include "py/devarray.h"
@@ -146,14 +147,15 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
 }
 
 /* _call_key(): what a call of a library depends on, as bytes to find it again by: the layout,
- * alignment, dtype, the devices (the array's and the current one), the number of the stream. */
+ * alignment, dtype, the devices (the array's and the current one), the number of the stream, -1 for
+ * the one that the thread captures. */
 static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     enum { HEAD = 5 };
     const nl_py_array *a = (nl_py_array *)self;
     int64_t words[HEAD + 2 * NL_MAX_DIMS];
     CUstream handle = NULL;
     PyObject *stream = devarray_stream(self, NULL);
-    int status = nl_py_stream_from(a->state, stream, &handle, NULL);
+    int status = nl_py_stream_read(a->state, stream, &handle, NULL);
     Py_DECREF(stream);
     if (status < 0)
         return NULL;
@@ -161,7 +163,7 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
     words[1] = (int64_t)(a->address & 15) | (int64_t)nl_device_selected() << 8 |
                (int64_t)a->buffer->device->ordinal << 32;
     words[2] = (int64_t)nl_atomic_load(&a->buffer->device->generation);
-    words[3] = (int64_t)(uintptr_t)handle;
+    words[3] = handle == NULL && nl_capture_is_here() ? -1 : (int64_t)(uintptr_t)handle;
     words[4] = a->itemsize;
     memcpy(&words[HEAD], a->shape, 2 * (size_t)a->ndim * sizeof words[0]);
     return PyBytes_FromStringAndSize((const char *)words, (HEAD + 2 * (Py_ssize_t)a->ndim) *

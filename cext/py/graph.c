@@ -202,7 +202,13 @@ static PyObject *capture_here(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     return PyBool_FromLong(nl_capture_is_here());
 }
 
+static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyLong_FromVoidPtr(nl_capture_stream());
+}
+
 static PyMethodDef functions[] = {
+    {"capture_stream", capture_stream, METH_NOARGS,
+     "The number of the stream that this thread captures, where work goes that names none; or 0."},
     {"capture_here", capture_here, METH_NOARGS, "Has this thread begun a capture that goes on?"},
     {NULL, NULL, 0, NULL}};
 

@@ -121,8 +121,11 @@ class Plan:
     def run(
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
-        """Transforms, on the plan's stream. In a capture, with a work area of the graph's own: others that run
-        at the same time have theirs."""
+        """Transforms, on the plan's stream; in a capture, on the captured one where none is named, and with a
+        work area of the graph's own: others that run at the same time have theirs."""
+        captured = 0 if stream else _core.capture_stream()
+        if captured:
+            CUFFT.on(stream).plain("SetStream", self.number, captured)
         own = None if self.work is None else _core.workspace_of_graph(stream, self.work.size)
         if own is not None:
             CUFFT.on(stream).plain("SetWorkArea", self.number, own)
@@ -132,6 +135,8 @@ class Plan:
         finally:
             if own is not None:
                 CUFFT.on(stream).plain("SetWorkArea", self.number, self.work)
+            if captured:
+                CUFFT.on(stream).plain("SetStream", self.number, 0)
         if status:
             raise CUFFT.failure("XtExec", status)
 
@@ -165,7 +170,7 @@ class Plans:
     def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
         """Keeps a call as long as its plan, if the plan's device is the current one. The key has both devices in
         it, and the generation."""
-        if plan.device != _core.current_device():
+        if plan.device != _core.current_device() or _core.capture_stream():
             return
         if len(self.calls) >= KEPT_CALLS:
             self.calls.clear()

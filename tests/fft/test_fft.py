@@ -317,6 +317,30 @@ def test_scaling_is_part_of_a_graph(monkeypatch):
             np.testing.assert_allclose(found, np.fft.ifft(host, norm=norm), atol=1e-5)
 
 
+def test_a_capture_of_arrays_without_a_stream(monkeypatch):
+    """A plan has a stream; while it is captured for another one, it has that."""
+    host = np.random.default_rng(6).standard_normal(48).astype("F")
+    d, stream = cuda.to_device(host), cuda.stream()
+    np.fft.fft(d), cufft.fft_inplace(d.copy())
+    nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+    set_stream, streams = CUFFT.find("SetStream", False), []
+    noted = lambda *args: streams.append(args[2]) or set_stream(*args)
+    if cuda.is_simulated():  # which captures no transform
+        noted = lambda *args: streams.append(args[2]) or 0
+        monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
+    monkeypatch.setitem(CUFFT.functions, "SetStream", noted)
+    cuda.synchronize()
+    with stream.capture() as graph:
+        made = np.fft.fft(d)
+        cufft.fft_inplace(made)
+    assert streams == [stream.handle, 0] * 2
+    assert plans.call(d.bind(stream)._call_key()) is None
+    graph.launch(stream)
+    stream.synchronize()
+    if not cuda.is_simulated():
+        np.testing.assert_allclose(made.copy_to_host(), np.fft.fft(np.fft.fft(host)), atol=1e-4)
+
+
 def test_graphs_have_work_areas_of_their_own(monkeypatch):
     """A plan's is for one transform at a time: graphs may run at the same time."""
     if cuda.is_simulated():  # where a plan needs no work area, and no transform is captured
