@@ -274,7 +274,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
     if mode not in ("constant", "empty"):
         for axis, (n, pair) in enumerate(zip(a.shape, pairs, strict=True)):
-            if n == 0 and sum(pair):
+            if n == 0 and any(pair):
                 raise ValueError(
                     f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
                 )
