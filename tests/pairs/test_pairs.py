@@ -12,8 +12,9 @@ from numbalite import cuda, errors
 from numbalite.compilers import host, hostbuild
 
 LIMIT = 5.0  # seconds for a launch
-HANGS = 0.5  # for one that never ends
+HANGS = 0.2  # for one that never ends
 # Other mistakes that leave a thread waiting for what does not come.
+WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
 SEEDS = (None, *one([1, 2, 3]))
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
@@ -76,7 +77,7 @@ ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
 def test_the_mistake_is_found(pair, kernel_of):
     if pair.theme == "variables" and hostbuild.identify(host.find()).family == "gcc":
         pytest.skip("g++ tells nothing of local variables")
-    limit = HANGS if pair.kind == "hang" or pair.name in ENDLESS else LIMIT
+    limit = HANGS if pair.kind == "hang" else WAITS if pair.name in ENDLESS else LIMIT
     with pytest.raises(errors.KernelError) as caught, checks_for(pair, limit=limit):
         pair.run(False, kernel_of(pair, False))
     found = caught.value
