@@ -370,7 +370,18 @@ class _Translation:
         texts = set(self._texts(first, last))
         if "{" in texts or "=" in texts:
             return False
-        return not self._has_list(first, last) or not {"*", "&", "<", "("} & texts
+        return not self._has_list(first, last) or not {"*", "&", "("} & set(
+            self._outside(first, last)
+        )
+
+    def _outside(self, first, last):
+        """The tokens outside of a template's arguments."""
+        angles = 0
+        for text in self._texts(first, last):
+            angles += text.count("<")
+            if angles == 0:
+                yield text
+            angles -= text.count(">")
 
     def _texts(self, first, last):
         """Of the tokens, but for what stands in the parentheses of an alignment."""

@@ -178,6 +178,33 @@ def test_barriers():
 
 
 @pytest.mark.sim
+def test_two_barriers_of_one_declaration():
+    """Checks know each of them: what they order is no race."""
+    m = cuda.module("""
+    #include <cuda/barrier>
+    __global__ void k(int *x) {
+        __shared__ cuda::barrier<cuda::thread_scope_block> a, b;
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        if (t == 0) {
+            init(&a, 64);
+            init(&b, 64);
+        }
+        __syncthreads();
+        s[t] = t;
+        a.arrive_and_wait();
+        int v = s[63 - t];
+        b.arrive_and_wait();
+        s[t] = 2 * v;
+        a.arrive_and_wait();
+        x[t] = s[(t + 1) % 64];
+    }""")
+    x = np.zeros(64, np.int32)
+    with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
+        m.k[1, 64](x)
+    assert (x == 2 * (63 - (np.arange(64) + 1) % 64)).all()
+
+
 def test_more_threads_than_expected():
     with pytest.raises(KernelError, match="more threads arrive at a barrier .* than it expects"):
         cuda.module(TOO_MANY).too_many[1, 1]()
