@@ -87,6 +87,8 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int6
         sums[i] = zero;
     __syncthreads();
     int64 step = (int64)gridDim.x * blockDim.x, count = p.results, wrong = 0;
+    bool is_one = p.has_initial != 0; /* the plan's number is read once, not for each element */
+    A one = is_one ? nl_convert<A>(*(const B *)p.initial) : zero;
     A *mine = sums + thread % apart;
     int64 j = (int64)blockIdx.x * blockDim.x + thread;
     for (; j < count; j += ahead * step) {
@@ -102,7 +104,8 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int6
             if ((uint64)i >= n)
                 wrong = wrong ? wrong : count - (j + k * step);
             else
-                atomic_add(mine + i * apart, nl_convert<A>(*operand_of<B>(p, b, j + k * step)));
+                atomic_add(mine + i * apart,
+                           is_one ? one : nl_convert<A>(*operand_of<B>(p, b, j + k * step)));
         }
     }
     if (wrong)
@@ -110,9 +113,9 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int6
     __syncthreads();
     A *all = (A *)(work + 2);
     for (unsigned i = thread; i < n; i += blockDim.x) {
-        A sum = sums[i * apart];
+        A sum = sums[i * apart + i % apart]; /* each thread begins elsewhere: the banks differ */
         for (unsigned k = 1; k < apart; ++k)
-            sum = (A)(sum + sums[i * apart + k]);
+            sum = (A)(sum + sums[i * apart + (i + k) % apart]);
         if (!(sum == zero))
             atomic_add(all + i, sum);
     }
