@@ -401,7 +401,8 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
 template <int Threads, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int64 end, int thread,
                                           Op op) {
-    constexpr int count = Source::count, step = Threads * count, ahead = count > 4 ? 8 : 4;
+    constexpr int count = Source::count, step = Threads * count;
+    constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
     maybe<T> total = nothing<T>();
     if (begin >= end)
         return total;
@@ -691,7 +692,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;
-    constexpr int ahead = 4;
+    constexpr int ahead = sizeof(T) * V <= 16 ? 8 : 4;
     __shared__ neighbours<T, V> totals[BLOCK];
     __shared__ bool have[BLOCK];
     int lanes = (int)(p.results / V), rows = BLOCK / lanes;
