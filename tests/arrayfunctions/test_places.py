@@ -176,7 +176,7 @@ def test_take_and_put(data):
     device, host = data.draw(arrays(dtypes=["f4"]))
     mode = data.draw(st.sampled_from(["raise", "wrap", "clip"]))
     axis = data.draw(st.one_of(st.none(), st.integers(-host.ndim, host.ndim - 1)))
-    indices = data.draw(st.sampled_from([0, [1, -1, 0], [[0], [5]], [], [300]]))
+    indices = data.draw(st.sampled_from([0, -1, np.uint8(1), [1, -1, 0], [[0], [5]], [], [300]]))
     same(lambda x: np.take(x, indices, axis, mode=mode), (device,), (host,))
     values = data.draw(st.sampled_from([9, [7, 8], [1, 2, 3, 4], []]))
     flat = np.ravel(np.asarray(indices, int))

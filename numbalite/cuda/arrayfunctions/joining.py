@@ -47,12 +47,13 @@ def concatenate(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
     wanted = np.result_type(*(one.dtype for one in parts)) if dtype is None else np.dtype(dtype)
-    if out is None:
+    is_new = out is None
+    if is_new:
         out = _room(parts, shape, wanted)
     elif out.shape != shape:
         raise ValueError("Output array is the wrong shape")
     for one in parts:
-        if not np.can_cast(one.dtype, out.dtype, casting):
+        if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {one.dtype!r} to {out.dtype!r} according to the rule {casting!r}"
             )
@@ -62,11 +63,14 @@ def concatenate(
         if isinstance(out, _core.DeviceArray)
         else arguments.empty(shape, out.dtype, parts[0])
     )
-    if any(assign.overlap(one, target) for one in parts):
+    if not is_new and any(assign.overlap(one, target) for one in parts):
         parts = [one.copy() for one in parts]
     for one in parts:
         key = (slice(None),) * axis + (slice(begin, begin + one.shape[axis]),)
-        assign.assign(target[key], one)
+        if is_new and one.dtype == target.dtype:
+            assign.copy(one, target[key], apart=True)
+        else:
+            assign.assign(target[key], one)
         begin += one.shape[axis]
     if target is not out:
         out[...] = target.copy_to_host()

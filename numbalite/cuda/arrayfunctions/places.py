@@ -52,7 +52,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     indices = _indices(indices)
     if a.shape[axis] == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
+    length = a.shape[axis]
+    least = 0 if mode == "clip" else -length
+    if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
+        place = (*_at(axis, int(indices)), ...)  # one place needs no indices on the device
+        made = a[place].copy()
+    else:
+        made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
     if out is None:
         return made
     if out.shape != made.shape:
