@@ -385,3 +385,24 @@ def _between_arrays(start, stop, num, gaps, endpoint, dtype):
     if dtype.kind in "iu":
         np.floor(made, out=made)
     return made.astype(dtype, copy=False), step
+
+
+@implements("logspace")
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> DeviceNDArray:
+    if np.ndim(base):
+        start, stop, base = arguments.arrays_of((start, stop, base))
+        most = max(one.ndim for one in (start, stop, base))
+        start, stop, base = (
+            one.reshape((1,) * (most - one.ndim) + one.shape) for one in (start, stop, base)
+        )
+        base = np.expand_dims(base, axis)
+    made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return made if dtype is None else made.astype(dtype, copy=False)

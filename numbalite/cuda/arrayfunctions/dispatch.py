@@ -37,6 +37,7 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "uniques",
                 "sets",
                 "signals",
+                "polynomials",
                 "quantiles",
                 "text",
             )

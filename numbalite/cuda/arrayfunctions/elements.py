@@ -360,3 +360,16 @@ def isposinf(x: Any, out: Any = None) -> Any:
 @implements("isneginf")
 def isneginf(x: Any, out: Any = None) -> Any:
     return _is_infinite(x, out, -1)
+
+
+@implements("sinc")
+def sinc(x: Any) -> Any:
+    x = np.multiply(arguments.array(x), np.pi)
+    least = np.finfo(x.dtype).eps if x.dtype.kind == "f" else 1e-20
+    y = np.where(x, x, least)
+    return np.sin(y) / y
+
+
+@implements("fix")
+def fix(x: Any, out: Any = None) -> Any:
+    return np.trunc(arguments.array(x), out=out)

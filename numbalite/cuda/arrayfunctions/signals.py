@@ -1,4 +1,4 @@
-"""Along lines: filters, slopes and areas."""
+"""Along lines: filters, slopes, areas, and what lies between points."""
 
 from __future__ import annotations
 
@@ -179,3 +179,85 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         for part in (slice(None, -1), slice(1, None))
     )
     return (width * (right + left) / 2.0).sum(axis)
+
+
+# --------------------------------------------------------------------------------------------- between
+
+
+@jit
+def _interpolation(x, xp, fp, out, left, right, has_left, has_right, at_nan):
+    """
+    const long long n = xp.size();
+    for (long long i = grid<1>(); i < out.size(); i += gridsize<1>()) {
+        double at = x[i], made;
+        long long low = 0, high = n;  // the first place that lies behind `at` is in low ... high
+        while (low < high) {
+            long long middle = low + (high - low) / 2;
+            if (at < xp[middle]) high = middle; else low = middle + 1;
+        }
+        long long j = low - 1;
+        if (at != at && n > 1) made = at_nan == 0 ? at : 0.0;
+        else if (j < 0) made = has_left ? left : fp[0];
+        else if (at > xp[n - 1]) made = has_right ? right : fp[n - 1];
+        else if (j == n - 1 || xp[j] == at) made = fp[j];
+        else {
+            double slope = (fp[j + 1] - fp[j]) / (xp[j + 1] - xp[j]);
+            made = slope * (at - xp[j]) + fp[j];
+            if (made != made) {
+                made = slope * (at - xp[j + 1]) + fp[j + 1];
+                if (made != made && fp[j] == fp[j + 1]) made = fp[j];
+            }
+        }
+        out[i] = made;
+    }
+    """
+
+
+@implements("interp")
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> DeviceNDArray:
+    x, xp, fp = arguments.arrays_of((x, xp, fp))
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        period, left, right = abs(period), None, None
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise ValueError(
+            f"interp: xp and fp must be 1-D sequences, not {xp.ndim}-D and {fp.ndim}-D"
+        )
+    if xp.size != fp.size:
+        raise ValueError("fp and xp are not of the same length.")
+    if xp.size == 0:
+        raise ValueError("array of sample points is empty")
+    for name, one in (("x", x), ("xp", xp)):
+        if one.dtype.kind == "c":
+            raise TypeError(f"interp: {name} is complex, real numbers are expected")
+    x, xp = x.astype(np.float64, copy=False), xp.astype(np.float64, copy=False)
+    if period is not None:
+        x, xp = x % period, xp % period
+        order = np.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
+    kind = np.complex128 if fp.dtype.kind == "c" else np.float64
+    made = arguments.empty(x.shape, kind, x)
+    if not made.size:
+        return made
+    line, x = made.reshape(-1), x.reshape(-1)
+    parts = ("real", "imag") if kind is np.complex128 else ("real",)
+    with arguments.on_device_of(x):
+        for at_nan, part in enumerate(parts):
+            ends = [0.0 if one is None else float(getattr(one, part)) for one in (left, right)]
+            values = getattr(fp, part).astype(np.float64, copy=False)
+            _interpolation.forall(line.size)(
+                x,
+                xp,
+                values,
+                getattr(line, part),
+                *ends,
+                left is not None,
+                right is not None,
+                at_nan,
+            )
+    return made
