@@ -219,8 +219,9 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
     with pytest.raises(CompileError, match=r"inner\.h\(2\): error: "):
         compiled(unit)
     (tmp_path / "inner.h").write_text('__device__ void f() {\n  asm("x");\n}')
+    calling = unit._replace(text='#include "outer.h"\n__global__ void k() { f(); }')
     with pytest.raises(CompileError, match=r"inner\.h\(2\): error: inline PTX"):
-        compiled(unit)
+        compiled(calling)
 
 
 @pytest.mark.parametrize("fields", some(3, [
