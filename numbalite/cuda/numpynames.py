@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import dispatch
+from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Namespace:
 def numpys(name: str) -> Any:
     """What numbalite.cuda has for a name of NumPy's: what NumPy's function does with device arrays. Here it does
     that with lists and NumPy's arrays, too, and ufuncs return what they were given: the host's for the host's."""
+    if name == "ndarray":
+        return DeviceNDArray
     if name in _CONSTANTS or name in _HOSTS:
         return getattr(np, name, None)
     if name in _NAMESPACES:

@@ -189,7 +189,7 @@ def _irfft(name, a, s, axes, norm, out):
     lengths, axes = _axes(name, a, s, axes)
     others, last = _last(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
-    if lengths[-1] is None:
+    if lengths[-1] is None and (s is None or s[-1] is None):  # -1 is the whole axis, as it is
         sizes[-1] = (a.shape[last] - 1) * 2
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), True)

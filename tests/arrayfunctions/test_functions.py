@@ -203,6 +203,7 @@ SHAPES = {
     "full_like": lambda draw, x: (3, None, "K", True, draw(st.sampled_from([None, (2, 2), 3]))),
     "real": lambda draw, x: (),
     "imag": lambda draw, x: (),
+    "angle": lambda draw, x: (),
     "iscomplexobj": lambda draw, x: (),
     "result_type": lambda draw, x: ("f4", np.int16),
     "round": lambda draw, x: (),
@@ -218,7 +219,8 @@ def test_shapes(name):
     @examples(6)
     @given(data=st.data())
     def run(data):
-        device, host = data.draw(arrays(["f4", "i4"] if name in ("clip", "diff") else ["f4", "c8"]))
+        dtypes = {"clip": ["f4", "i4"], "diff": ["f4", "i4"], "angle": ["?", "i2", "f4", "c8"]}
+        device, host = data.draw(arrays(dtypes.get(name, ["f4", "c8"])))
         args = SHAPES[name](data.draw, host)
         same(getattr(np, name), (device, *args), (host, *args))
 

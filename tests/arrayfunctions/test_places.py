@@ -255,6 +255,7 @@ def test_more_places():
         same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
         np.pad(d, 1, lambda *_: None)
+    compare(np.repeat(d[0, 0, ...], 2, axis=0), np.repeat(a[0, 0, ...], 2, axis=0))
     out = cuda.device_array((2, 2), "f8")
     assert np.take(d, [0, 2], 1, out=out) is out
     compare(out, a[:, [0, 2]].astype(float))

@@ -48,6 +48,7 @@ def test_gradients(edge_order):
     ):  # fmt: skip
         alike(np.gradient, *args, edge_order=edge_order)
     alike(np.gradient, MATRIX, axis=(1, 0), edge_order=edge_order)
+    alike(np.gradient, MATRIX > 1, edge_order=edge_order)
 
 
 def test_averages():

@@ -40,6 +40,7 @@ def test_an_arrays_module_by_another_name(capsys):
     import numbalite.cuda as cp
 
     x = cp.arange(10, dtype="f4").reshape(2, 5)
+    assert isinstance(x, cp.ndarray) and not isinstance(x.copy_to_host(), cp.ndarray)
     print(x)
     assert capsys.readouterr().out == "[[0. 1. 2. 3. 4.]\n [5. 6. 7. 8. 9.]]\n"
     host = np.arange(10, dtype="f4").reshape(2, 5)

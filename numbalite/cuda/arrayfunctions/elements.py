@@ -264,7 +264,7 @@ def imag(val: Any) -> DeviceNDArray:
 @implements("angle")
 def angle(z: Any, deg: bool = False) -> DeviceNDArray:
     z = arguments.array(z)
-    made = np.arctan2(z.imag, z.real)
+    made = np.arctan2(z.imag, z.real) if z.dtype.kind == "c" else np.arctan2(0, z)
     return np.degrees(made) if deg else made
 
 

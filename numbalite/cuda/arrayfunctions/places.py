@@ -202,6 +202,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
         a, axis = arguments.reshaped(a, (a.size,)), 0
+    a = a if a.ndim else arguments.reshaped(a, (1,))
     axis = shapes.axis_number(axis, a.ndim)
     length = a.shape[axis]
     if not isinstance(repeats, DeviceNDArray):

@@ -86,11 +86,14 @@ def _conjugate(a):
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = arguments.array(f)
     axes = tuple(range(f.ndim)) if axis is None else axes_of(axis, f.ndim)
-    if f.dtype.kind not in "fc":
+    dtype = f.dtype
+    if dtype.kind not in "fc":
         f = f.astype(np.float64)
     steps = _steps(f, varargs, axes)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
+    if dtype.kind == "b":
+        raise TypeError(f"numpy.gradient of booleans, of shape {f.shape}: they have no differences")
     made = []
     for one, step in zip(axes, steps, strict=True):
         if f.shape[one] < edge_order + 1:
