@@ -177,6 +177,13 @@ static int run(const product *p, const nl_gemm *g) {
         NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &workspace, &err));
     if (result == 0)
         return 0;
+    if (err.code == CUBLAS_STATUS_NOT_SUPPORTED && nl_capture_has(p->stream)) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "this matrix product cannot be captured in a graph (on the simulator none can, "
+            "because the host computes them: capture it on a GPU)");
+        return -1;
+    }
 fail:
     nl_error_prefix(&err, "matmul");
     nl_py_raise(&err);
