@@ -177,7 +177,6 @@ def test_barriers():
             np.testing.assert_array_equal(out.copy_to_host(), 96)
 
 
-@pytest.mark.sim
 def test_two_barriers_of_one_declaration():
     """Checks know each of them: what they order is no race."""
     m = cuda.module("""
@@ -205,6 +204,7 @@ def test_two_barriers_of_one_declaration():
     assert (x == 2 * (63 - (np.arange(64) + 1) % 64)).all()
 
 
+@pytest.mark.sim
 def test_more_threads_than_expected():
     with pytest.raises(KernelError, match="more threads arrive at a barrier .* than it expects"):
         cuda.module(TOO_MANY).too_many[1, 1]()

@@ -98,8 +98,9 @@ def run(book, path, kernels):
     done = kernels.execute(book)
     if not wanted:
         return []
-    (output,) = code_cells(done)[-1]["outputs"]
-    return json.loads("".join(output["text"]))
+    # Jupyter may bring a cell's text in pieces, and a warning between them.
+    outputs = [o for o in code_cells(done)[-1]["outputs"] if o.get("name") == "stdout"]
+    return json.loads("".join("".join(output["text"]) for output in outputs))
 
 
 class Kernels:
