@@ -66,8 +66,8 @@ def captured(d):
         _core.workspace_of_graph(stream, 100)
         try:
             _core.gemm(d, d, out, stream)
-        except CudaAPIError as refused:
-            if "NOT_SUPPORTED" not in str(refused):  # so the simulator says: there is no such graph
+        except RuntimeError as refused:
+            if "capture it on a GPU" not in str(refused):  # so the simulator says
                 raise
     assert _core.gemm(d, d, out, stream)
 
