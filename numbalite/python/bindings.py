@@ -111,15 +111,21 @@ class Bindings(Expressions):
             kind = f"const {kind}"
         return f"{kind}{variable.name} = {text};"
 
+    def allocated(self, node: ast.AST, value: Value) -> Value:
+        """An array in a space of its own that an expression makes: one that is not just assigned to a variable
+        has a name of ours."""
+        if node in _bound_alone(self.at):
+            return value
+        name = self.fresh(f"{value.type.space}_array")
+        self.emit(f"{_declarator(value.type)} {name}{value.text};")
+        return Value(value.type, name)
+
     def _allocation(self, variable, value, declares):
-        space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(value.type.space, "")
-        element = spelled(value.type.dtype)
-        if value.type.alignment:
-            space += f"__align__({value.type.alignment}) "
+        declarator = _declarator(value.type)
         if declares and self.variables.is_single_fixed(variable):
-            return f"{space}{element} {variable.name}{value.text};"
+            return f"{declarator} {variable.name}{value.text};"
         name = self.fresh(variable.name)
-        self.emit(f"{space}{element} {name}{value.text};")
+        self.emit(f"{declarator} {name}{value.text};")
         kind = f"{spelled(value.type.view)} " if declares else ""
         return f"{kind}{variable.name} = py::as_array({name});"
 
@@ -302,6 +308,17 @@ class Bindings(Expressions):
             self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
 
 
+def _bound_alone(statement):
+    """The expressions that a statement assigns to one target each."""
+    if isinstance(statement, ast.AnnAssign):
+        return (statement.value,)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+        return ()
+    target, value = statement.targets[0], statement.value
+    both_tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    return value.elts if both_tuples else (value,)
+
+
 def counted(items: Any, noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
@@ -309,3 +326,11 @@ def counted(items: Any, noun: str) -> str:
 def mentions(text: str, names: Any) -> bool:
     """Does a text of C++ have one of these names?"""
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+
+
+def _declarator(t):
+    """What declares an array in a space of its own, before its name."""
+    space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(t.space, "")
+    if t.alignment:
+        space += f"__align__({t.alignment}) "
+    return f"{space}{spelled(t.dtype)}"

@@ -30,11 +30,13 @@ def array(space: str) -> Any:
         t = element_type(call, dtype)
         aligned = _alignment(call, alignment)
         if space == "shared" and extents == (0,):
-            return Value(Fixed(t, (0,), "dynamic", alignment=aligned), "[]", calls=True)
+            made = Value(Fixed(t, (0,), "dynamic", alignment=aligned), "[]", calls=True)
+            return call.of.allocated(call.node, made)
         if any(n <= 0 for n in extents):
             call.fail(f"the shape {extents} has no elements")
         text = "".join(f"[{_extent(call.of, item)}]" for item in items)
-        return Value(Fixed(t, extents, space, alignment=aligned), text, calls=True)
+        made = Value(Fixed(t, extents, space, alignment=aligned), text, calls=True)
+        return call.of.allocated(call.node, made)
 
     return rule
 

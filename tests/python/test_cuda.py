@@ -270,3 +270,39 @@ def test_print(capfd):
     kernel[1, 1](7)
     cuda.synchronize()
     assert capfd.readouterr().out == ('x\n 7 (1, (7, True), (2.500000,)) 50% "\\" (0, 0, 0)\n\n')
+
+
+def filled(a, first):
+    for i in range(a.size):
+        a[i] = first + i
+    return a
+
+
+@cuda.jit
+def unnamed(out):
+    whole = cuda.shared.array(0, float32)
+    behind = cuda.shared.array(0, int32)[1:]
+    whole[0] = 3.5
+    behind[0] = 7
+    out[0] = whole[0] + behind[0]
+    out[1] = filled(cuda.local.array(4, int32), 3)[3]
+    row = cuda.local.array((2, 3), float32)[1]
+    row[2] = 5
+    out[2] = row[2] + row.size + len(cuda.local.array(6, int32))
+    a = b = cuda.local.array(2, int32)
+    a[0] = 4
+    out[3] = b[0]
+    pair = (cuda.shared.array(8, int32), 3)
+    pair[0][1] = 6
+    out[4] = pair[0][1] + pair[1]
+    c, d = cuda.local.array(2, int32), cuda.local.array(3, float32)
+    c[0] = 1
+    d[2] = 2.5
+    out[5] = c[0] + d[2]
+
+
+def test_arrays_without_a_name():
+    """Views of shared and local arrays, and those that are passed on as they are made."""
+    out = np.zeros(6)
+    unnamed[1, 1, 0, 8](out)
+    assert out.tolist() == [10.5, 6, 14, 4, 9, 3.5]
