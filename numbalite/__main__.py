@@ -58,7 +58,7 @@ def run(arguments) -> int:
             from numbalite import demo
 
             return demo.main(arguments)
-    if command == "run" and arguments:
+    if command == "run" and arguments and arguments[0] not in ("-h", "--help"):
         from numbalite.numba import program
 
         return program.run(arguments)
@@ -72,8 +72,9 @@ def run(arguments) -> int:
         return editor.main(arguments)
     if command == "cache" and arguments in ([], ["clear"]):
         return cache_command(bool(arguments))
-    print(USAGE, end="", file=sys.stdout if command in ("help", "-h", "--help") else sys.stderr)
-    return 0 if command in ("help", "-h", "--help") else 2
+    is_asked = not {command, *arguments}.isdisjoint(("help", "-h", "--help"))
+    print(USAGE, end="", file=sys.stdout if is_asked else sys.stderr)
+    return 0 if is_asked else 2
 
 
 def _row(label, text):

@@ -11,6 +11,7 @@ import io
 import os
 import runpy
 import sys
+import zipfile
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs ``FILE [args]``, ``-m MODULE [args]`` or ``-c CODE [args]``."""
+    """Runs ``FILE [args]``, a folder or an archive with a ``__main__.py``, ``-m MODULE [args]`` or
+    ``-c CODE [args]``."""
     numba.install()
     first, *rest = arguments
     if first in ("-m", "-c") and not rest:
@@ -36,6 +38,9 @@ def run(arguments: list[str]) -> int:
         sys.path.insert(0, "")
         sys.argv = ["-c", *rest[1:]]
         return _ended(lambda: _execute(rest[0], "<string>"))
+    if os.path.isdir(first) or zipfile.is_zipfile(first):
+        sys.argv = arguments
+        return _ended(lambda: runpy.run_path(first, run_name="__main__"))
     try:
         with io.open_code(os.path.abspath(first)) as file:
             source = file.read()

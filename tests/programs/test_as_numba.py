@@ -1,6 +1,7 @@
 """Programs that import numba, run by numbalite: each in a process of its own, which is changed for good."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -113,6 +114,23 @@ def test_what_numbalite_has_not(python):
     )
     assert name == "AttributeError 'numba' has no 'no_such': numba is numbalite here"
     assert module == "ModuleNotFoundError no module 'numba.core.no_such': numba is numbalite here"
+
+
+def test_folders_and_archives_run(python, tmp_path):
+    """As Python runs them: by their __main__.py."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "own.py").write_text("from numba import cuda\nname = cuda.__name__")
+    (folder / "__main__.py").write_text("import sys, own\nprint(own.name, sys.argv[1:])")
+    archive = shutil.make_archive(str(tmp_path / "archive"), "zip", folder)
+    for path in (str(folder), archive):
+        assert python(*RUN, path, "-x") == (0, "numbalite.cuda ['-x']\n", "")
+
+
+def test_help_is_no_program(python):
+    for arguments in (("run", "--help"), ("run", "-h"), ("cache", "-h"), ("--help",)):
+        status, out, err = python("-m", "numbalite", *arguments)
+        assert status == 0 and out.startswith("usage: numbalite COMMAND") and not err
 
 
 @pytest.mark.parametrize(
