@@ -52,6 +52,10 @@ def matmul(
         raise TypeError(
             f"matmul() takes from 2 to 3 positional arguments but {len(inputs)} were given"
         )
+    if out is dtype is signature is axes is None and casting == "same_kind" and not stream:
+        made = _of_vectors(*inputs)
+        if made is not None:
+            return made
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and not isinstance(out, np.ndarray) and not operands.is_on_device(out):
@@ -79,6 +83,24 @@ def matmul(
             _check_shape(out, made.shape)
             _put(made, out, stream)
         return out
+
+
+def _of_vectors(a, b):
+    """The product of a vector and what has at most two axes, as one of matrices, which C code makes where they
+    are plain; None of others."""
+    if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
+        return None
+    ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
+    if ranks not in ({1}, {1, 2}) or n == 0 or n != b.shape[0] or not b.size or not a.size:
+        return None
+    if a.dtype != b.dtype or a.dtype.kind not in "fc":
+        return None
+    shape = a.shape[:-1] + b.shape[1:]
+    if a.ndim == 1:
+        a = a._view((1, n), (n * a.strides[0], a.strides[0]), a.dtype)
+    if b.ndim == 1:
+        b = b._view((n, 1), (b.strides[0], b.itemsize), b.dtype)
+    return (a @ b).reshape(shape)
 
 
 def dot(a: DeviceNDArray, b: DeviceNDArray) -> DeviceNDArray:
