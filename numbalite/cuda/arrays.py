@@ -354,7 +354,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
         """Assigns to a part, with NumPy's broadcasting and casting."""
-        if _indexing.has_arrays(key):
+        if key is Ellipsis:
+            _assign.assign(self, value, stream)
+        elif _indexing.has_arrays(key):
             _indexing.put(self, key, value, stream)
         else:
             _assign.assign(self._part(key), value, stream)

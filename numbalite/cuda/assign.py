@@ -134,6 +134,10 @@ def _from_host(target, host, stream):
 
 
 def _from_device(target, source, stream):
+    if source.shape == target.shape and source.dtype == target.dtype:
+        if target.size:
+            copy(source, target, stream)
+        return
     short = shapes.squeezed_to(source.shape, target.shape)
     if short != source.shape:
         gone = source.ndim - len(short)
@@ -141,9 +145,6 @@ def _from_device(target, source, stream):
     if 0 in target.shape:
         return
     if source.device != target.device:
-        if source.shape == target.shape and source.dtype == target.dtype:
-            copy(source, target, stream)
-            return
         source = moved(source, target.device, stream, target.stream)
     if source.dtype == target.dtype:
         copy(spread(source, target.shape), target, stream)
