@@ -295,6 +295,11 @@ def _whole(source, text, kind, checks=()):
         lines.append(f"constexpr unsigned nl_sim_threads_{i} = {of.threads};")
         if kind == "sim":
             dims = f"numbalite_sim::cluster_dims({of.cluster})"
+            if of.cluster_head:  # the template's parameters are in it
+                given = source.kernels[i].partition("<")[2].rpartition(">")[0]
+                head = f"template <{of.cluster_head}> constexpr nl_sim_dim nl_sim_cluster_of_{i}()"
+                lines.append(f"{head} {{ return {dims}; }}")
+                dims = f"nl_sim_cluster_of_{i}<{given}>()"
             lines.append(f"constexpr nl_sim_dim nl_sim_cluster_{i} = {dims};")
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
@@ -334,6 +339,7 @@ def _whole(source, text, kind, checks=()):
 class _Read(NamedTuple):
     threads: str
     cluster: str
+    cluster_head: str
     parameters: tuple
 
 
@@ -344,9 +350,9 @@ def _read(text, kernels):
     known = {found.name: found for found in scanned}
     for kernel in kernels:
         found = known.get(kernel) or known.get(scanner.base_name(kernel).strip().removeprefix("::"))
-        threads, cluster = (found.threads or "0", found.cluster) if found else ("0", "")
+        told = (found.threads or "0", found.cluster, found.cluster_head) if found else ("0", "", "")
         found = found or similar.get(scanner.last_name(kernel))
-        yield _Read(threads, cluster, found.parameters if found else ())
+        yield _Read(*told, found.parameters if found else ())
 
 
 def _is_ours(file):

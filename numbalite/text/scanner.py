@@ -82,6 +82,8 @@ class Function(NamedTuple):
     end of the source, or "" (none, or one with names that only mean something at the kernel)."""
     cluster: str = ""
     """The same of __cluster_dims__: one to three expressions with commas between."""
+    cluster_head: str = ""
+    """The template's parameters, where those expressions have names: "int n"."""
 
 
 class Variable(NamedTuple):
@@ -463,7 +465,7 @@ class _Reader:
 
     def record_kernel(self, start, end, path):
         tokens = self.tokens
-        at, template, instance = start, False, False
+        at, template, instance, heads = start, False, False, []
         while self.text(at) == "template":
             if self.text(at + 1) != "<":
                 instance = True
@@ -471,6 +473,7 @@ class _Reader:
                 break
             close = self.angle(at + 1, end)
             template |= close > at + 2  # template<> specialises: the name has the arguments
+            heads.append(" ".join(token.text for token in tokens[at + 2 : close]))
             at = close + 1
         marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)
         spot = self.declarator(marked, end)  # in front of it there may be macros' calls
@@ -486,10 +489,13 @@ class _Reader:
         void = any(t.text == "void" for t in tokens[at:name_at])
         deduced = any(t.text == "auto" for t in tokens[at:name_at])
         conditional = self.is_conditional(tokens[start])
+        head = heads[0] if template and len(heads) == 1 and not path else ""
+        cluster = self.attribute(at, name_at, "__cluster_dims__", (template or path) and not head)
+        constant = self.attribute(at, name_at, "__cluster_dims__", True)
         kernel = Function(
             full, parameters, template, conditional, tokens[name_at].line, void or deduced,
             "".join(self.attribute(at, name_at, "__launch_bounds__", template or path)[:1]),
-            ", ".join(self.attribute(at, name_at, "__cluster_dims__", template or path)),
+            ", ".join(cluster), head if cluster != constant else "",
         )  # fmt: skip
         self.kernels.setdefault(full, kernel)
         if instance or self.text(end) == "{":

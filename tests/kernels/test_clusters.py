@@ -183,3 +183,17 @@ def test_mistakes(mistake, kind, text):
         with pytest.raises(KernelError, match=text) as caught, cuda.checks(seed=seed):
             kernel[2, 32](np.zeros(64, np.int32))
         assert caught.value.kind == (kind or caught.value.kind)
+
+
+def test_a_templates_parameter_is_the_size():
+    m = cuda.module(
+        """#include <cooperative_groups.h>
+        template <int n, typename T> __global__ void __cluster_dims__(n, 1, 1) sizes(T *out) {
+            out[blockIdx.x] = cooperative_groups::this_cluster().num_blocks();
+        }""",
+        names=["sizes<2, int>", "sizes<4, float>"],
+    )
+    for name, dtype, size in (("sizes<2, int>", "i4", 2), ("sizes<4, float>", "f4", 4)):
+        out = np.zeros(4, dtype)
+        m[name][4, 1](out)
+        assert (out == size).all()
