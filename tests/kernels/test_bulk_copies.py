@@ -163,7 +163,15 @@ def test_states_of_a_barrier(module):
 
 @pytest.mark.sim
 def test_tensor_maps_are_named():
-    source = '__global__ void k(void *m, int *s) { asm("%s" :: "r"(0), "l"(m), "r"(0), "r"(0)); }'
+    """Kernels that take one compile; copies by it do not."""
+    source = """#include <cuda.h>
+    __global__ void k(const __grid_constant__ CUtensorMap m, unsigned *s) {
+        s[0] = sizeof m + alignof(CUtensorMap);
+        asm("%s" :: "r"(0), "l"(&m), "r"(0), "r"(0));
+    }"""
+    out = np.zeros(1, np.uint32)
+    cuda.module(source % "").k[1, 1](np.zeros((), "V128")[()], out)
+    assert out[0] == 128 + 64
     what = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
     with pytest.raises(CompileError, match=f"inline PTX .*{what} cannot run on the CPU simulator"):
         _ = cuda.module(source % f"{what} [%0], [%1, {{%2}}], [%3];").k

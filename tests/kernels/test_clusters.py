@@ -185,7 +185,7 @@ def test_mistakes(mistake, kind, text):
         assert caught.value.kind == (kind or caught.value.kind)
 
 
-def test_a_templates_parameter_is_the_size():
+def test_a_templates_parameter_is_the_size(of):
     m = cuda.module(
         """#include <cooperative_groups.h>
         template <int n, typename T> __global__ void __cluster_dims__(n, 1, 1) sizes(T *out) {
