@@ -23,9 +23,9 @@ from numbalite.linalg.arguments import (
     stack,
     turned,
 )
-from numbalite.linalg.results import identities, named, triangle, ufunc
+from numbalite.linalg.results import identities, named, triangle
 from numbalite.linalg.solving import inverses
-from numbalite.ufuncs import operands
+from numbalite.ufuncs import elementwise, operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -145,7 +145,7 @@ def cond(x: Any, p: Any = None) -> Any:
             axes = (-2, -1)
             made = norm(x.astype(dtype, copy=False), p, axes) * norm(inverse, p, axes)
             infos = infos.reshape(x.shape[:-2])
-            made = ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
+            made = elementwise.ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
         had_nan = np.any(np.isnan(x), (-2, -1))
         is_bad = np.logical_and(np.isnan(made), np.logical_not(had_nan))
         return np.where(is_bad, made.dtype.type(np.inf), made)
@@ -198,7 +198,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = np.maximum.reduce(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
-        factors = ufunc("inverse_above")(values, limits)
+        factors = elementwise.ufunc("inverse_above")(values, limits)
         return np.matmul(_adjoint(vh), np.multiply(factors[..., None], _adjoint(u)))
 
 
@@ -238,7 +238,7 @@ def _least_squares(a, b, dtype, rcond):
     if values.size:
         limit = np.multiply(values[:1], real.type(rcond))
         rank = int(np.add.reduce(np.greater(values, limit), None, np.intp).item())
-        weights = ufunc("inverse_above")(values, limit)
+        weights = elementwise.ufunc("inverse_above")(values, limit)
         x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
         distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
     else:
@@ -246,7 +246,7 @@ def _least_squares(a, b, dtype, rcond):
         x = empty(a, (n, columns), dtype)
         x.fill(0)
     if rank == n and m > n:
-        residuals = np.add.reduce(ufunc("square")(distance), 0)
+        residuals = np.add.reduce(elementwise.ufunc("squared", "squares")(distance), 0)
     else:
         residuals = empty(a, (0,), real)
     return x, residuals, np.int32(rank), values
@@ -296,7 +296,9 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 
 def _euclidean(x, axis, keepdims):
-    return np.sqrt(np.add.reduce(ufunc("square")(x), axis, keepdims=keepdims))
+    return np.sqrt(
+        np.add.reduce(elementwise.ufunc("squared", "squares")(x), axis, keepdims=keepdims)
+    )
 
 
 def _vector(x, order, axis, keepdims):

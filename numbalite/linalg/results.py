@@ -9,7 +9,6 @@ import numpy as np
 
 from numbalite.kernels.decorators import jit
 from numbalite.linalg.arguments import empty
-from numbalite.ufuncs.decorators import cuda_vectorize
 
 if TYPE_CHECKING:
     from typing import Any
@@ -62,35 +61,3 @@ def identities(beside: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
     if out.size:
         _fill_identity.forall(out.size, stream=beside.stream)(out)
     return out
-
-
-@functools.cache
-def ufunc(name: str) -> Any:
-    """One of the element-wise functions below; compiled for the dtypes that it meets."""
-    return cuda_vectorize(source=_SOURCES[name], name=name)
-
-
-_SOURCES = {
-    # the square of the magnitude
-    "square": """
-        template <typename T> T square(T x) { return x * x; }
-        template <typename T> T square(numbalite::complex<T> x) {
-            return x.real() * x.real() + x.imag() * x.imag();
-        }""",
-    # an element of LU's diagonal as a factor of the determinant: each exchange of rows turns its sign
-    "factor": """
-        template <typename T, typename P> T factor(T x, P pivot, P place) {
-            return pivot == place ? x : T(0) - x;
-        }""",
-    "phase": """
-        template <typename T> T phase(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
-        template <typename T> numbalite::complex<T> phase(numbalite::complex<T> x) {
-            T size = hypot(x.real(), x.imag());
-            return size == 0 ? x : numbalite::complex<T>(x.real() / size, x.imag() / size);
-        }""",
-    # 1 / x where x is above a limit, else 0
-    "inverse_above": """
-        template <typename T> T inverse_above(T x, T limit) { return x > limit ? 1 / x : T(0); }""",
-    "otherwise": """
-        template <typename T> T otherwise(T x, int info, T instead) { return info ? instead : x; }""",
-}

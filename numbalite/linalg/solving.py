@@ -23,8 +23,8 @@ from numbalite.linalg.arguments import (
     stack,
     turned,
 )
-from numbalite.linalg.results import identities, named, triangle, ufunc
-from numbalite.ufuncs import operands
+from numbalite.linalg.results import identities, named, triangle
+from numbalite.ufuncs import elementwise, operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -152,8 +152,8 @@ def det(a: Any) -> Any:
         if not a.size:
             return _ones(a, dtype)
         diagonals, pivots, places, infos = _diagonals(a, dtype)
-        made = np.multiply.reduce(ufunc("factor")(diagonals, pivots, places), 1)
-        return ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
+        made = np.multiply.reduce(elementwise.ufunc("factor")(diagonals, pivots, places), 1)
+        return elementwise.ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
 
 
 @implements("linalg.slogdet")
@@ -166,10 +166,10 @@ def slogdet(a: Any) -> Any:
         if not a.size:
             return named("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
         diagonals, pivots, places, infos = _diagonals(a, dtype)
-        phases = ufunc("phase")(ufunc("factor")(diagonals, pivots, places))
-        sign = ufunc("otherwise")(np.multiply.reduce(phases, 1), infos, dtype.type(0))
+        phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, places))
+        sign = elementwise.ufunc("otherwise")(np.multiply.reduce(phases, 1), infos, dtype.type(0))
         size = np.add.reduce(np.log(np.abs(diagonals)), 1)
-        size = ufunc("otherwise")(size, infos, real.type(-np.inf))
+        size = elementwise.ufunc("otherwise")(size, infos, real.type(-np.inf))
         return named("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
 
 

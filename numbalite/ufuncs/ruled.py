@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite.cuda.assign import is_number
 
-from . import element, resolve
+from . import element, elementwise, resolve
 from .cudaufunc import CudaUfunc
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class RuledUfunc(CudaUfunc):
-    """A ufunc of a C++ source; ``rule(request)`` gives the dtypes of its inputs and its one output."""
+    """A ufunc of one of our element functions; ``rule(request)`` gives the dtypes of its inputs and its one
+    output."""
 
-    def __init__(self, source: str, rule: Callable, name: str | None = None):
+    def __init__(self, name: str, rule: Callable):
         self._rule = rule
-        super().__init__(element.element_function(source=source, name=name))
+        super().__init__(elementwise.function(name))
 
     def _counts(self):
         return element.arity(self._function), 1
@@ -44,8 +45,7 @@ def common(inputs) -> np.dtype:
 @functools.cache
 def chosen() -> RuledUfunc:
     """What numpy.where computes: of two numbers, the first where a condition is true."""
-    source = "template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }"
-    return RuledUfunc(source, _choice)
+    return RuledUfunc("chosen", _choice)
 
 
 def _choice(request):

@@ -304,6 +304,9 @@ def test_no_cuda_prose_in_python():
             if text not in texts and re.search(r"__global__|__device__|__syncthreads", text):
                 assert text.count("\n") <= 8, f"{name(path)}: move this to cuda_src:\n{text[:300]}"
                 assert 'extern "C" __global__' not in text, f"{name(path)}: cuda_src/templates"
+            if text not in texts:
+                found = re.search(r"template <typename.*\{", text)
+                assert not found, f"{name(path)}: cuda_src/templates/elements: {found[0]}"
 
 
 def test_no_machine_in_the_tree():

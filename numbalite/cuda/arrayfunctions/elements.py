@@ -108,12 +108,7 @@ def _limits_within(a, low, high):
 
 @functools.cache
 def _limited():
-    source = """
-    template <typename T> T limited(T x, T low, T high) {
-        return np_minimum(np_maximum(x, low), high);
-    }
-    """
-    return RuledUfunc(source, _limits, "limited")
+    return RuledUfunc("limited", _limits)
 
 
 def _limits(request):
@@ -157,14 +152,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 @functools.cache
 def _close():
-    source = r"""
-    template <typename T, typename U> bool close(T a, T b, U rtol, U atol, bool equal_nan) {
-        if (np_isnan(a) || np_isnan(b)) return equal_nan && np_isnan(a) && np_isnan(b);
-        if (np_isinf(a) || np_isinf(b)) return a == b;
-        return np_absolute(a - b) <= atol + rtol * np_absolute(b);
-    }
-    """
-    return RuledUfunc(source, _tolerances, "close")
+    return RuledUfunc("close", _tolerances)
 
 
 def _tolerances(request):

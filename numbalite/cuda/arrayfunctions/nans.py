@@ -11,7 +11,7 @@ import numpy as np
 from numbalite import types
 from numbalite.cuda.arrayfunctions import arguments, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.ufuncs import element
+from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.ruled import RuledUfunc
@@ -30,11 +30,7 @@ _NO_VALUE: Any = np._NoValue
 @functools.cache
 def _folded(ufunc, dtype, neutral):
     """The fold of what is no NaN and is asked for; the others count as ``neutral``."""
-    source = f"""
-    template <typename T> T kept(T x, bool where) {{
-        return where && !np_isnan(x) ? x : T({neutral});
-    }}"""
-    function = element.element_function(source=source, name="kept")
+    function = elementwise.function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
     return MappedFold(function, signature, counterpart(ufunc), dtype)
@@ -43,9 +39,7 @@ def _folded(ufunc, dtype, neutral):
 @functools.cache
 def _counted(dtype):
     """How many are no NaN and asked for."""
-    source = """
-    template <typename T> long long counted(T x, bool where) { return where && !np_isnan(x); }"""
-    function = element.element_function(source=source, name="counted")
+    function = elementwise.function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
     return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
 
@@ -197,11 +191,7 @@ def _mean(a, axis, dtype, where):
 @functools.cache
 def _squares(wide):
     """The sum of |x - mean|^2."""
-    source = reductions.DISTANCE + """
-    template <typename T> auto kept(T x, T mean, bool where) {
-        return where && !np_isnan(x) ? square_of_distance(x, mean) : decltype(squared(x))(0);
-    }"""  # fmt: skip
-    function = element.element_function(source=source, name="kept")
+    function = elementwise.function("kept_square", squares=elementwise.text("squares"))
     real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
     signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
     return MappedFold(function, signature, counterpart(np.add), real)
@@ -282,15 +272,7 @@ def _replaced(a, number):
 
 @functools.cache
 def _finite():
-    source = r"""
-    template <typename T> T finite(T x, T nan, T most, T least) {
-        return np_isnan(x) ? nan : np_isinf(x) ? (x > T(0) ? most : least) : x;
-    }
-    template <typename T> numbalite::complex<T> finite(numbalite::complex<T> x, T nan, T most, T least) {
-        return numbalite::complex<T>(finite(x.real(), nan, most, least), finite(x.imag(), nan, most, least));
-    }
-    """
-    return RuledUfunc(source, _finite_dtypes, "finite")
+    return RuledUfunc("finite", _finite_dtypes)
 
 
 def _finite_dtypes(request):

@@ -15,8 +15,7 @@ from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, repeated, run
-from numbalite.ufuncs import element, operands
-from numbalite.ufuncs.decorators import cuda_vectorize
+from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
 
@@ -322,25 +321,10 @@ def _weights_of(a, weights, axis):
     return np.broadcast_to(spread, a.shape)
 
 
-DISTANCE = r"""
-template <typename T> T squared(T x) { return x * x; }
-template <typename T> T squared(numbalite::complex<T> x) {
-    return x.real() * x.real() + x.imag() * x.imag();
-}
-template <typename T> auto square_of_distance(T x, T y) { return squared(x - y); }
-"""
-
-
-@functools.cache
-def _distance():
-    """|x - y|^2 of a mean y; the ufunc is compiled for the dtypes that it meets."""
-    return cuda_vectorize(source=DISTANCE, name="square_of_distance")
-
-
 @functools.cache
 def _sum_of_squares(wide):
-    """The sum of the same, in one pass."""
-    function = element.element_function(source=DISTANCE, name="square_of_distance")
+    """The sum of |x - y|^2 of a mean y, in one pass."""
+    function = elementwise.function("square_of_distance", "squares")
     real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
     return MappedFold(function, signature, counterpart(np.add), real)
@@ -369,7 +353,8 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
     if where is _NO_VALUE or where is True:
         total = _sum_of_squares(wide)((a, mean), axis, True, None, 0)
     else:
-        distance = _distance()(a.astype(wide, copy=False), mean.astype(wide, copy=False))
+        distance_of = elementwise.ufunc("square_of_distance", "squares")
+        distance = distance_of(a.astype(wide, copy=False), mean.astype(wide, copy=False))
         total = fold(np.add, distance, axis, None, None, True, where=where)
     if isinstance(count, int):
         degrees = count - ddof if count > ddof else 0
@@ -443,17 +428,6 @@ def _extremes(dtype, is_largest, nans_count):
     return own_loops(f"extreme_place<{cxx(number)}, {flags}>", name, number, 8)
 
 
-@functools.cache
-def _place_of():
-    """i where x is the extreme, or NaN as it is; else more than any place."""
-    source = r"""
-    template <typename T> int64 place_of(T x, T extreme, int64 i) {
-        return x == extreme || (x != x && extreme != extreme) ? i : INT64_MAX;
-    }
-    """
-    return cuda_vectorize(source=source, name="place_of")
-
-
 def first_place(
     known: Any,
     a: Any,
@@ -483,7 +457,8 @@ def first_place(
     count = flat.shape[along]
     extreme = max if is_largest else min
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
-    found = min(_place_of()(flat, extreme(flat, along, keepdims=True), places), along)
+    place_of = elementwise.ufunc("place_of")
+    found = min(place_of(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)

@@ -1,0 +1,4 @@
+/* An element of LU's diagonal as a factor of the determinant: each exchange of rows turns its sign. */
+template <typename T, typename P> T factor(T x, P pivot, P place) {
+    return pivot == place ? x : T(0) - x;
+}
