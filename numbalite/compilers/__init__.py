@@ -14,11 +14,15 @@ from __future__ import annotations
 import functools
 import os
 from _thread import allocate_lock
+from typing import TYPE_CHECKING
 
 from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, toolkit
 from numbalite.compilers.image import Image, shared_object
 from numbalite.compilers.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of"]
 
@@ -27,7 +31,7 @@ _lock = allocate_lock()
 _count = 0
 _sources: dict[bytes, Source] = {}  # digest of an image for the simulator -> its Source
 
-watcher = None
+watcher: Callable | None = None
 """watcher(source, target) is a context manager around each compilation: notebooks tell of long ones."""
 
 

@@ -64,7 +64,7 @@ def wanted_directory() -> str:
     return config.CACHE_DIR or _default_directory()
 
 
-_checked = {}  # directory -> whether it can be used
+_checked: dict[str, bool] = {}  # directory -> whether it can be used
 
 
 def directory() -> str | None:
@@ -103,21 +103,21 @@ def _prepare(path):
     return None
 
 
-def _path(key):
-    folder = directory()
-    return folder and os.path.join(folder, key.hex() + _SUFFIX)
+def _path(key: bytes | None) -> str | None:
+    folder = directory() if key is not None else None
+    return os.path.join(folder, key.hex() + _SUFFIX) if key is not None and folder else None
 
 
 def location(key: bytes | None) -> str | None:
     """The file in which the image of this key is kept, if it is."""
-    path = key and _path(key)
+    path = _path(key)
     return path if path and os.path.exists(path) else None
 
 
 def load(key: bytes | None) -> Image | None:
     """The image kept under a key, or None."""
-    path = key and _path(key)
-    if not path:
+    path = _path(key)
+    if key is None or path is None:
         return None
     try:
         raw = _read(path)
@@ -158,8 +158,8 @@ def _read(path):
 
 def store(key: bytes | None, image: Image) -> bool:
     """Keeps an image; False if that was not possible."""
-    path = key and _path(key)
-    if not path:
+    path = _path(key)
+    if key is None or path is None:
         return False
     contents = image.to_bytes()
     check = blake2b(contents, digest_size=_DIGEST).digest()

@@ -29,7 +29,7 @@ _SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
 _OFFSET = "!(&(((type*) 0)->member))"  # which for clang++ is no constant
 _LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
 
-_kept = {}  # the toolkit's folder -> the options
+_kept: dict[str, list] = {}  # the toolkit's folder -> the options
 
 
 def root_of_toolkit() -> str | None:

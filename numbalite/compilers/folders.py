@@ -19,7 +19,7 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 # For information about cache directory tags see https://bford.info/cachedir/
 """
 _PREFIX = "numbalite-"
-_swept = set()  # folders in which abandoned ones were looked for
+_swept: set[str] = set()  # folders in which abandoned ones were looked for
 
 
 def is_others(status) -> bool:

@@ -31,8 +31,10 @@ _PATIENCE = (
 )
 
 _lock = allocate_lock()
-_servers = {}  # (program, its size and date) -> Server, or None where it does not work
-_asked = {}  # program -> how often, while there is no shared object
+_servers: dict[
+    tuple, Server | None
+] = {}  # (program, its size and date) -> Server, or None where it does not work
+_asked: dict[str, int] = {}  # program -> how often, while there is no shared object
 
 
 def _forget_lock():

@@ -76,7 +76,7 @@ class Identity(NamedTuple):
     title: str
 
 
-_known = {}  # command -> Identity
+_known: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:

@@ -71,7 +71,8 @@ class Headers:
         """A text whose #includes name the copies; `directory` is where it stood if it is one itself."""
         if not self._known:
             return text
-        out, at = [], 0
+        out: list[str] = []
+        at = 0
         for token in scanner.tokenize(text):
             if token.kind == "directive":
                 out += text[at : token.start], self._directive(token.text, directory)

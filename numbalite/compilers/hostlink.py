@@ -24,7 +24,7 @@ _ALWAYS_THERE = frozenset(
 _VERSIONED = "__tls_get_addr@GLIBC_2.3"
 _DYNAMIC_LINKER = "/lib64/ld-linux-x86-64.so.2"
 _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")
-_unfit = set()  # linkers that failed where the driver did not
+_unfit: set[str] = set()  # linkers that failed where the driver did not
 
 
 def link(compiler, flags, objects, output, run):

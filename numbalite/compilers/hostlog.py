@@ -54,7 +54,10 @@ class Message:
 
 def messages(log: str) -> list[Message]:
     """The errors and warnings of a compiler's log, in order."""
-    found, required, included, showing = [], [], [], None
+    found: list[Message] = []
+    required: list[tuple[str, int]] = []
+    included: list[tuple[str, int]] = []
+    showing = None
     for line in log.splitlines():
         match = _MESSAGE.match(line)
         if match is None:
@@ -171,7 +174,8 @@ def _is_candidate(message):
 
 def places(source: str) -> dict:
     """(file, line) -> text for a source with #line in it."""
-    found, file, number = {}, "", 0
+    found: dict[tuple, str] = {}
+    file, number = "", 0
     for text in source.split("\n"):
         directive = _LINE.match(text)
         if directive is not None:

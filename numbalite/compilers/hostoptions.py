@@ -83,7 +83,7 @@ def read(source) -> Options:
         elif meaning == "fmad":
             result = result._replace(fmad=value != "false")
         elif meaning is not None:
-            result = result._replace(**{meaning: True})
+            result = result._replace(**{meaning: True})  # type: ignore[arg-type]  # a flag
     return result._replace(includes=tuple(includes), before="".join(f"{x}\n" for x in lines))
 
 

@@ -16,9 +16,11 @@ import os
 
 from numbalite.compilers import cache, elf, folders, headers
 
-_hooks = {}  # key -> an object file
-_made = {}  # key -> arguments of the compiler, or None where it did not work
-_asked = set()  # keys asked for once
+_hooks: dict[tuple, bytes] = {}  # key -> an object file
+_made: dict[
+    tuple, list | None
+] = {}  # key -> arguments of the compiler, or None where it did not work
+_asked: set[tuple] = set()  # keys asked for once
 
 
 def text_arguments(kind) -> list:
@@ -51,7 +53,8 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
 
 def forget(compiler, flags, kind, name="prelude.h") -> None:
     """It did not work after all."""
-    _made[(kind, name, compiler.command, *flags)] = None
+    key = (kind, name, compiler.command, *flags)
+    _made[key] = None
 
 
 def hooks(compiler, flags, compile) -> bytes:

@@ -57,7 +57,7 @@ class Image(NamedTuple):
         return self._replace(**changes)
 
     def to_bytes(self) -> bytes:
-        parts = []
+        parts: list[bytes] = []
         for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx):
             _write(parts, field)
         for table in (self.lowered, self.descriptions):

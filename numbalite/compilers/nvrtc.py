@@ -123,7 +123,7 @@ def compile(source, capability) -> Image:
     from numbalite import _core
 
     chosen, version, supported = open_library()
-    kind, architecture = choose_architecture(*capability, supported)
+    kind, architecture = choose_architecture(capability[0], capability[1], supported)
     symbols, texts = expressions(source)
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     if texts or source.launches:

@@ -36,7 +36,7 @@ _PATIENCE = 2  # sources that read numbalite's own header as text
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held for moments only
-_kept = {}  # key -> Kept, the one used last at the end
+_kept: dict[str, Kept] = {}  # key -> Kept, the one used last at the end
 
 
 class File:
@@ -135,8 +135,8 @@ def preamble(source, text, directories) -> str:
         if line[1] != "include":
             continue
         included = _INCLUDED.match(line[2])
-        name = included and (included[1] or included[2])
-        if not name or name in places.memory:
+        name = included[1] or included[2] if included else ""
+        if not included or not name or name in places.memory:
             break
         if name in headers.in_memory():
             weighs = _is_heavy(name)

@@ -142,7 +142,7 @@ def libraries() -> list:
     return list(_search())
 
 
-opened = None
+opened: Library | None = None
 """The library that this process has opened: there is one at a time (compilers.nvrtc sets it)."""
 
 
@@ -157,7 +157,7 @@ def _driver_major():
 
 def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
     """What tells one NVRTC from another without loading it, one nvJitLink, and one device runtime."""
-    found = []
+    found: list = []
     others = [linker_library()] if with_linker or with_runtime else []
     others += [device_runtime()] if with_runtime else []
     for path in (nvrtc_library().path, *others):
@@ -315,7 +315,7 @@ def _mathdx_directories():
     return []
 
 
-_directories = {}
+_directories: dict[tuple, tuple] = {}
 
 
 def include_directories(path: str | None = None) -> tuple:
@@ -323,7 +323,8 @@ def include_directories(path: str | None = None) -> tuple:
     state = (path, *map(config.outside, _VARIABLES), tuple(sys.path))
     known = _directories.get(state)
     if known is None:
-        missing, result = dict(_PARTS), []
+        missing = dict(_PARTS)
+        result: list[str] = []
         for folder in _candidates(path):
             _take(folder, missing, result)
             if not missing:

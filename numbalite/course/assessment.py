@@ -11,7 +11,7 @@ import numpy as np
 
 from .compare import tolerance
 
-EXERCISES = {}
+EXERCISES: dict[str, type[Assessment]] = {}
 """Name -> Assessment class, in the order of the course; the modules of the sections fill it."""
 
 SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
@@ -31,24 +31,24 @@ class Assessment:
     points = 1
     """What it counts in the table of marks."""
     wants = "kernel"
-    parameters = ()
-    outputs = ()
-    changed = ()
+    parameters: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     """Inputs that a call may change as well, without their content being judged."""
     host_arrays = False
     """Do arrays stay on the host when the solution is called? Else they are device arrays."""
-    sizes = SMALL
-    checked = (33, 257)
+    sizes: tuple[int, ...] = SMALL
+    checked: tuple[int, ...] = (33, 257)
     """Sizes that are run under cuda.checks on the simulator; () for none."""
     terms = 1
     """How many terms a sum in the result has at the largest of ``sizes``; widens the tolerance."""
-    launches = (1, None)
+    launches: tuple[int, int | None] = (1, None)
     """The fewest and the most launches of a call; None: no limit."""
     spare_bytes = 0
     """How much a call may copy beside what it must: arguments and results, if those are on the host."""
     counted = 1000
     """The size at which launches and copies are counted."""
-    large = (10_000_000, 20_000)
+    large: tuple[int, int] | None = (10_000_000, 20_000)
     """The size for timing, on a GPU and on the simulator; None: speed is not judged."""
     limit = 1.5
     """The most that a solution may take on a GPU, as a multiple of the reference."""

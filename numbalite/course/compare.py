@@ -35,10 +35,10 @@ def tolerance(dtype, terms=1) -> Tolerance:
 class Mismatch(NamedTuple):
     """The first element that is wrong, and how many are."""
 
-    index: tuple
+    place: tuple
     got: object
     expected: object
-    count: int
+    wrong: int
     total: int
 
 

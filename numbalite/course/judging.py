@@ -22,7 +22,7 @@ from .mistakes import UNFILLED, Failed, explain, is_unfilled
 from .patience import apart, here, watched
 from .verdict import Verdict, duration
 
-verdicts = []
+verdicts: list[Verdict] = []
 """All verdicts of this process, in order."""
 
 collector = None
@@ -206,12 +206,12 @@ class _Judge:
         found = mismatch(got, want, self.exercise.allowed(got.dtype))
         if found is None:
             return
-        count = f"{found.count:,} of {found.total:,} elements are"
+        count = f"{found.wrong:,} of {found.total:,} elements are"
         if found.total == 1:
             reason = f"With {size}, {name} is wrong."
         else:
             reason = (
-                f"With {size}, {'1 element is' if found.count == 1 else count} wrong in {name}."
+                f"With {size}, {'1 element is' if found.wrong == 1 else count} wrong in {name}."
             )
         failed = Failed(reason, _case(name, got, want, found, place))
         failed.wrong_results = True
@@ -519,7 +519,7 @@ def _what(solution):
 
 def _case(name, got, want, found, place):
     """The arguments, whole where they are short, else around the element; what came, what should."""
-    index = found.index
+    index = found.place
     rows = []
     for parameter, value in zip(place.exercise.parameters, place.given):
         if parameter in place.exercise.outputs and is_unwritten(value):

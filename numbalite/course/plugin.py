@@ -98,7 +98,7 @@ def assert_close():
         assert got.dtype == expected.dtype, f"dtype {got.dtype}, expected {expected.dtype}"
         found = mismatch(got, expected, tolerance(got.dtype, terms))
         assert found is None, (
-            f"{found.count} of {found.total} elements are wrong, the first at {list(found.index)}: "
+            f"{found.wrong} of {found.total} elements are wrong, the first at {list(found.place)}: "
             f"{number(found.got)}, expected {number(found.expected)}"
         )
 

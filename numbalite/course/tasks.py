@@ -77,9 +77,9 @@ def _compare(got, expected, terms):
     if found.total <= 8 and got.ndim < 2:
         case = f"expected = {row(expected)}\ngot      = {row(got)}"
     else:
-        place = ", ".join(map(str, found.index))
+        place = ", ".join(map(str, found.place))
         case = f"[{place}], expected = {number(found.expected)}\n[{place}], got      = {number(found.got)}"
     many = (
-        "1 element is" if found.count == 1 else f"{found.count:,} of {found.total:,} elements are"
+        "1 element is" if found.wrong == 1 else f"{found.wrong:,} of {found.total:,} elements are"
     )
     raise Failed("The result is wrong." if found.total == 1 else f"{many} wrong.", case)

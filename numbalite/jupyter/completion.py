@@ -32,7 +32,7 @@ _TYPES = """dim3 float2 float3 float4 double2 int2 int3 int4 uint2 uint3 uint4 s
 _CUDA = frozenset((*_QUALIFIERS, *_THREADS, *_ATOMICS, *_FUNCTIONS, *_TYPES)) | {
     f"make_{name}" for name in _TYPES if name[-1] in "234" and name != "dim3"
 }
-_MEMBERS = {  # of an object of this name, or of any other
+_MEMBERS: dict[str | None, tuple] = {  # of an object of this name, or of any other
     **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), ("x", "y", "z")),
     None: ("size()", "shape", "strides", "ndim", "data()", "begin()", "end()", "real()", "imag()"),
 }

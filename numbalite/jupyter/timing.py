@@ -70,9 +70,8 @@ class GpuTiming:
 
 def duration(seconds) -> str:
     """ "12.3 µs" """
-    for unit, name in _UNITS:
-        if seconds >= unit or name == "ns":
-            return f"{seconds / unit:.3g} {name}" if seconds < 1000 * unit else f"{seconds:.0f} s"
+    unit, name = next((u for u in _UNITS if seconds >= u[0]), _UNITS[-1])
+    return f"{seconds / unit:.3g} {name}" if seconds < 1000 * unit else f"{seconds:.0f} s"
 
 
 def rate(per_second) -> str:

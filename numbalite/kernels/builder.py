@@ -22,6 +22,7 @@ import functools
 import itertools
 import os
 import re
+from typing import Any
 
 from numbalite import types
 from numbalite.compilers import Source, headers, templates
@@ -64,21 +65,28 @@ class Builder:
     def __init__(self, name: str, title: str = ""):
         self.file = f"{ascii_name(name)}.cu"
         self.title = title
-        self.pieces = []
-        self.ahead = []  # of ours, read before the user's headers: their macros may have any name
+        self.pieces: list[str | None] = []  # None: a #line back, when the number is known
+        self.ahead: list[
+            str
+        ] = []  # of ours, read before the user's headers: their macros may have any name
         self.line = 1
-        self.names = set()  # every identifier that occurs
-        self.includes = []  # (line, #include line, file)
-        self.records = {}
-        self.functions = {}  # DeviceFunction -> its namespace
-        self.linked = {}  # Texts of link= -> None: each once
+        self.names: set[str] = set()  # every identifier that occurs
+        self.includes: list[tuple] = []  # (line, #include line, file)
+        self.records: dict = {}
+        self.functions: dict[Any, str] = {}  # DeviceFunction -> its namespace
+        self.linked: dict[Text, None] = {}  # Texts of link= -> None: each once
         self.given = False  # options such as -DN=5
-        self.unfinished = []
-        self.refused = {}
+        self.unfinished: list = []
+        self.refused: dict = {}
         self.array_bytes = 0
-        self.pointers = None  # in kernels: name expression -> (name, device array)
-        self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
-        self.macros = frozenset()  # those of them that a compiler may know as macros
+        self.takes_pointers = False  # as kernels do
+        self.pointers: dict[str, tuple] = {}  # name expression -> (name, device array)
+        self.hiding: frozenset[str] = (
+            frozenset()
+        )  # names of the open namespace, and of its function's parameters
+        self.macros: frozenset[str] = (
+            frozenset()
+        )  # those of them that a compiler may know as macros
 
     @property
     def has_macros(self) -> bool:
@@ -115,7 +123,7 @@ class Builder:
         self.pieces.append(_Users(f"{text.numbered()}\n"))
         if closing:
             self.pieces.append(f'#line {text.lines[-1]} "{quote(text.label)}"\n{closing}\n')
-        self.pieces.append(None)  # a #line back, when the number is known
+        self.pieces.append(None)
 
     def finish(self, fields=None) -> str:
         """The whole text; ``fields`` are other fields of the Source that it is for."""
@@ -170,7 +178,7 @@ class Builder:
             **options.source_fields(),
             "name": file_name(name, definition.text.label),
             "kernels": tuple(kernels),
-            "variables": tuple(self.pointers or ()),
+            "variables": tuple(self.pointers),
             "describe": describe,
             "is_python": is_python,
             "linked": linked_of(definition, options),
@@ -225,7 +233,7 @@ class Builder:
                 del taken.arrays[name]
             else:
                 self.array_bytes += array.nbytes
-        if self.pointers is None:
+        if not self.takes_pointers:
             self.refused.update((n, capturing.no_pointer(n)) for n in taken.pointers)
             taken.pointers.clear()
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
@@ -252,11 +260,11 @@ class Builder:
             self.names |= identifiers(text)
             self.write_taken(definition, ascii_name(name), text)
         for name, array in taken.pointers.items():
-            t = types.typeof(array)
-            t = t if t.ndim else types.Pointer(t.dtype)
-            self.use_types(t)
+            pointed: Any = types.typeof(array)
+            view = pointed if pointed.ndim else types.Pointer(pointed.dtype)
+            self.use_types(view)
             self.pointers[f"{namespace}::{ascii_name(name)}"] = name, array
-            self.write(f"__constant__ {self.spelled(t)} {ascii_name(name)};\n")
+            self.write(f"__constant__ {self.spelled(view)} {ascii_name(name)};\n")
         for name, array in taken.arrays.items():
             self.names.add("constant_array")
             self.use_types(types.from_dtype(array.dtype))
@@ -385,7 +393,7 @@ def kernel_source(
     given some."""
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
-    builder.pointers = {}
+    builder.takes_pointers = True
     builder.given = macros
     builder.use_types(*signature.args)
     builder.link(prepended)

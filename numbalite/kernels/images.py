@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import sys
 from _thread import RLock
+from typing import TYPE_CHECKING, Any
 
 from numbalite.compilers import Source, compile_source, origin
 from numbalite.errors import CompileError, CudaAPIError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
 
+if TYPE_CHECKING:
+    from numbalite.compilers import Image
+
 # CUresult: invalid image, no binary for the GPU, invalid or unsupported PTX, invalid source
 _REFUSED = (200, 209, 218, 222, 300)
 
-printing = set()
+printing: set = set()
 """Devices that kernels with printf have been loaded on: their text comes out when one waits for them."""
 
 
@@ -32,8 +36,8 @@ class Images:
         self.source = source
         self.pointers = dict(pointers or {})
         self.explain = explain
-        self.compiled = {}  # target -> Image
-        self.loaded = {}  # device -> _core.Module
+        self.compiled: dict[Any, Image] = {}  # target -> Image
+        self.loaded: dict[Any, Any] = {}  # device -> _core.Module
         self.lock = RLock()
 
     def image(self, target=None):

@@ -55,7 +55,8 @@ def run_gdb(arguments) -> int:
 
 def pieces(source: str) -> dict:
     """{label: {line: text}} of what a generated source has from elsewhere, by its #line directives."""
-    found, lines, number = {}, None, 0
+    found: dict[str, dict[int, str]] = {}
+    lines, number = None, 0
     for text in source.split("\n"):
         directive = _LINE.match(text)
         if directive:

@@ -30,7 +30,8 @@ def spared(texts) -> frozenset | None:
     """The macros of a unit (its source and headers) whose divisions are left alone; None: all are."""
     if not any(_DIVISION.search(text) for text in texts):
         return None
-    asked, uses = set(), {}
+    asked: set[str] = set()
+    uses: dict[str, set] = {}
     for text in texts:
         if _STRANGE.search(text) and _STRANGE.search(scanner.strip(text)):
             return None

@@ -68,10 +68,10 @@ class Locals:
     def __init__(self, ir: str) -> None:
         self._variables = dict(_VARIABLE.findall(ir))
         self._structs = dict(_STRUCT.findall(ir))
-        self._sizes = {}
+        self._sizes: dict = {}
         self._checked = {g for g, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()}
         self._defined = set(_DEFINED.findall(ir))
-        self._strings = {}
+        self._strings: dict = {}
         self.is_typed = re.search(r"\bi8\*", ir) is not None
         self.bytes_pointer = "i8*" if self.is_typed else "ptr"
         space = "p0i8" if self.is_typed else "p0"

@@ -24,7 +24,9 @@ def names(source: str) -> str:
     declared = set(_DECLARED.findall(source))
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     file, shift = "", 1
-    files = {}  # file -> {(line, column): (name, indices)}, None where two names begin
+    files: dict[
+        str, dict
+    ] = {}  # file -> {(line, column): (name, indices)}, None where two names begin
     for at, token in enumerate(tokens):
         directive = _LINE.match(token.text) if token.kind == "directive" else None
         if directive:

@@ -66,7 +66,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 def statement(tokens: Sequence[Token], text: str, number: int) -> str:
     """C++ for what stands between the parentheses of an asm statement of `text`; Unknown if there is none.
     `number` differs for each statement of a source."""
-    parts = [[]]
+    parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
         depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))

@@ -12,8 +12,8 @@ import math
 import re
 import sys
 from enum import Enum, EnumMeta
-from types import ModuleType
-from typing import NamedTuple
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,9 +81,11 @@ def scope_of(function, names) -> Scope:
     A body that is only a string has no closure cells, so the locals of the enclosing functions come
     from the frames in which the function was made, if they are on the stack.
     """
-    local, later = {}, {}
+    local: dict[str, Any] = {}
+    later: dict[str, str] = {}
     if "<locals>" in function.__qualname__:
-        code, frame = function.__code__, sys._getframe(1)
+        code = function.__code__
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if code in frame.f_code.co_consts or _contains(frame.f_code, code):
                 values = frame.f_locals

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import functools
 import unicodedata
-from typing import Any
 
 from numbalite.text import capture as capturing
 from numbalite.text import cooperative
 from numbalite.text.capture import ascii_name
-from numbalite.text.freenames import free_names
+from numbalite.text.freenames import Names, free_names
 from numbalite.text.linemap import Text
 from numbalite.text.scanner import directive_word, tokenize
 
@@ -44,7 +43,7 @@ class Definition:
         self.qualname = qualname or name
         self.module = module or "__main__"
         normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
-        self.names: dict[str, Any] = free_names(text.value, normal)
+        self.names: Names = free_names(text.value, normal)
 
     @property
     def doc(self):
@@ -166,7 +165,8 @@ def _without_includes(text: Text, members=()):
     value, includes = text.value, []
     tokens = tokenize(value)
     taken = {member.start: member for member in members}
-    out, at = [], 0
+    out: list[str] = []
+    at = 0
     for token in tokens:
         new = None
         if token.start < at:

@@ -301,8 +301,8 @@ def _at_users_lines(message, text: Text | None):
     out, lines = [], message.split("\n")
     for at, line in enumerate(lines):
         header = _IN_HEADER.match(line)
-        place = header and _leading_line(lines, at + 1, text)
-        out.append(f"{text.label}({place}): {header[1]}" if place else line)
+        place = _leading_line(lines, at + 1, text) if header else None
+        out.append(f"{text.label}({place}): {header[1]}" if header and place else line)
     return "\n".join(out)
 
 

@@ -175,8 +175,8 @@ def pythonisms(text: Text, message: str):
         return
     tokens = tokenize(text.value)
     for token in tokens:
-        found = token.text if token.kind == "directive" else token.text == "#" and "#"
-        if found and _HASH.match(found):
+        begins = token.kind == "directive" or token.text == "#"
+        if begins and _HASH.match(token.text):
             yield f"the # on line {text.lines[token.line]} begins no comment: C++ writes // ..."
             return
     partner = brackets(tokens)
@@ -192,7 +192,8 @@ def pythonisms(text: Text, message: str):
         if token.kind == "char" and re.fullmatch(r"'(?:[^'\\]|\\.){2,}'", token.text):
             yield f'{token.text} is Python: texts stand in double quotes, "%d"'
             break
-    plain, told = _folded(text), []
+    plain = _folded(text)
+    told: list[tuple[int, int]] = []
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
         if found and not any(start <= found.start() < end for start, end in told):

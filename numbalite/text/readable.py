@@ -40,7 +40,8 @@ def readable(source: str, kernel: str = "") -> str:
 
 def _without_namespaces(lines) -> list[str] | None:
     """None where names would mean two things: namespaces keep them apart."""
-    kept, known = [], {}
+    kept: list[str] = []
+    known: dict[str, str] = {}
     for line in lines:
         if _OPENING.fullmatch(line) or _CLOSING.fullmatch(line) or _USING.fullmatch(line):
             continue

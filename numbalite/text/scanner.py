@@ -11,7 +11,10 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 KEYWORDS = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
@@ -99,7 +102,10 @@ class Variable(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a source, without comments."""
-    tokens, at, line, line_is_new = [], 0, 0, True
+    tokens: list[Token] = []
+    match: Any  # one of the two expressions fits always
+    kind: Any
+    at, line, line_is_new = 0, 0, True
     while at < len(text):
         if line_is_new and (text[at] == "#" or text.startswith("%:", at)):
             match, kind = _DIRECTIVE.match(text, at), "directive"
@@ -205,7 +211,7 @@ def broken_string(text: str) -> int | None:
     return None
 
 
-def brackets(tokens: list[Token]) -> dict[int, int]:
+def brackets(tokens: Sequence[Token]) -> dict[int, int]:
     """Index of each bracket -> index of its partner. Brackets without a partner are left out."""
     partner, stack = {}, []
     for i, token in enumerate(tokens):
@@ -269,7 +275,8 @@ def _calls(text, function):
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
-    reader, kernels = _read(text), []
+    reader = _read(text)
+    kernels: list[Function] = []
     for name, kernel in reader.kernels.items():
         if name not in reader.defined:
             continue  # another file has it
@@ -291,10 +298,11 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", 
 def reachable(text: str, function: str) -> list[str]:
     """The names in what a function may use: in itself, in all that is outside of functions and macros, and
     in the functions and macros that any of these name."""
-    rest, spans = [], {}
+    outside: list[str] = []
+    spans: dict[str, list[str]] = {}
     at = 0
     for name, start, end in _read(text).function_spans:
-        rest.append(text[at:start])
+        outside.append(text[at:start])
         spans.setdefault(name, []).append(text[start:end])
         at = end
 
@@ -302,7 +310,7 @@ def reachable(text: str, function: str) -> list[str]:
         spans.setdefault(match[1], []).append(match[2])
         return ""
 
-    rest = _DEFINE.sub(keep_macro, "".join([*rest, text[at:]]))
+    rest = _DEFINE.sub(keep_macro, "".join([*outside, text[at:]]))
     todo = [rest, *spans.pop(function, ()), *spans.pop("operator", ())]
     found = []
     while todo:

@@ -259,12 +259,12 @@ class Vector(Type):
 
     @property
     def num_elements(self) -> int:
-        return len(self.dtype)
+        return len(self.axes)
 
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of its numbers."""
-        return self.dtype.names
+        return self.dtype.names or ()
 
     @property
     def aliases(self) -> list[str]:
@@ -345,7 +345,7 @@ class Pointer(Type):
     """``CPointer(float32)``: a plain C pointer."""
 
     __slots__ = ("dtype", "readonly")
-    dtype: Type
+    dtype: Scalar | Record | Void
     readonly: bool
 
     def __init__(self, dtype, readonly=False):
@@ -785,9 +785,11 @@ def typeof(value) -> Type:
         return Empty(scalar(value))
     if isinstance(value, Enum):
         return typeof(value.value)
-    for python, t in ((bool, boolean), (int, int64), (float, float64), (complex, complex128)):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int64 if -(2**63) <= value < 2**63 else uint64
+    for python, t in ((bool, boolean), (float, float64), (complex, complex128)):
         if isinstance(value, python):
-            return uint64 if t is int64 and not -(2**63) <= value < 2**63 else t
+            return t
     raise TypeError(f"cannot tell the type of {type(value).__name__} for a kernel")
 
 

@@ -10,6 +10,7 @@ they are made.
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from numbalite import _core, frontend, types
 from numbalite.kernels.options import Options
@@ -193,7 +194,7 @@ def _loop_of(signature) -> tuple:
 
 # --- casts ---------------------------------------------------------------------------------------------
 
-_casts = {}  # dtype -> CudaUfunc
+_casts: dict[Any, CudaUfunc] = {}  # dtype -> CudaUfunc
 
 
 def cast_ufunc(dtype):

@@ -26,7 +26,10 @@ class DeviceUfunc(Compiled):
     nin: int
     nout: int
     nargs: int
-    signatures: list
+
+    @property
+    def signatures(self) -> list:
+        raise NotImplementedError
 
     def _begin_as(
         self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None

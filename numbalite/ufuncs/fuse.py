@@ -61,6 +61,8 @@ def fuse(function: Callable | None = None) -> Any:
 class Fused:
     """A function that was fused; see numbalite.fuse."""
 
+    __name__: str
+
     def __init__(self, function: Callable):
         if not callable(function):
             raise TypeError(f"fuse takes a function, not {function!r}")

@@ -25,6 +25,7 @@ from numbalite.kernels.builder import Builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.text.capture import ascii_name
+from numbalite.types import Signature, void
 from numbalite.types.describe import Parameter
 
 from . import element
@@ -48,7 +49,7 @@ class Plan(NamedTuple):
     """Which kernel is wanted."""
 
     types: tuple
-    """The operands' types: types.Array, or types.Scalar for a number."""
+    """The operands' types: Array, or Scalar for a number."""
     nin: int
     cores: tuple
     """Core dimensions of each operand."""
@@ -64,8 +65,8 @@ class Plan(NamedTuple):
     block: bool = False
 
     @property
-    def signature(self) -> types.Signature:
-        return types.Signature(types.void, self.types)
+    def signature(self) -> Signature:
+        return Signature(void, self.types)
 
 
 def parameter_size(plan: Plan) -> int:

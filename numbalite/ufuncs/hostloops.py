@@ -64,9 +64,8 @@ def ufunc_loops(function, signatures, target, options) -> list:
     for i, (typed, namespace) in enumerate(calls):
         inputs, outputs = rows[i]
         _write_ufunc(builder, i, typed, namespace, inputs, [t.cxx for t in outputs])
-        names += _write_entries(
-            builder, i, *_ufunc_run(i, inputs, [t.cxx for t in outputs]), guarded
-        )
+        run = _ufunc_run(i, inputs, [t.cxx for t in outputs])
+        names += _write_entries(builder, i, run, _UFUNC_ARGUMENTS, guarded)
     module = _load(function, builder, names, options, signatures, ufunc_loops, target)
     return [Loop((*a, *r), module, _name(i, target)) for i, (a, r) in enumerate(rows)]
 
@@ -89,7 +88,8 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder.write_own(element.results(call, [*outputs, f"nl_result_of<nl_all, {nout}>"]))
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
     guarded = _guarded(builder, options)
-    names += _write_entries(builder, 0, *_ufunc_run(0, inputs, outputs), guarded)
+    run = _ufunc_run(0, inputs, outputs)
+    names += _write_entries(builder, 0, run, _UFUNC_ARGUMENTS, guarded)
     image = _compile(function, builder, [*names, "nl_results"], options, inputs, describe=True)
     rows = describe.parameters(image.descriptions["nl_results"])
     found = [element.result_type(function, row, inputs) for row in rows[:nout]]
@@ -112,13 +112,16 @@ def _write_ufunc(builder, i, function, namespace, inputs, outputs):
     builder.write_own(templates.fill("host_ufunc", loop=i, parameters=parameters, call=call))
 
 
+_UFUNC_ARGUMENTS = "data, *n, strides"
+
+
 def _ufunc_run(i, inputs, outputs):
     loop = (
         f"numbalite_host::ufunc<nl_call_{i}, "
         f"numbalite_host::types<{', '.join(t.cxx for t in inputs)}>, "
         f"numbalite_host::types<{', '.join(outputs)}>>"
     )
-    return f"run<{loop}", "data, *n, strides"
+    return f"run<{loop}"
 
 
 def _write_entries(builder, i, run, arguments, guarded):

@@ -30,15 +30,15 @@ def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.
             )
         loops = hostloops.ufunc_loops(function, signatures, target, owner.options)
         return owner.make(nin, nout, loops)
-    nin = element.arity(function)
-    if nin is None:
+    count = element.arity(function)
+    if count is None:
         raise TypeError(
             f"how many arguments {function.name} takes cannot be told from its overloads: "
             f"give signatures"
         )
-    if nin == 0:
+    if count == 0:
         raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
-    return owner.make(nin, element.result_count(function, hostloops.TARGET), ())
+    return owner.make(count, element.result_count(function, hostloops.TARGET), ())
 
 
 def make_gufunc(function, signatures, layout_text, target, identity, options, doc=None) -> np.ufunc:
@@ -57,7 +57,7 @@ def make_gufunc(function, signatures, layout_text, target, identity, options, do
             f"{function.name} has {count} parameters, the layout {layout} {len(layout.operands)} operands"
         )
     owner = Owner(function, signatures, layout, target, identity, options, doc)
-    loops = ()
+    loops = []
     if signatures:
         loops = hostloops.gufunc_loops(function, signatures, layout, target, owner.options)
     return owner.make(layout.nin, layout.nout, loops)

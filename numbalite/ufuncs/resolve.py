@@ -24,7 +24,7 @@ from .. import types
 try:
     from numpy._core import _exceptions as _numpy_errors
 except ImportError:  # NumPy 1
-    from numpy.core import _exceptions as _numpy_errors
+    from numpy.core import _exceptions as _numpy_errors  # type: ignore[attr-defined, no-redef]
 
 _WEAK_KIND = {int: 1, float: 2, complex: 3}
 _WEAK_DEFAULT = {

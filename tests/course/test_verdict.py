@@ -65,21 +65,21 @@ def test_mismatch_tells_the_first():
     got[1, 2] += 1
     got[2, 0] = np.nan
     found = mismatch(got, want)
-    assert found.index == (1, 2) and found.count == 2 and found.total == 12
+    assert found.place == (1, 2) and found.wrong == 2 and found.total == 12
     assert (found.got, found.expected) == (7, 6)
 
 
 def test_nan_and_infinity():
     odd = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
     assert mismatch(odd, odd) is None
-    assert mismatch(odd, np.zeros(4, np.float32)).count == 4
-    assert mismatch(np.zeros(4, np.float32), odd).count == 4
-    assert mismatch(odd[::-1], odd).count == 4
+    assert mismatch(odd, np.zeros(4, np.float32)).wrong == 4
+    assert mismatch(np.zeros(4, np.float32), odd).wrong == 4
+    assert mismatch(odd[::-1], odd).wrong == 4
 
 
 def test_integers_are_equal_or_not():
     large = np.array([2**62 + 1, 2**62])
-    assert mismatch(large, large + np.array([0, 1])).index == (1,)
+    assert mismatch(large, large + np.array([0, 1])).place == (1,)
 
 
 def test_absolute_differences():
