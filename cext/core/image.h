@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "base/error.h"
 
-/* cuModuleLoadData is given an address without a size and believes what the image says of itself:
+/* cuModuleLoadDataEx is given an address without a size and believes what the image says of itself:
  * one that was cut off would be read beyond its end. 0, or -1 with NL_ERR_VALUE. What the driver
  * makes of the contents is its own affair. */
 int nl_image_check(const void *image, size_t size, nl_error *err);

@@ -108,11 +108,6 @@ static int find_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
     return 1;
 }
 
-void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
-    nl_layout_view view = nl_layout_at(layout, 0);
-    (void)find_extent(&view, low, high);
-}
-
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
     uint64_t bits = address;
     for (int i = 0; i < layout->ndim; i++) {

@@ -143,7 +143,6 @@
     X(EventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end), \
       (milliseconds, start, end)) \
     /* modules and kernels */ \
-    X(ModuleLoadData, 2000, (CUmodule * module, const void *image), (module, image)) \
     X(ModuleLoadDataEx, 2010, \
       (CUmodule * module, const void *image, unsigned count, int *options, void **values), \
       (module, image, count, options, values)) \
@@ -161,14 +160,6 @@
       (CUfunction function, size_t index, size_t * offset, size_t * size), \
       (function, index, offset, size)) \
     X(FuncGetParamCount, 13020, (CUfunction function, size_t * count), (function, count)) \
-    X(LinkCreate, 6050, (unsigned count, int *options, void **values, CUlinkState *state), \
-      (count, options, values, state)) \
-    X(LinkAddData, 6050, \
-      (CUlinkState state, int type, void *data, size_t size, const char *name, unsigned count, \
-       int *options, void **values), \
-      (state, type, data, size, name, count, options, values)) \
-    X(LinkComplete, 5050, (CUlinkState state, void **image, size_t *size), (state, image, size)) \
-    X(LinkDestroy, 5050, (CUlinkState state), (state)) \
     X(LaunchKernel, 4000, \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
        unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params, \

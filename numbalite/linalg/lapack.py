@@ -23,7 +23,7 @@ SMALL = 128
 """Up to this order many matrices are factorized by one call."""
 TINY = 32
 """Up to this order Jacobi's method decomposes many matrices by one call."""
-NONE, TRANSPOSED, ADJOINT = 0, 1, 2
+NONE, TRANSPOSED = 0, 1
 _LOWER, _UPPER = 0, 1
 _params = threading.local()
 

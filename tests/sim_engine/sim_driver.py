@@ -136,7 +136,7 @@ class Driver:
 
     def load(self, image):
         module = c_ptr()
-        self.cuModuleLoadData(ctypes.byref(module), image)
+        self.cuModuleLoadDataEx(ctypes.byref(module), image, 0, None, None)
         return module
 
     def function(self, module, name):

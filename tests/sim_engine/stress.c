@@ -177,7 +177,7 @@ static void *work(void *argument) {
         if (round % 16 == 3) {
             CUmodule mine;
             CUfunction function;
-            CHECK(cuModuleLoadData(&mine, image));
+            CHECK(cuModuleLoadDataEx(&mine, image, 0, NULL, NULL));
             CHECK(cuModuleGetFunction(&function, mine, "k_vadd"));
             launch(function, 10, 100, data, 1000, 0, NULL);
             CHECK(cuModuleUnload(mine));
@@ -217,8 +217,8 @@ int main(int argc, char **argv) {
     CHECK(harness_open(1));
     CHECK(cuDevicePrimaryCtxRetain(&context, 0));
     CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&module, image));
-    CHECK(cuModuleLoadData(&checked, plain));
+    CHECK(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+    CHECK(cuModuleLoadDataEx(&checked, plain, 0, NULL, NULL));
     harness_set_compiler(give_instrumented);
     pthread_t all[64];
     for (long i = 0; i < threads; i++)

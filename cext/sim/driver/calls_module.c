@@ -33,10 +33,6 @@ static CUresult sim_ModuleLoadDataEx(CUmodule *module, const void *image, unsign
     return nl_sim_module_load(context, image, (nl_sim_module **)module, log, size);
 }
 
-static CUresult sim_ModuleLoadData(CUmodule *module, const void *image) {
-    return sim_ModuleLoadDataEx(module, image, 0, NULL, NULL);
-}
-
 static nl_sim_module *find_module(CUmodule module) {
     return nl_sim_handle_is(NL_SIM_HANDLE_MODULE, module) ? (nl_sim_module *)module : NULL;
 }
@@ -189,34 +185,6 @@ static CUresult sim_FuncGetParamCount(CUfunction handle, size_t *count) {
     return CUDA_SUCCESS;
 }
 
-/* Linking is for PTX and cubins. */
-
-static CUresult sim_LinkCreate(unsigned count, int *options, void **values, CUlinkState *state) {
-    (void)count, (void)options, (void)values, (void)state;
-    NL_SIM_BEGIN();
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult sim_LinkAddData(CUlinkState state, int type, void *data, size_t size,
-                                const char *name, unsigned count, int *options, void **values) {
-    (void)state, (void)type, (void)data, (void)size, (void)name, (void)count, (void)options;
-    (void)values;
-    NL_SIM_BEGIN();
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult sim_LinkComplete(CUlinkState state, void **image, size_t *size) {
-    (void)state, (void)image, (void)size;
-    NL_SIM_BEGIN();
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult sim_LinkDestroy(CUlinkState state) {
-    (void)state;
-    NL_SIM_BEGIN();
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 /* Occupancy */
 
 int nl_sim_calls_occupancy(const nl_sim_function *function, int threads, size_t dynamic) {
@@ -271,7 +239,6 @@ static CUresult sim_OccupancyMaxPotentialBlockSize(int *min_grid, int *block, CU
 }
 
 void nl_sim_calls_fill_module(nl_driver *table) {
-    table->ModuleLoadData = sim_ModuleLoadData;
     table->ModuleLoadDataEx = sim_ModuleLoadDataEx;
     table->ModuleUnload = sim_ModuleUnload;
     table->ModuleGetFunction = sim_ModuleGetFunction;
@@ -280,10 +247,6 @@ void nl_sim_calls_fill_module(nl_driver *table) {
     table->FuncSetAttribute = sim_FuncSetAttribute;
     table->FuncGetParamInfo = sim_FuncGetParamInfo;
     table->FuncGetParamCount = sim_FuncGetParamCount;
-    table->LinkCreate = sim_LinkCreate;
-    table->LinkAddData = sim_LinkAddData;
-    table->LinkComplete = sim_LinkComplete;
-    table->LinkDestroy = sim_LinkDestroy;
     table->OccupancyMaxActiveBlocksPerMultiprocessor =
         sim_OccupancyMaxActiveBlocksPerMultiprocessor;
     table->OccupancyMaxPotentialBlockSize = sim_OccupancyMaxPotentialBlockSize;

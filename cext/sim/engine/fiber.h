@@ -79,7 +79,6 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
-#define NL_SIM_INLINE_SWITCH 1
 /* Inlined, so that the compiler saves only what it needs, and with jumps instead of calls and
  * returns: processors predict a return from the calls that they have seen, in a ring. If every
  * fiber adds and takes the same two or three, on whatever stack, the predictions stay right. What
