@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from kit.arrays import Foreign, equal
+from kit.calls import traced
 
 from numbalite import cuda
 
@@ -440,12 +441,7 @@ def test_a_broken_interface_as_an_argument():
 
 
 def test_repr_copies_nothing():
-    from numbalite import _core
-
     d = cuda.to_device(numbers((3, 4)))
-    _core.trace(True)
     text = repr(d)
-    calls = _core.traced()
-    _core.trace(False)
     assert "(3, 4)" in text and "float32" in text
-    assert not [call for call in calls if "Memcpy" in call]
+    assert not [call for call in traced(lambda: repr(d)) if "Memcpy" in call]

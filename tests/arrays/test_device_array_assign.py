@@ -6,8 +6,9 @@ import random
 import numpy as np
 import pytest
 from kit.arrays import same
+from kit.calls import traced_again
 
-from numbalite import _core, cuda
+from numbalite import cuda
 from numbalite.cuda import assign, transpose
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
@@ -344,17 +345,6 @@ def test_streams():
     same(device.T.copy(stream=stream), host.T.astype("f8"))
 
 
-def driver_calls(function):
-    function()  # kernels are compiled, memory is there
-    cuda.synchronize()
-    _core.trace(True)
-    try:
-        function()
-        return _core.traced()
-    finally:
-        _core.trace(False)
-
-
 @pytest.mark.parametrize(
     "key, value",
     [
@@ -370,10 +360,10 @@ def test_from_the_device_it_is_one_kernel(key, value):
     device = cuda.to_device(np.zeros((64, 1000), "f4"))
     other = cuda.to_device(value)
     names = [
-        name for name in driver_calls(lambda: device.__setitem__(key, other)) if "Ctx" not in name
+        name for name in traced_again(lambda: device.__setitem__(key, other)) if "Ctx" not in name
     ]
     assert names == ["cuLaunchKernel"], names
-    names = driver_calls(lambda: device.__setitem__(key, value))
+    names = traced_again(lambda: device.__setitem__(key, value))
     assert sum("Launch" in name for name in names) <= 1, names
     assert sum("Memcpy" in name for name in names) <= 2, names
 
@@ -386,10 +376,10 @@ def test_dense_copies_are_one_copy():
         lambda: device[3:9].copy_to_device(other[3:9]),
         lambda: device[:, 3:9].copy_to_device(other[:, 3:9]),
     ):
-        names = driver_calls(use)
+        names = traced_again(use)
         assert sum("Memcpy" in name for name in names) == 1, names
         assert not any("Launch" in name for name in names)
-    names = driver_calls(lambda: device.astype("f4"))
+    names = traced_again(lambda: device.astype("f4"))
     assert sum("Launch" in name for name in names) == 1 and not any("Memcpy" in n for n in names)
 
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from kit.arrays import SCALARS, Foreign, empty, on_device
+from kit.calls import traced
 
 from numbalite import _core, cuda
 
@@ -338,15 +339,9 @@ def test_transfers(kernel):
 
 def test_out_is_not_copied_in(kernel, monkeypatch):
     y = np.full(4, np.nan, "f4")
-    _core.trace(True)
-    kernel("f32")[1, 1](2.5, cuda.Out(y[:1]))
-    calls = _core.traced()
-    _core.trace(False)
+    calls = traced(lambda: kernel("f32")[1, 1](2.5, cuda.Out(y[:1])))
     assert y[0] == 2.5 and not any("HtoD" in call for call in calls)
-    _core.trace(True)
-    kernel("saxpy")[1, 1](1.0, x := np.ones(1, "f4"), x.copy(), 0)
-    calls = _core.traced()
-    _core.trace(False)
+    calls = traced(lambda: kernel("saxpy")[1, 1](1.0, x := np.ones(1, "f4"), x.copy(), 0))
     up = 2 if cuda.is_simulated() else 1  # a GPU gets small arrays in one block
     assert (
         sum("HtoD" in call for call in calls) == up and sum("DtoH" in call for call in calls) == 1

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from kit.arrays import Foreign, empty, on_device
+from kit.calls import traced
 
 from numbalite import _core, config, cuda, errors
 
@@ -84,12 +85,12 @@ def test_dynamic_shared_memory(kernel):
     for size in (64 * 4, 49152, 50000, 60000, 1024):
         kernel("shared")[1, 64, 0, size](out)
         assert [out[i] for i in (0, 1, 63)] == [63, 62, 0]
-    _core.trace(True)
-    kernel("shared")[1, 64, 0, 60000](out)
-    kernel("shared")[1, 64, 0, 61000](out)
-    kernel("shared")[1, 64, 0, 61000](out)
-    calls = _core.traced()
-    _core.trace(False)
+
+    def launch():
+        for size in (60000, 61000, 61000):
+            kernel("shared")[1, 64, 0, size](out)
+
+    calls = traced(launch)
     assert sum("FuncSetAttribute" in call for call in calls) == 1
 
 
@@ -98,19 +99,17 @@ def test_no_driver_call_but_the_launch(kernel):
     launch, stream = kernel("saxpy")[1, 4], _core.Stream()
     launch(2.0, x, y, 4)
     kernel("saxpy")[1, 4, stream](2.0, x, y, 4)
-    _core.trace(True)
-    launch(2.0, x, y, 4)
-    launch(np.float64(2), x, Foreign(y), n=np.int32(4))
-    kernel("saxpy")[1, 4](2, x, y, 4)
-    kernel("saxpy")[1, 4, stream](2, x, y, 4)
-    calls = _core.traced()
-    _core.trace(False)
-    if (
-        _core.device_count() > 1
-    ):  # where it is asked which of them is current, and whose memory it is
-        calls = [
-            call for call in calls if call not in ("cuCtxGetCurrent", "cuPointerGetAttributes")
-        ]
+
+    def launches():
+        launch(2.0, x, y, 4)
+        launch(np.float64(2), x, Foreign(y), n=np.int32(4))
+        kernel("saxpy")[1, 4](2, x, y, 4)
+        kernel("saxpy")[1, 4, stream](2, x, y, 4)
+
+    calls = traced(launches)
+    if _core.device_count() > 1:  # it is asked which of them is current, and whose memory it is
+        asked = ("cuCtxGetCurrent", "cuPointerGetAttributes")
+        calls = [call for call in calls if call not in asked]
     assert calls == ["cuLaunchKernel"] * 4
 
 

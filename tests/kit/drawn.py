@@ -180,7 +180,18 @@ def outcome(function, *args, **keywords):
         return None, error
 
 
-def same_kind_of_error(ours, theirs):
+def check_alike(ours, theirs, compare):
+    """Of two outcomes: both have the same result, or both were refused with the same kind of error."""
+    (result, error), (expected, refused) = ours, theirs
+    if refused is None:
+        assert error is None, f"{error!r}, NumPy {expected!r}"
+        compare(result, expected)
+    else:
+        assert error is not None, f"{result!r}, NumPy {refused!r}"
+        assert _is_same_kind(error, refused), f"{error!r}, NumPy {refused!r}"
+
+
+def _is_same_kind(ours, theirs):
     """NumPy's exceptions are ours: the same class, or one derived from the same built-in."""
     for built_in in (OverflowError, TypeError, IndexError, ValueError):
         if isinstance(theirs, built_in):

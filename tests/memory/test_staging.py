@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from kit.calls import traced_again
 
 from numbalite import _core, cuda, errors, guvectorize, vectorize
 
@@ -180,17 +181,6 @@ def test_kernel_arguments(rings, n, streamed):
         assert (d == 2 * turn + 2).all()
 
 
-def traced(operation):
-    """The driver calls that it makes the second time."""
-    operation()
-    _core.trace(True)
-    try:
-        operation()
-        return _core.traced()
-    finally:
-        _core.trace(False)
-
-
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
@@ -206,7 +196,7 @@ def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
         kernel[8, 128](a, cuda.InOut(b), cuda.Out(c[1]), cuda.InOut(d), cuda.In(e))
         turns += 1
 
-    calls = traced(operation)
+    calls = traced_again(operation)
     np.testing.assert_array_equal(c[1], a + turns + 3)
     assert (b == 1 + turns).all() and (d == np.arange(n) * 4 + 3 + 2 * turns).all()
     assert (c[0] == -1).all()
@@ -221,11 +211,11 @@ def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
 @pytest.mark.sim
 def test_an_array_given_twice_travels_once():
     x, y = np.arange(300_000.0), np.ones(300_000)
-    traced(lambda: combined(x, x, out=y))
+    traced_again(lambda: combined(x, x, out=y))
     np.testing.assert_array_equal(y, x * 3)
     assert _core.copied() == (x.nbytes, y.nbytes)
     small = np.arange(5, dtype="f4")
-    traced(lambda: kernel[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1")))
+    traced_again(lambda: kernel[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1")))
     assert _core.copied() == (256 + 8, 256 + 8)
 
 
@@ -254,7 +244,7 @@ def test_arguments_that_only_go_in_are_not_waited_for():
         "y[0] += x[0] + x[2];"
 
     x, y = np.array([1, 0, 2], "f4"), cuda.to_device(np.zeros(1, "f4"))
-    calls = traced(lambda: add[1, 1](x, y))
+    calls = traced_again(lambda: add[1, 1](x, y))
     assert "cuStreamSynchronize" not in calls[calls.index("cuLaunchKernel") :]
     assert y.copy_to_host()[0] == 6
 

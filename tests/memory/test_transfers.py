@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from kit.calls import traced
 from numpy.lib.stride_tricks import as_strided
 
 from numbalite import _core, cuda
@@ -117,12 +118,7 @@ def test_pieces_of_a_large_ragged_copy():
 
 def calls_of(operation):
     """The driver calls that move or set memory."""
-    _core.trace(True)
-    try:
-        operation()
-        return [name for name in _core.traced() if name.startswith("cuMem")]
-    finally:
-        _core.trace(False)
+    return [name for name in traced(operation) if name.startswith("cuMem")]
 
 
 def test_how_many_driver_calls():

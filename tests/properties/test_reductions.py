@@ -58,14 +58,8 @@ def axes(draw, ndim):
 
 def same(call, oracle):
     """Both give the same, or both refuse."""
-    expected, refused = outcome(oracle)
-    result, error = outcome(call)
-    if refused is None:
-        assert error is None, f"{error!r}, NumPy {expected!r}"
-        compare(result, expected)
-    else:
-        assert error is not None, f"{result!r}, NumPy {refused!r}"
-        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+    theirs = outcome(oracle)
+    drawn.check_alike(outcome(call), theirs, compare)
 
 
 @examples(30)
