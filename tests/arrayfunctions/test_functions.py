@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import compare, same
+from kit.likenumpy import alike, compare, same
 
 from numbalite import cuda
 from numbalite.cuda.arrays import DeviceNDArray
@@ -277,6 +277,45 @@ def test_limits_and_tolerances():
         same(np.isclose, (cuda.to_device(one), np.float32(0)), (one, np.float32(0)), {"atol": atol})
 
 
+def test_between_zero_and_one():
+    for dtype in ("f4", "f8", "i4"):
+        alike(np.sinc, np.array([[0, 1, -2], [3, 0, 5]], dtype) / np.array(4, dtype))
+        alike(np.fix, np.array([-1.5, 0, 1.5]).astype(dtype))
+
+
+def test_bessel():
+    x = np.array([[0, 0.5, -7.9, 8], [8.1, -20, 3, 60]])
+    for dtype in ("f4", "f8", "i4"):
+        alike(np.i0, x.astype(dtype))
+    alike(np.i0, np.array([0, 1, 9], "f2"))
+    alike(np.i0, x * 1j)
+
+
+def test_real_if_close():
+    tiny = np.array([1 + 1e-15j, 2])
+    for host in (tiny, tiny.astype("c8"), tiny + 1e-8j, tiny.real, tiny[:0]):
+        for tol in (100, 1e9, 0.5):
+            alike(np.real_if_close, host, tol)
+
+
+def test_shared_memory():
+    """Bounds that overlap are not yet an element in common."""
+    host = np.zeros((4, 6), "i4")
+    views = [
+        slice(None),
+        (slice(None), slice(None, 3)),
+        (slice(None), slice(3, None)),
+        0,
+        slice(9, 9),
+    ]
+    d = cuda.to_device(host)
+    for one in views:
+        for other in views:
+            expected = np.shares_memory(host[one], host[other])
+            assert np.shares_memory(d[one], d[other]) is expected
+    assert not np.shares_memory(d, host)
+
+
 def test_axes_are_any_iterable():
     d = cuda.zeros((2, 3, 4))
     assert np.moveaxis(d, range(2), np.array([1, 2])).shape == (4, 2, 3)
@@ -377,3 +416,14 @@ def test_files(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "d.npy"), d)
     np.testing.assert_array_equal(np.load(tmp_path / "d.npz")["named"], d)
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "d.txt"), d)
+    compare(np.loadtxt(tmp_path / "d.txt", like=d), np.arange(3.0))
+    compare(np.genfromtxt(tmp_path / "d.txt", dtype="f4", like=d), np.arange(3, dtype="f4"))
+    (tmp_path / "d.bin").write_bytes(np.arange(3.0).tobytes())
+    compare(np.fromfile(tmp_path / "d.bin", like=d), np.arange(3.0))
+
+
+def test_buffers_and_iterators():
+    d = cuda.zeros(1)
+    compare(np.frombuffer(b"abcd", "u2", like=d), np.frombuffer(b"abcd", "u2"))
+    compare(np.fromiter(range(3), "i4", like=d), np.arange(3, dtype="i4"))
+    compare(np.fromstring("1 2", sep=" ", like=d), np.array([1.0, 2]))

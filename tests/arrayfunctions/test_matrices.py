@@ -2,24 +2,13 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import compare, same
+from kit.likenumpy import alike, compare
 
 from numbalite import cuda
 
 MATRIX = np.random.default_rng(0).standard_normal((4, 6))
 LINE = np.arange(5)
 CUBE = np.random.default_rng(1).standard_normal((2, 3, 4)).astype("f4")
-
-
-def moved(value):
-    """Arrays on the device, in lists too."""
-    if isinstance(value, list):
-        return [moved(one) for one in value]
-    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
-
-
-def alike(function, *args, **keywords):
-    same(function, tuple(map(moved, args)), args, keywords)
 
 
 @pytest.mark.parametrize("name", ["diag", "diagflat", "tril", "triu"])

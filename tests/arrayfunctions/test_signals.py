@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import same
+from kit.likenumpy import alike
 
 from numbalite import cuda
 
 MATRIX = np.random.default_rng(0).standard_normal((4, 6))
 LINE = np.arange(5)
-
-
-def moved(value):
-    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
-
-
-def alike(function, *args, **keywords):
-    on_device = {name: moved(value) for name, value in keywords.items()}
-    call = lambda args, keywords: function(*args, **keywords)
-    same(call, (tuple(map(moved, args)), on_device), (args, keywords))
 
 
 @pytest.mark.parametrize("dtype", ["i4", "c8", "?"])
@@ -121,3 +111,13 @@ def test_kinds_of_numbers():
     for function in (np.isreal, np.iscomplex, np.isposinf, np.isneginf):
         for x in (special, special.astype("c8"), LINE, special.astype("f2")):
             alike(function, x)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_unwrap(dtype):
+    rng = np.random.default_rng(3)
+    phases = (rng.integers(-8, 8, (3, 20)) * 1.25).astype(dtype)
+    for keywords in ({}, {"axis": 0}, {"discont": 4}, {"period": 4}, {"period": 5}, {"axis": 2}):
+        alike(np.unwrap, phases, **keywords)
+    alike(np.unwrap, np.array([0, 2, 4, 2, 0, -2], dtype), period=4)  # half a period, both ways
+    alike(np.unwrap, phases[:, :0])

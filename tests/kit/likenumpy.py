@@ -6,6 +6,7 @@ import numpy as np
 
 from kit import drawn
 from kit.drawn import outcome
+from numbalite import cuda
 
 
 def compare(result, expected):
@@ -28,3 +29,18 @@ def same(function, on_device, on_host, keywords=None):
         theirs = outcome(function, *on_host, **keywords)
         ours = outcome(function, *on_device, **keywords)
     drawn.check_alike(ours, theirs, compare)
+
+
+def moved(value):
+    """NumPy's arrays on the device, in lists, tuples and dicts too; all else as it is."""
+    if isinstance(value, dict):
+        return {name: moved(one) for name, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(moved, value))
+    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+
+def alike(function, *args, **keywords):
+    """`same` of arguments of the host, and of these on the device."""
+    call = lambda args, keywords: function(*args, **keywords)
+    same(call, (moved(args), moved(keywords)), (args, keywords))

@@ -406,3 +406,35 @@ def logspace(
         base = np.expand_dims(base, axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return made if dtype is None else made.astype(dtype, copy=False)
+
+
+@implements("geomspace")
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> DeviceNDArray:
+    """Waits: a sequence with zero at its ends is an error."""
+    ends = arguments.arrays_of((start, stop))
+    if any(bool(np.any(np.equal(one, 0))) for one in ends):
+        raise ValueError("Geometric sequence cannot include zero")
+    one, other = (np.ones(1, end.dtype) for end in ends)
+    if dtype is None:  # NumPy says which
+        kind = np.geomspace(one, other, 1).dtype
+    else:
+        kind = np.result_type(one, other, float(num), np.zeros((), dtype))
+    first, last = (one.astype(kind) for one in ends)
+    turn = np.sign(first)
+    first, last = first / turn, last / turn
+    made = logspace(np.log10(first), np.log10(last), num, endpoint).astype(kind, copy=False)
+    if len(made):
+        made[0, ...] = first
+        if len(made) > 1 and endpoint:
+            made[-1, ...] = last
+    made = np.multiply(made, turn)
+    if axis != 0:
+        made = np.moveaxis(made, 0, axis)
+    return made if dtype is None else made.astype(dtype, copy=False)

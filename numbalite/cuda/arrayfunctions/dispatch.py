@@ -23,6 +23,10 @@ MODULES: dict[str, tuple[str, ...]] = {
             for name in (
                 "geometry",
                 "creation",
+                "coordinates",
+                "edits",
+                "bits",
+                "applied",
                 "reductions",
                 "covariances",
                 "nans",

@@ -12,7 +12,7 @@ from numbalite import _core
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.ufuncs import operands
+from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
 
 if TYPE_CHECKING:
@@ -348,6 +348,27 @@ def isposinf(x: Any, out: Any = None) -> Any:
 @implements("isneginf")
 def isneginf(x: Any, out: Any = None) -> Any:
     return _is_infinite(x, out, -1)
+
+
+@implements("real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """Waits, where the array is complex, for the answer."""
+    a = arguments.array(a)
+    if a.dtype.kind != "c":
+        return a
+    if tol > 1:
+        tol = np.finfo(a.dtype).eps * tol
+    return a.real if bool(np.all(np.abs(a.imag) < tol)) else a
+
+
+@implements("i0")
+def i0(x: Any) -> Any:
+    x = arguments.array(x)
+    if x.dtype.kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    computed = {"f": x.dtype, "e": np.dtype("f4")}.get(x.dtype.char, np.dtype(float))
+    made = elementwise.ufunc("bessel_i0")(x.astype(computed, copy=False))
+    return made.astype(x.dtype) if x.dtype.char == "e" else made
 
 
 @implements("sinc")

@@ -310,3 +310,25 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
 def may_share_memory(a: Any, b: Any, max_work: Any = 0) -> bool:
     both = isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)
     return both and assign.overlap(a, b)
+
+
+class _Addresses:
+    """What NumPy asks about where an array lies. The memory is not looked at."""
+
+    def __init__(self, array: Any) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (array._address, True),
+            "shape": array.shape,
+            "strides": array.strides,
+            "typestr": f"|V{array.itemsize}",
+        }
+
+
+@implements("shares_memory")
+def shares_memory(a: Any, b: Any, max_work: Any = -1) -> bool:
+    """An element in common: NumPy solves for one, given the addresses."""
+    if not may_share_memory(a, b):
+        return False
+    a, b = (np.asarray(_Addresses(one)) for one in (a, b))
+    return np.shares_memory(a, b, -1 if max_work is None else max_work)

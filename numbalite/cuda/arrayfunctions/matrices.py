@@ -72,7 +72,7 @@ def _repeated(values, first, count):
 # ------------------------------------------------------------------------------------------ triangles
 
 
-def _is_below(rows, columns, k, beside):
+def is_below(rows: int, columns: int, k: Any, beside: Any) -> Any:
     """Booleans of a matrix: true on the k-th diagonal and below it."""
     of_rows = numbers(operator.index(k), 1, rows, np.int64, beside).reshape((rows, 1))
     return np.greater_equal(of_rows, numbers(0, 1, columns, np.int64, beside))
@@ -84,7 +84,7 @@ def _triangle(m, k, is_lower):
         m = assign.spread(m, (m.size, m.size))
     elif m.ndim == 0:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
-    below = _is_below(*m.shape[-2:], k if is_lower else operator.index(k) - 1, m)
+    below = is_below(*m.shape[-2:], k if is_lower else operator.index(k) - 1, m)
     zero = m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
 
@@ -102,7 +102,7 @@ def triu(m: Any, k: int = 0) -> DeviceNDArray:
 @implements("tri")
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> DeviceNDArray:
     rows = operator.index(N)
-    return _is_below(rows, rows if M is None else operator.index(M), k, None).astype(dtype)
+    return is_below(rows, rows if M is None else operator.index(M), k, None).astype(dtype)
 
 
 # ---------------------------------------------------------------------------------- grids and windows

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -396,26 +394,3 @@ def _padded_by_places(a, pairs, mode):
     for axis in moved:  # slices between them would change the order of the axes
         a = indexing.get(a, _at(axis, places[axis]))
     return a
-
-
-# -------------------------------------------------------------------------------------- flat places
-
-
-@implements("unravel_index")
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[DeviceNDArray, ...]:
-    """Waits: a place outside of the shape is a ValueError."""
-    if order not in ("C", "F"):
-        raise ValueError(f"order must be one of 'C' or 'F', not {order!r}")
-    lengths = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    left = arguments.array(indices)
-    if left.dtype.kind not in "iu":
-        raise TypeError("only int indices permitted")
-    count = math.prod(lengths)
-    if left.size and not (0 <= np.min(left).item() and np.max(left).item() < count):
-        raise ValueError(f"an index is out of bounds for array with size {count}")
-    left = left.astype(np.intp, copy=False)
-    made = []
-    for n in lengths if order == "F" else reversed(lengths):
-        made.append(left % max(n, 1))
-        left = left // max(n, 1)
-    return tuple(made if order == "F" else reversed(made))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,6 +78,30 @@ def correlate(a: Any, v: Any, mode: str | int = "valid") -> DeviceNDArray:
 
 def _conjugate(a):
     return np.conjugate(a) if a.dtype.kind == "c" else a
+
+
+@implements("unwrap")
+def unwrap(
+    p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi
+) -> DeviceNDArray:
+    p = arguments.array(p)
+    steps = np.diff(p, axis=axis)
+    axis = axes_of(axis, p.ndim)[0]
+    dtype = np.result_type(steps, period)
+    if dtype.kind in "iu":
+        high, odd = divmod(period, 2)
+    else:
+        high, odd = period / 2, 0
+    short = np.mod(steps + high, period) - high
+    if not odd:  # half a period in either direction: the one that the step has
+        upwards = np.logical_and(np.equal(short, -high), np.greater(steps, 0))
+        np.copyto(short, high, where=upwards)
+    moved = short - steps
+    np.copyto(moved, 0, where=np.less(np.abs(steps), period / 2 if discont is None else discont))
+    made = p.astype(dtype)
+    behind = (slice(None),) * axis + (slice(1, None),)
+    made[behind] = p[behind] + np.cumsum(moved, axis=axis)
+    return made
 
 
 # ---------------------------------------------------------------------------------------------- slopes

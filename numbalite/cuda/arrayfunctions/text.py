@@ -1,4 +1,5 @@
-"""What leaves the device by its nature: texts and files are made of a copy on the host."""
+"""What is on the host by its nature: texts and files are made of a copy there; what NumPy reads from them, and
+from buffers and iterators, with `like=` a device array, is copied to the device."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrays import to_device
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,3 +37,21 @@ save = _of_copies("save")
 savez = _of_copies("savez")
 savez_compressed = _of_copies("savez_compressed")
 savetxt = _of_copies("savetxt")
+
+
+def _of_host(name):
+    numpys = getattr(np, name)
+
+    def function(*args: Any, **keywords: Any) -> Any:
+        return to_device(numpys(*args, **keywords))
+
+    function.__name__ = name
+    return implements(name)(function)
+
+
+fromfile = _of_host("fromfile")
+fromiter = _of_host("fromiter")
+frombuffer = _of_host("frombuffer")
+fromstring = _of_host("fromstring")
+genfromtxt = _of_host("genfromtxt")
+loadtxt = _of_host("loadtxt")

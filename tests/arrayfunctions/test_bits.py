@@ -1,0 +1,44 @@
+"""Bits packed into bytes and unpacked, on device arrays against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import alike, same
+
+
+@st.composite
+def placed(draw, dtypes):
+    shape = draw(st.lists(st.sampled_from([0, 1, 2, 3, 7, 8, 9, 17]), max_size=3).map(tuple))
+    values = drawn.make_values(draw(st.integers(0, 9)), shape, draw(st.sampled_from(dtypes)))
+    axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    return drawn.Placed(values, draw(drawn.recipes(len(shape)))), axis
+
+
+@examples(25)
+@given(case=placed(["?", "u1", "i4"]), order=st.sampled_from(["big", "little"]))
+def test_packbits(case, order):
+    one, axis = case
+    same(np.packbits, (one.device(), axis, order), (one.host, axis, order))
+
+
+@examples(25)
+@given(
+    case=placed(["u1"]),
+    order=st.sampled_from(["big", "little"]),
+    count=st.sampled_from([None, 0, 3, 8, 11, 40, -1, -9, -1000]),
+)
+def test_unpackbits(case, order, count):
+    one, axis = case
+    rest = axis, count, order
+    same(np.unpackbits, (one.device(), *rest), (one.host, *rest))
+
+
+@pytest.mark.parametrize("function", [np.packbits, np.unpackbits])
+def test_what_is_no_bits(function):
+    alike(function, np.zeros(3))
+    alike(function, np.zeros(3, "u1"), bitorder="middle")
+    alike(function, np.zeros(3, "u1"), axis=1)
+    alike(function, np.array(3, "u1"), axis=0)

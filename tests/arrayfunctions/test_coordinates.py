@@ -1,0 +1,81 @@
+"""Coordinates of grids, diagonals and triangles, and flat places, on device arrays against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import alike, compare
+
+from numbalite import cuda
+
+PLACES = np.array([2, 0, 1])
+MASK = np.array([True, False, True, True])
+
+
+def test_open_grids():
+    alike(np.ix_, PLACES, PLACES[:2])
+    alike(np.ix_, MASK, PLACES.astype("u1"), [])
+    alike(np.ix_, PLACES[:0])
+    alike(np.ix_, PLACES[:, None], PLACES)
+    d = cuda.to_device(np.arange(12).reshape(4, 3))
+    compare(
+        d[np.ix_(cuda.to_device(MASK), [1, 2])], np.arange(12).reshape(4, 3)[np.ix_(MASK, [1, 2])]
+    )
+
+
+def test_grids():
+    for shape in ((2, 3), (4,), (), (2, 0, 3)):
+        for dtype in (int, "f4"):
+            compare(cuda.indices(shape, dtype), np.indices(shape, dtype))
+        compare(cuda.indices(shape, sparse=True), np.indices(shape, sparse=True))
+
+
+def test_diagonals_and_triangles():
+    compare(cuda.diag_indices(3, 2), np.diag_indices(3, 2))
+    for shape in ((3, 3), (2, 2, 2), (2, 3), (3,), (0, 0)):
+        alike(np.diag_indices_from, np.zeros(shape))
+    for name in ("tril_indices", "triu_indices"):
+        for args in ((3,), (3, 1), (2, -1, 4), (0,)):
+            compare(getattr(cuda, name)(*args), getattr(np, name)(*args))
+        for shape in ((3, 3), (2, 4), (0, 2), (2,), (2, 2, 2)):
+            alike(getattr(np, f"{name}_from"), np.zeros(shape), 1)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "X"])
+def test_unravel_index(order):
+    for places in (np.array([[0, 5], [23, 7]]), np.array(11), np.array([24]), np.array([-1])):
+        alike(np.unravel_index, places, (2, 3, 4), order=order)
+    alike(np.unravel_index, np.array([1.5]), (2, 3), order=order)
+    alike(np.unravel_index, np.array([1, 2], "u1"), 7, order=order)
+    alike(np.unravel_index, np.zeros(0, int), (0, 3), order=order)
+
+
+@examples(25)
+@given(data=st.data())
+def test_ravel_multi_index(data):
+    dims = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
+    shape = data.draw(drawn.shapes(0, 2, most=3))
+    reach = data.draw(st.sampled_from([0, 0, 3]))
+    mode = data.draw(st.sampled_from(["raise", "wrap", "clip", "up"]))
+    if data.draw(st.booleans()):
+        mode = tuple(data.draw(st.sampled_from(["wrap", "clip", "raise"])) for _ in dims)
+    rng = np.random.default_rng(data.draw(st.integers(0, 20)))
+    places = tuple(
+        rng.integers(-reach, n + reach, data.draw(drawn.parts_of(shape))).astype(
+            data.draw(st.sampled_from(["i8", "i4"]))
+        )
+        for n in dims
+    )
+    order = data.draw(st.sampled_from("CFX"))
+    alike(np.ravel_multi_index, places, dims, mode, order)
+
+
+def test_wrong_multi_indices():
+    alike(np.ravel_multi_index, (PLACES, PLACES), (3,))
+    alike(np.ravel_multi_index, (PLACES,), (3, 3))
+    alike(np.ravel_multi_index, (PLACES, PLACES * 1.5), (3, 3))
+    alike(np.ravel_multi_index, (PLACES, PLACES), (3, 3), ("wrap",))
+    alike(np.ravel_multi_index, (PLACES, PLACES[:2]), (3, 3))
+    alike(np.ravel_multi_index, np.array([PLACES, PLACES]), (3, 3))

@@ -1,0 +1,94 @@
+"""Elements left out and put in, arrays of other lengths, on device arrays against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import examples
+from kit.likenumpy import alike, moved, same
+
+MATRIX = np.arange(12.0).reshape(3, 4)
+
+
+def places_in(draw, n, most):
+    """What delete and insert take for places of an axis of n elements, and a little beyond."""
+    kind = draw(st.sampled_from(["number", "slice", "list", "array", "mask", "one", "empty"]))
+    if kind == "number":
+        return draw(st.integers(-n - 1, most + 1))
+    if kind == "slice":
+        ends = st.one_of(st.none(), st.integers(-n - 1, n + 1))
+        return slice(draw(ends), draw(ends), draw(st.sampled_from([None, 1, 2, 3, -1, -2])))
+    if kind == "mask":
+        count = draw(st.sampled_from([n, n, n, n + 1]))
+        return np.random.default_rng(draw(st.integers(0, 9))).random(count) < 0.5
+    if kind == "empty":
+        return draw(st.sampled_from([[], np.zeros(0, int)]))
+    count = 1 if kind == "one" else draw(st.integers(2, 4))
+    items = draw(st.lists(st.integers(-n, most), min_size=count, max_size=count))
+    return items if kind == "list" else np.array(items)
+
+
+@st.composite
+def edited(draw, past):
+    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
+    values = np.arange(np.prod(shape)).reshape(shape).astype(draw(st.sampled_from(["f4", "i2"])))
+    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    n = values.size if axis is None else shape[axis]
+    return placed, axis, places_in(draw, n, n if past else n - 1)
+
+
+@examples(40)
+@given(case=edited(past=False), on_host=st.booleans())
+def test_delete(case, on_host):
+    placed, axis, places = case
+    there = places if on_host else moved(places)
+    same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
+
+
+@examples(40)
+@given(case=edited(past=True), on_host=st.booleans(), data=st.data())
+def test_insert(case, on_host, data):
+    placed, axis, places = case
+    there = places if on_host else moved(places)
+    host = placed.host
+    values = data.draw(st.sampled_from([7, 2.5, np.array([9]), host[:1], np.arange(2), "each"]))
+    if isinstance(values, str):
+        n = host.size if axis is None else host.shape[axis]
+        count = np.size(np.arange(n)[places]) if isinstance(places, slice) else np.size(places)
+        shape = [count if i == (axis or 0) % host.ndim else n for i, n in enumerate(host.shape)]
+        values = np.arange(count if axis is None else np.prod(shape)) + 100
+        values = values if axis is None else values.reshape(shape)
+    same(np.insert, (placed.device(), there, moved(values), axis), (host, places, values, axis))
+
+
+def test_wrong_edits():
+    for function, rest in ((np.delete, ()), (np.insert, (1,))):
+        alike(function, MATRIX, 1, *rest, axis=2)
+        alike(function, MATRIX, [1, 9], *rest, axis=0)
+        alike(function, MATRIX, [0.5, 1], *rest, axis=0)
+        alike(function, MATRIX, np.zeros((2, 2), bool), *rest, axis=0)
+        alike(function, np.array(3.0), 0, *rest)
+        alike(function, np.array(3.0), 0, *rest, axis=0)
+    alike(np.insert, MATRIX, [0, 1], np.arange(3), axis=0)
+    alike(np.insert, MATRIX, [[0, 1]], 1, axis=0)
+
+
+@pytest.mark.parametrize(
+    "host", [MATRIX, MATRIX.T, np.arange(3), np.array(7), np.zeros(0)], ids=str
+)
+def test_resize(host):
+    for shape in ((2, 3), 7, (5, 5), (0, 2), (), -1, (2, -3)):
+        alike(np.resize, host, shape)
+
+
+def test_trim_zeros():
+    line = np.array([0, 0, 3, 0, 5, 0], "f4")
+    table = np.zeros((4, 5), int)
+    table[1:3, 2] = 1
+    for host in (line, line[2:], line[:1], line[:0], table):
+        for trim in ("fb", "F", "b", "bf", "x"):
+            alike(np.trim_zeros, host, trim)
+        for axis in (-1, (0,), (), 5):
+            alike(np.trim_zeros, host, "fb", axis)
