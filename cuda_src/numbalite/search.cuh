@@ -4,25 +4,23 @@
 
 #include "numbalite/order.cuh"
 
-/* For each of m values: how many of the n elements are before it, or with `right` not behind it. `sorter` gives the
- * places of the elements in their order, or is null. */
+/* For each of m values: how many of the n elements are before it, or with `right` not behind it.
+ * `sorter` gives the places of the elements in their order, or is null. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_search(const void *sorted, const long long *sorter, const void *values, long long *found,
-              unsigned long long n, unsigned long long m, int right, unsigned long long sign,
-              unsigned long long bias, unsigned long long reverse) {
+              unsigned long long n, unsigned long long m, int right, unsigned long long flip) {
     using namespace numbalite;
     using namespace numbalite::nl_sort;
     typedef typename K::item item;
-    flips f = {sign, bias, reverse};
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 j = (uint64)blockIdx.x * blockDim.x + threadIdx.x; j < m; j += step) {
-        typename K::key wanted = K::of(((const item *)values)[j], f);
+        typename K::key wanted = ordered<K>(((const item *)values)[j], flip);
         uint64 begin = 0, end = n;
         while (begin < end) {
             uint64 middle = begin + (end - begin) / 2;
             uint64 place = sorter ? (uint64)sorter[middle] : middle;
-            typename K::key key = K::of(((const item *)sorted)[place], f);
+            typename K::key key = ordered<K>(((const item *)sorted)[place], flip);
             if (right ? !K::less(wanted, key) : K::less(key, wanted))
                 begin = middle + 1;
             else

@@ -18,9 +18,9 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
     names = [f"nl_radix_count<{kind}, unsigned, 512, 8>" for kind in KINDS]
     names += [f"nl_sort_short<{kind}>" for kind in KINDS]
     names += [
-        f"nl_radix_pass<{KINDS[0]}, {ORDER}no_value, unsigned, 384, 24, 2>",
-        f"nl_radix_pass<{KINDS[2]}, unsigned, unsigned, 256, 24, 3>",
-        f"nl_radix_pass<{KINDS[3]}, unsigned long long, unsigned long long, 384, 6, 2>",
+        f"nl_radix_pass<{KINDS[0]}, {ORDER}no_value, unsigned, 384, 20, 3>",
+        f"nl_radix_pass<{KINDS[2]}, unsigned, unsigned, 384, 24, 2>",
+        f"nl_radix_pass<{KINDS[3]}, unsigned long long, unsigned long long, 256, 8, 3>",
     ]
     result = nvrtc(TEXT, arch, toolkit_options, names)
     assert (result.status, result.log) == (0, "")

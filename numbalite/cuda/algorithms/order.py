@@ -21,23 +21,23 @@ _KEPT = 64
 class Order:
     """The order of the elements of a dtype, ascending as NumPy's or descending.
 
-    ``kind`` is its C++ type, ``places`` the digits of a key, ``flips`` what kernels are told; ``short`` the kernel
+    ``kind`` is its C++ type, ``places`` the digits of a key, ``flip`` which bits of keys are turned round; ``short`` the kernel
     for rows of up to ``most`` elements.
     """
 
-    __slots__ = ("flips", "itemsize", "kind", "most", "places", "short")
+    __slots__ = ("flip", "itemsize", "kind", "most", "places", "short")
 
     def __init__(self, dtype: np.dtype, descending: bool) -> None:
         size = dtype.itemsize
         word = size // 2 if dtype.kind == "c" else size
         if dtype.kind not in "biufcmM" or word not in _WORDS:
             raise TypeError(f"sort: elements of dtype {dtype} have no order on the device")
-        name = {"f": "real", "c": "pair"}.get(dtype.kind, "whole")
+        name = {"f": "real", "c": "pair", "m": "date", "M": "date"}.get(dtype.kind, "whole")
         self.kind = f"{_SPACE}{name}<{_WORDS[word]}>"
         self.itemsize = size
         self.places = size + (dtype.kind == "c")
-        sign = 1 << (8 * size - 1) if dtype.kind in "imM" else 0
-        self.flips = sign, int(dtype.kind in "mM"), _EVERY_BIT if descending else 0
+        sign = 1 << (8 * size - 1) if dtype.kind == "i" else 0
+        self.flip = sign ^ (_EVERY_BIT if descending else 0)
         key = size if dtype.kind != "c" else size + word
         self.most = 4096 if key <= 8 else 2048 if key <= 16 else 1024
         self.short = kernel("short_sort", f"nl_sort_short<{self.kind}>")

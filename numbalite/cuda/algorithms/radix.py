@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 _TOGETHER = 1024  # places of short rows in a block
 _MOST_THREADS = 1024
-_DIGITS, _TICKETS = 256, 32  # radix.cuh
-_WAYS = {1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (384, 14, 2), 16: (384, 6, 2)}
-"""Threads, elements of a thread, and blocks side by side, by the size of the larger of key and value."""
+_DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096  # radix.cuh, the last is a bound
+_WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
+_WAYS_WITH_VALUES = {
+    1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (512, 12, 2), 16: (256, 8, 3)
+}  # fmt: skip
+"""Threads, elements of a thread, and blocks side by side, by the size of an element: measured on an H200."""
 _SERIAL_WAY = 256, 4, 1  # where unrolled loops are compiled for nothing
 _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
@@ -48,7 +51,7 @@ def _short(order, source, target, places, rows, n, stream):
     threads = min(max(together * width // 2, 32), _MOST_THREADS)
     grid = -(-rows // together)
     order.short[grid, -(-threads // 32) * 32, stream](
-        source, target, places, rows, n, width, together, *order.flips
+        source, target, places, rows, n, width, together, order.flip
     )
 
 
@@ -81,31 +84,46 @@ def _radix(order, source, target, places, rows, n, stream):
     if places is not None:
         value_size = 4 if n < 1 << 32 else 8
         value = "unsigned" if value_size == 4 else "unsigned long long"
-    way = _SERIAL_WAY if are_serial() else _WAYS[max(order.itemsize, value_size)]
-    tiles = -(-n // (way[0] * way[1]))
+    threads, items, together = _way(order.itemsize, value_size)
+    tiles = -(-n // (threads * items))
+    shared = max(_DIGITS * 4 * threads // 32, threads * items * (order.itemsize + value_size))
     work = device_array(_TICKETS + rows * passes * (1 + tiles) * _DIGITS, count, stream=stream)
     work.fill(0, stream=stream)
     _count(order, source, rows, n, word, work, stream)
-    numbers = ", ".join(map(str, way))
-    one = kernel("radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {numbers}>")
+    one = kernel(
+        "radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {threads}, {items}, {together}>"
+    )
     keys = _Turns(passes, target, lambda: device_array(rows * n, source.dtype, stream=stream))
     carried = _Turns(passes, None, lambda: device_array(rows * n, f"u{value_size}", stream=stream))
     values = None
     for place in range(passes):
         to, is_last = keys.next(), place == passes - 1
         values_to = carried.next() if places is not None else None
-        one[rows * tiles, way[0], stream](
+        one[rows * tiles, threads, stream, shared](
             source, to, values, values_to, places if is_last else None,
-            n, tiles, place, *order.flips, work,
+            n, tiles, place, order.flip, work,
         )  # fmt: skip
         source, values = to, values_to
+
+
+def _way(size, value_size):
+    """Threads, elements of a thread, and blocks side by side, whose tiles fit into a block's shared memory."""
+    if are_serial():
+        return _SERIAL_WAY
+    threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
+    room = _most_shared() - _TILE_MEMORY
+    return threads, min(items, room // (threads * (size + value_size))), together
+
+
+def _most_shared():
+    return _core.device_attribute(_core.current_device(), _SHARED_MEMORY)
 
 
 def _count(order, source, rows, n, word, work, stream):
     """Fills in the totals of each row."""
     threads, room, most, many = _COUNTING_MANY if rows * n >= _MANY else _COUNTING
     if room > 1 << 15:
-        room = min(room, _core.device_attribute(_core.current_device(), _SHARED_MEMORY))
+        room = min(room, _most_shared())
     bins = order.places * _DIGITS * 4
     apart = 1
     while apart < most and 2 * apart * bins <= room:
@@ -113,4 +131,4 @@ def _count(order, source, rows, n, word, work, stream):
     blocks = min(-(-n // (8 * threads)), max(1, many // rows))
     kernel("radix", f"nl_radix_count<{order.kind}, {word}, {threads}, {apart}>")[
         rows * blocks, threads, stream, apart * bins
-    ](source, n, blocks, *order.flips, work)
+    ](source, n, blocks, order.flip, work)

@@ -34,7 +34,7 @@ def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
     if v.size:
         blocks = min(-(-v.size // _THREADS), _MOST_BLOCKS)
         order.kernel("search", f"nl_search<{how.kind}>")[blocks, _THREADS](
-            a, sorter, v, found, a.size, v.size, int(side == "right"), *how.flips
+            a, sorter, v, found, a.size, v.size, int(side == "right"), how.flip
         )
     return found
 
