@@ -12,6 +12,7 @@ copies have happened on return.
 from __future__ import annotations
 
 import ctypes
+import numbers
 import operator
 from typing import TYPE_CHECKING
 
@@ -158,6 +159,35 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
 
     # Operators compare elements; as a key of a dictionary an array is itself.
     __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        try:
+            return NDArrayOperatorsMixin.__eq__(self, other)
+        except TypeError:
+            return self._compared_with_no_number(other, False)
+
+    def __ne__(self, other: object) -> Any:
+        try:
+            return NDArrayOperatorsMixin.__ne__(self, other)
+        except TypeError:
+            return self._compared_with_no_number(other, True)
+
+    def _compared_with_no_number(self, other, result):
+        """As in NumPy no element equals None, a text or the like; raises again where that is not all."""
+        if self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
+            raise
+        value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
+        one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
+        if value.ndim if value.dtype == object else not one_is_text:
+            raise
+        with _assign.on_device(self.device):
+            made = _core.device_empty(np.broadcast_shapes(self.shape, value.shape), np.dtype(bool))
+        made.fill(result)
+        return made
+
+    def __contains__(self, value: object) -> bool:
+        """Is a value among the elements?"""
+        return bool(np.any(self == value))
 
     # ---- what it is
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import drawn
+from kit import drawn, likenumpy
 from kit.drawn import examples, outcome
 from kit.sample import some
 
@@ -101,9 +101,28 @@ def test_histograms_of_several_dimensions():
     same(np.histogramdd, (sample, (1, 2, 3)), (d, (1, 2, 3)))
 
 
-def test_bins_by_name_are_refused():
-    with pytest.raises(TypeError, match="np.histogram_bin_edges"):
-        np.histogram(on_device(RNG.random(9)), "auto")
+RULES = ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_bins_by_rules(rule):
+    normal = np.random.default_rng(5).standard_normal(300)
+    hosts = [normal, (normal * 20).astype("i4"), normal.astype("f4") ** 2, np.ones(5)]
+    if rule != "stone":  # a histogram for each of a hundred numbers of bins
+        hosts += [normal[:2], normal[:0], normal > 0]
+    for host in hosts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            likenumpy.alike(np.histogram_bin_edges, host, rule)
+    likenumpy.alike(np.histogram, normal, rule, (-1, 0.5))
+
+
+def test_what_is_no_rule():
+    sample = RNG.random((9, 2))
+    likenumpy.alike(np.histogram, sample, "other")
+    likenumpy.alike(np.histogram, sample, "fd", weights=sample)
+    likenumpy.alike(np.histogramdd, sample, "auto")
+    likenumpy.alike(np.histogramdd, sample, ["auto", 3])
 
 
 # --------------------------------------------------------------------------------------- searches

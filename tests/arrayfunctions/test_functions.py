@@ -316,6 +316,14 @@ def test_shared_memory():
     assert not np.shares_memory(d, host)
 
 
+def test_limits_and_decimals_of_booleans():
+    flags = np.array([True, False, True])
+    for limits in ((False, True), (True, None), (None, False), (None, None), (0, 1), (0.5, 2)):
+        alike(np.clip, flags, *limits)
+    for decimals in (0, 1, -1):
+        alike(np.round, flags, decimals)
+
+
 def test_axes_are_any_iterable():
     d = cuda.zeros((2, 3, 4))
     assert np.moveaxis(d, range(2), np.array([1, 2])).shape == (4, 2, 3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.algorithms import counting
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, bin_rules
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, run
 from numbalite.cuda.arrayfunctions.searching import digits
@@ -94,11 +94,6 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArra
 
 def _edges(a, bins, limits):
     """(edges on the host, first edge and 1 / width of a bin where all are equally wide)"""
-    if isinstance(bins, str):
-        raise TypeError(
-            f"histogram: bins={bins!r} looks at all elements on the host: give a number or edges, or use "
-            "np.histogram_bin_edges(d.copy_to_host(), ...)"
-        )
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
         if limits is None and a.size:
@@ -109,6 +104,22 @@ def _edges(a, bins, limits):
         return _equal_bins(bins, limits, empty)
     edges = arguments.array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
     return np.histogram_bin_edges(np.zeros(0), edges, limits), 0.0, 0.0
+
+
+def _bins_by_rule(a, rule, limits, weights):
+    """How many bins a rule says."""
+    bin_rules.check(rule, weights)
+    ends = limits_of(a) if a.size else np.zeros(0, _real(a.dtype))
+    first, last = np.histogram_bin_edges(ends.astype(_real(a.dtype)), 1, limits).tolist()
+    a = a.astype(_real(a.dtype), copy=False)
+    if limits is not None and a.size:
+        a = a[np.logical_and(a >= first, a <= last)]
+        ends = limits_of(a) if a.size else ends
+    ptp = 0
+    if a.size:
+        ptp = ends[1] - ends[0] if a.dtype.kind == "f" else int(ends[1]) - int(ends[0])
+    counted = lambda count: histogram(a, count, limits)[0]
+    return bin_rules.count(rule, bin_rules.Sample(a, ptp, counted), first, last)
 
 
 def _equal_bins(bins, limits, ends):
@@ -147,6 +158,8 @@ def histogram_bin_edges(
 ) -> DeviceNDArray:
     a = arguments.array(a)
     _weights(weights, a)
+    if isinstance(bins, str):
+        bins = _bins_by_rule(a, bins, range, weights)
     return arguments.array(_edges(a, bins, range)[0])
 
 
@@ -158,6 +171,8 @@ def histogram(
     if a.dtype.kind not in "biuf":
         raise TypeError(f"histogram: elements of dtype {a.dtype} are in no bins")
     weights = _weights(weights, a)
+    if isinstance(bins, str):
+        bins = _bins_by_rule(a, bins, range, weights)
     edges, first, scale = _edges(a, bins, range)
     common = np.promote_types(edges.dtype, _real(a.dtype))
     x = _flat(a)
@@ -183,7 +198,7 @@ def histogramdd(
     else:
         columns = arguments.arrays_of(sample)
     dims = len(columns)
-    if not hasattr(bins, "__len__") or isinstance(bins, str):
+    if not hasattr(bins, "__len__"):
         bins = [bins] * dims
     elif len(bins) != dims:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")

@@ -87,7 +87,7 @@ def clip(
             return _limited()(a, a_min, a_max, **keywords)
         a = arguments.array(a)
         if a_min is None and a_max is None:
-            return np.positive(a, **keywords) if a.dtype != bool else a.copy()
+            return np.positive(a, **keywords)
         if a_min is None:
             return np.minimum(a, _operand(a_max), **keywords)
         return np.maximum(a, _operand(a_min), **keywords)
@@ -113,7 +113,7 @@ def _limited():
 
 def _limits(request):
     dtype = request.fixed[-1] if request.fixed else common(request.inputs)
-    if dtype.kind not in "iufc":
+    if dtype.kind not in "biufc":
         raise TypeError(
             f"ufunc 'clip' did not contain a loop with signature matching types {dtype}"
         )
@@ -259,9 +259,9 @@ def angle(z: Any, deg: bool = False) -> DeviceNDArray:
 @implements("round", "around")
 def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
     a, decimals = arguments.array(a), operator.index(decimals)
-    if a.dtype.kind in "biu" and decimals >= 0:
-        if a.dtype == bool:
-            return np.rint(a, out=out)
+    if a.dtype == bool and decimals:
+        raise TypeError(f"round: booleans have no decimals: decimals is {decimals}, 0 is expected")
+    if a.dtype.kind in "iu" and decimals >= 0:
         return np.positive(a, out=out)
     scale = 10.0 ** abs(decimals)
     if decimals == 0:

@@ -154,15 +154,15 @@ def check_select(a: DeviceNDArray, kth: Any, axis: Any, kind: Any) -> None:
     """ValueError or TypeError for places that are none, as NumPy's."""
     if kind != "introselect":
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
-    if isinstance(kth, (bool, np.bool_)):
-        raise ValueError("Booleans unacceptable as partition index")
     given = np.asarray(kth)
+    if given.dtype == bool:
+        raise ValueError("Booleans unacceptable as partition index")
     if given.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
     if given.ndim > 1:
         raise ValueError("object too deep for desired array")
     n = a.size if axis is None else a.shape[shapes.axis_number(axis, a.ndim)]
-    for one in given.ravel().tolist():
+    for one in given.ravel().tolist() if a.size else ():
         if not -n <= one < n:
             raise ValueError(f"kth(={one + n if one < 0 else one}) out of bounds ({n})")
 
