@@ -67,7 +67,7 @@ def _one_size(stream, handle, *args):
 
 
 Xgetrf_bufferSize = Xpotrf_bufferSize = Xgeqrf_bufferSize = _sizes
-Xsyevd_bufferSize = Xgesvd_bufferSize = _sizes
+Xsyevd_bufferSize = Xgesvd_bufferSize = Xgeev_bufferSize = _sizes
 
 
 def CreateParams(stream, out):
@@ -209,6 +209,46 @@ def Xsyevd(stream, handle, params, vectors, upper, n, kind, a, ld, wkind, w, *re
             _write(a, matrix, ld, kind, stream)
         else:
             values = np.linalg.eigvalsh(matrix, side)
+        status = 0
+    except np.linalg.LinAlgError:
+        values, status = np.full(n, np.nan), 1
+    _put(w, values, CHARACTERS[wkind], stream)
+    _put(info, [status], "i4", stream)
+    return 0
+
+
+def Xgeev(
+    stream,
+    handle,
+    params,
+    left,
+    right,
+    n,
+    kind,
+    a,
+    ld,
+    wkind,
+    w,
+    lkind,
+    vl,
+    ldl,
+    vkind,
+    v,
+    ldv,
+    *rest,
+):
+    kind, info = CHARACTERS[kind], rest[-1]
+    if left:
+        return 3  # CUSOLVER_STATUS_INVALID_VALUE
+    try:
+        values, vectors = np.linalg.eig(_read(a, n, n, ld, kind, stream))
+        if kind in "fd":  # the real and the imaginary parts for a pair in two columns
+            behind = np.flatnonzero(values.imag < 0)
+            columns = vectors.real.copy()
+            columns[:, behind] = vectors.imag[:, behind - 1]
+            vectors = columns
+        if right:
+            _write(v, vectors, ldv, kind, stream)
         status = 0
     except np.linalg.LinAlgError:
         values, status = np.full(n, np.nan), 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments as given
-from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
@@ -23,7 +24,7 @@ from numbalite.linalg.arguments import (
     stack,
     turned,
 )
-from numbalite.linalg.results import identities, named, triangle
+from numbalite.linalg.results import identities, joined_pairs, named, triangle
 from numbalite.linalg.solving import inverses
 from numbalite.ufuncs import elementwise, operands
 
@@ -290,6 +291,53 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     with on_device(a):
         return _hermitian("eigvalsh", a, UPLO, False)
+
+
+@functools.cache
+def _may_be_real():
+    """Are eigenvalues without imaginary parts real numbers? The NumPy at hand says."""
+    return np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
+
+
+def _general(name, a, vectors):
+    a = square(name, a)
+    dtype = computed_in(name, a)
+    if not lapack.has_eig():
+        raise TypeError(
+            f"numpy.linalg.{name} has no counterpart on the device before cuSOLVER of CUDA 12.8: {WAYS_OUT}"
+        )
+    if a.dtype.kind in "fc" and not np.all(np.isfinite(a)):
+        raise LinAlgError("Array must not contain infs or NaNs")
+    factors = turned(a, dtype)
+    if factors.size:
+        values, columns, infos = lapack.eig(factors, vectors)
+        check(infos, "Eigenvalues did not converge")
+    else:
+        values = empty(a, factors.shape[:2], np.result_type(dtype, np.complex64))
+        columns = factors
+    made = None
+    if vectors:
+        made = (
+            joined_pairs(values, columns) if dtype.kind == "f" else columns.swapaxes(1, 2).copy("C")
+        )
+        made = made.reshape(a.shape)
+    if dtype.kind == "f" and _may_be_real() and not np.any(values.imag):
+        values, made = values.real.copy(), made.real.copy() if vectors else None
+    return values.reshape(a.shape[:-1]), made
+
+
+@implements("linalg.eig")
+def eig(a: Any) -> Any:
+    """Eigenvalues, in no order, and eigenvectors of any square matrix. It waits: for what is not finite, for what
+    does not converge, and for whether all eigenvalues of a real matrix are real."""
+    with on_device(a):
+        return named("eig", *_general("eig", a, True))
+
+
+@implements("linalg.eigvals")
+def eigvals(a: Any) -> Any:
+    with on_device(a):
+        return _general("eigvals", a, False)[0]
 
 
 # ------------------------------------------------------------------------------------------- norms

@@ -189,6 +189,46 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     return values, infos
 
 
+def has_eig() -> bool:
+    """cuSOLVER has Xgeev from CUDA 12.8 on. A library that is not there at all says so when it is called."""
+    return CUSOLVER.has("Xgeev") or not CUSOLVER.has("Xgetrf")
+
+
+def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, DeviceNDArray]:
+    """Complex eigenvalues of any square matrices, the eigenvectors' columns, infos. Of a real matrix two
+    columns are the real and the imaginary parts for a pair of eigenvalues. The matrices are destroyed."""
+    count, n, _ = stack.shape
+    values = empty(stack, (count, n), np.result_type(stack.dtype, np.complex64))
+    made = empty(stack, stack.shape, stack.dtype) if vectors else None
+    infos = empty(stack, (count,), np.int32)
+    kind, of_values = _type(stack), _type(values)
+
+    def args(i):
+        right = None if made is None else made[i]
+        return (
+            0,
+            int(vectors),
+            n,
+            kind,
+            stack[i],
+            n,
+            of_values,
+            values[i],
+            kind,
+            None,
+            n,
+            kind,
+            right,
+            n,
+            kind,
+        )
+
+    geev = _Generic(stack, "Xgeev", *args(0))
+    for i in range(count):
+        geev(*args(i), infos[i : i + 1])
+    return values, made, infos
+
+
 def _jacobi(stack, name, args, infos, parameters):
     """A batched call of Jacobi's method: its workspace counts elements."""
     handle, size = _solver(stack), ctypes.c_int()

@@ -47,6 +47,28 @@ def _fill_identity(out):
     """
 
 
+@jit
+def _join_pairs(out, values, columns):
+    """
+    long long i = grid<1>(), n = out.shape[2];
+    if (i >= out.size()) return;
+    long long row = i % n, at = i / n % n, matrix = i / n / n;
+    auto sign = values(matrix, at).imag();
+    auto real = columns(matrix, sign < 0 ? at - 1 : at, row), imag = real;
+    imag = sign > 0 ? columns(matrix, at + 1, row) : sign < 0 ? -columns(matrix, at, row) : 0;
+    out(matrix, row, at) = {real, imag};
+    """
+
+
+def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
+    """Complex eigenvectors, by rows, of a real stack by columns, in which LAPACK has the real and the imaginary
+    parts for a pair of eigenvalues side by side."""
+    out = empty(columns, columns.shape, values.dtype)
+    if out.size:
+        _join_pairs.forall(out.size, stream=columns.stream)(out, values, columns)
+    return out
+
+
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     """A new stack with the lower or upper triangles of another one, and zeros."""
     out = empty(source, source.shape, source.dtype)

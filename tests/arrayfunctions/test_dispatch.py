@@ -52,7 +52,7 @@ def test_what_has_no_counterpart():
     d = cuda.to_device(np.arange(3.0))
     for call, name in (
         (lambda d: np.polydiv(d, d), "numpy.polydiv"),
-        (np.linalg.eig, "numpy.linalg.eig"),
+        (np.is_busday, "numpy.is_busday"),
     ):
         with pytest.raises(TypeError, match=name) as problem:
             call(d)

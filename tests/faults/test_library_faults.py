@@ -30,7 +30,7 @@ def the_stream():
 
 def solvers(one, many):
     for d in (one, many):
-        L.solve(d, d), L.inv(d), L.cholesky(d), L.eigh(d), L.svd(d), L.qr(d)
+        L.solve(d, d), L.inv(d), L.cholesky(d), L.eigh(d), L.svd(d), L.qr(d), L.eigvals(d)
 
 
 def products(s, v):

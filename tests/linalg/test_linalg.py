@@ -100,6 +100,44 @@ def test_eigenvalues(both, side):
 
 
 @examples(15)
+@given(drawn(square=True), st.integers(0, 2))
+def test_eigenvalues_of_any(both, turns):
+    """Complex ones, and real ones alone; vectors are NumPy's up to a factor."""
+    a, _ = both
+    if turns < 2:
+        eye = np.eye(a.shape[-1], dtype=a.dtype)
+        a = np.triu(a) if turns else a - 30 * eye + np.triu(a - 30 * eye, 1)
+    d = cuda.to_device(a)
+    try:
+        expected = L.eig(a)
+    except L.LinAlgError:
+        with pytest.raises(L.LinAlgError):
+            L.eig(d)
+        return
+    made = L.eig(d)
+    assert type(made) is type(expected)
+    for one, wanted in zip(made, expected, strict=True):
+        assert isinstance(one, cuda.DeviceNDArray)
+        assert (one.shape, one.dtype) == (wanted.shape, wanted.dtype)
+    values, vectors = map(to_host, made)
+    size = np.abs(a).max(initial=1)
+    np.testing.assert_allclose(a @ vectors, vectors * values[..., None, :], atol=2e-4 * size)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, atol=1e-4)
+    alone = to_host(L.eigvals(d))
+    assert alone.dtype == values.dtype
+    np.testing.assert_allclose(np.sort(alone), np.sort(values), atol=2e-4 * size)
+
+
+def test_eigenvalues_without_the_function(monkeypatch):
+    d = cuda.to_device(np.eye(2))
+    with pytest.raises(L.LinAlgError, match="infs or NaNs"):
+        L.eig(d * np.nan)
+    monkeypatch.setattr(type(CUSOLVER), "has", lambda library, name: name != "Xgeev")
+    with pytest.raises(TypeError, match=r"12\.8: d\.copy_to_host\(\) .*torch.from_dlpack"):
+        L.eigvals(d)
+
+
+@examples(15)
 @given(drawn(), st.sampled_from(["reduced", "complete", "r", "raw"]))
 def test_qr(both, mode):
     close(L.qr(both[1], mode), L.qr(both[0], mode))
