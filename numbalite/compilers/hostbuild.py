@@ -27,12 +27,13 @@ from numbalite.compilers import (
     hostlog,
     hostoptions,
     hostprelude,
+    hostunit,
     process,
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
-from numbalite.sim import debugger, irpatch, places, translation
+from numbalite.sim import debugger, irpatch, translation
 from numbalite.text import scanner
 from numbalite.types.demangle import demangle
 
@@ -40,7 +41,6 @@ _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"const[ -~]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
-_MOVES = re.compile(r"\bstd::(move|forward)\b")  # which NVRTC has without a header
 # Extensions of C++ that NVRTC does not know, as g++ warns of them.
 _EXTENSION = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
@@ -62,10 +62,15 @@ _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
 """Loops that C++ takes to end, so that compilers leave out endless ones, and go on behind them. On a GPU, and in
 Python, they do not end."""
 _OF_CCCL = re.compile(r"error: .*\bcuda::")  # our part of libcu++ lacks it
-_ATTRIBUTES = re.compile(r"\b__(launch_bounds|cluster_dims)__\b")
-_END = "numbalite/image"  # the pretended file of what follows the user's source
 _ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
-_NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
+_NOBODYS = (
+    hostunit.END,
+    "<stdin>",
+    "<built-in>",
+    "<command line>",
+    "<command-line>",
+    "<scratch space>",
+)
 
 
 class Identity(NamedTuple):
@@ -167,9 +172,8 @@ def compile(source, kind="sim", *checks) -> Image:
     options = hostoptions.read(source)
     flags = host.flags(family, options, source.opt, kind, checks)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
-        flags.append(
-            "-fstrict-flex-arrays=1"
-        )  # a struct's last array has the length that it is declared with
+        # A struct's last array has the length that it is declared with.
+        flags.append("-fstrict-flex-arrays=1")
     text = source.text
     users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
@@ -182,7 +186,7 @@ def compile(source, kind="sim", *checks) -> Image:
         marks = family == "gcc" and "divide" not in checks
         included = Headers(source, options.before, users, near, own, bool(checks), kind, marks)
         text = included.translated(text)
-        whole = _whole(source, included.with_copies(text), kind, checks)
+        whole = hostunit.translation_unit(source, included.with_copies(text), kind, checks)
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
         last = ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
@@ -212,6 +216,11 @@ def compile(source, kind="sim", *checks) -> Image:
             log = build(real)
         with open(output, "rb") as file:
             data = file.read()
+    return _image(source, kind, data, "" if family == "gcc" else _reader(source).warnings(log))
+
+
+def _image(source, kind, data, log):
+    """The Image of a shared object, which tells what it describes."""
     names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
     symbols = names  # the runtime looks into the image's table
@@ -227,7 +236,7 @@ def compile(source, kind="sim", *checks) -> Image:
         arch=kind,
         lowered=dict(zip(names, symbols, strict=True)),
         descriptions={name: told[i] for i, name in enumerate(names)} if source.describe else {},
-        log="" if family == "gcc" else _reader(source).warnings(log),
+        log=log,
         source=source.text,
     )
 
@@ -269,90 +278,6 @@ def _split_local(name):
         rest = name[found.end(2) :]
         return found[1], found[2], rest[:length]
     return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
-
-
-def _whole(source, text, kind, checks=()):
-    """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
-    # In reports of checks, what was generated around the user's text is nobody's place.
-    name = quoted(source.name)
-    if checks:
-        either = "|".join(map(re.escape, {name, os.path.basename(name)}))
-        own = re.compile(rf'^(#line \d+ )"({either})"$', re.MULTILINE)
-        text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
-        name = f"numbalite/{name}"
-    begin = [f'#line 1 "{_END}"']  # what the compiler calls its standard input differs
-    begin += ["#include <utility>"] if _MOVES.search(text) else []
-    begin += ['#include "numbalite/describe.cuh"'] if source.describe else []
-    placed = f'#line 1 "{name}"\n{text}'
-    begin += [f'#include "{kind}/exports.h"']
-    begin += ['#include "sim/unpredefined.h"'] if kind == "sim" else []
-    lines = [*begin, placed]
-    read = list(_read(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
-    lines.append(f'#line 1 "{_END}"')
-    if kind == "sim" and source.is_python:
-        lines.append("NUMBALITE_SIM_PYTHON")
-    for i, of in enumerate(read):
-        lines.append(f"constexpr unsigned nl_sim_threads_{i} = {of.threads};")
-        if kind == "sim":
-            dims = f"numbalite_sim::cluster_dims({of.cluster})"
-            if of.cluster_head:  # the template's parameters are in it
-                given = source.kernels[i].partition("<")[2].rpartition(">")[0]
-                head = f"template <{of.cluster_head}> constexpr nl_sim_dim nl_sim_cluster_of_{i}()"
-                lines.append(f"{head} {{ return {dims}; }}")
-                dims = f"nl_sim_cluster_of_{i}<{given}>()"
-            lines.append(f"constexpr nl_sim_dim nl_sim_cluster_{i} = {dims};")
-    if kind == "host":
-        lines.append("NUMBALITE_HOST_TABLE_BEGIN")
-        for i, name in enumerate((*source.kernels, *source.variables)):
-            lines.append(f'#line 1 "{_END}/{i}"')
-            lines.append(f'NUMBALITE_HOST_ENTRY("{quoted(name)}", &{name})')
-        lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
-    described = {
-        "sim": "numbalite::nl_kernel_description<{}>",
-        "host": "numbalite_sim::nl_described<{}>",
-    }[kind]
-    for i, name in enumerate(source.kernels):
-        lines.append(f'#line 1 "{_END}/{i}"')
-        address = scanner.address(name)
-        if kind == "sim":
-            limits = f"nl_sim_threads_{i}, nl_sim_cluster_{i}" if read else "0"
-            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {limits})')
-        if checks:
-            names = "".join(f"{p}," for p in read[i].parameters)
-            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")')
-        if source.describe:
-            lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype({address})')})")
-    if checks:
-        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(places.names(placed))})")
-    for i, name in enumerate(source.variables):
-        at = len(source.kernels) + i
-        lines.append(f'#line 1 "{_END}/{at}"')
-        if kind == "sim":
-            lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
-        if source.describe:
-            lines.append(
-                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::nl_variable_description<decltype({name})>)"
-            )
-    return "\n".join(lines) + "\n"
-
-
-class _Read(NamedTuple):
-    threads: str
-    cluster: str
-    cluster_head: str
-    parameters: tuple
-
-
-def _read(text, kernels):
-    """What the source tells of each kernel. The most threads of a block are "0" where it does not."""
-    scanned = scanner.scan(text)[0]
-    similar = {scanner.last_name(found.name): found for found in scanned}
-    known = {found.name: found for found in scanned}
-    for kernel in kernels:
-        found = known.get(kernel) or known.get(scanner.base_name(kernel).strip().removeprefix("::"))
-        told = (found.threads or "0", found.cluster, found.cluster_head) if found else ("0", "", "")
-        found = found or similar.get(scanner.last_name(kernel))
-        yield _Read(*told, found.parameters if found else ())
 
 
 def _is_ours(file):
@@ -499,7 +424,9 @@ class _Build:
             identify(self.compiler)  # which says so if it is too old
             text = f"{shlex.join(self.compiler.command)} failed:\n{log.strip()[-2000:]}"
         elif all(
-            _END in line or _is_ours(line) for line in text.splitlines() if "): error" in line
+            hostunit.END in line or _is_ours(line)
+            for line in text.splitlines()
+            if "): error" in line
         ):
             text = _unclosed(self.source) or text
         return CompileError(text, log=log, source=self.source.text)
@@ -515,7 +442,7 @@ def _plain(name):
 
 def _reader(source, marked=False):
     names = [*source.kernels, *source.variables]
-    meanings = {f"{_END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
+    meanings = {f"{hostunit.END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
     text = f'#line 1 "{quoted(source.name)}"\n{source.text}'
     return hostlog.Reader(text, _is_ours, meanings, marked)
 

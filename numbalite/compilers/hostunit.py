@@ -1,0 +1,134 @@
+"""The translation unit that a host compiler gets: the user's source, and behind it the tables of its kernels and
+variables, by which the runtime finds them in the image (cuda_src/sim/exports.h, cuda_src/host/exports.h)."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite.compilers.hostheaders import quoted
+from numbalite.sim import places
+from numbalite.text import scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numbalite.compilers.source import Source
+
+END = "numbalite/image"
+"""The pretended file of what follows the user's source."""
+_MOVES = re.compile(r"\bstd::(move|forward)\b")  # which NVRTC has without a header
+_ATTRIBUTES = re.compile(r"\b__(launch_bounds|cluster_dims)__\b")
+_DESCRIBED = {
+    "sim": "numbalite::nl_kernel_description<{}>",
+    "host": "numbalite_sim::nl_described<{}>",
+}
+
+
+def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str] = ()) -> str:
+    """The unit without the prelude: ``text``, which was made of the source's, then the tables. ``kind`` is "sim" or
+    "host"."""
+    name = quoted(source.name)
+    if checks:  # reports name no place in what was generated around the user's text
+        names = "|".join(map(re.escape, {name, os.path.basename(name)}))
+        directive = re.compile(rf'^(#line \d+ )"({names})"$', re.MULTILINE)
+        text = directive.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
+        name = f"numbalite/{name}"
+    placed = f'#line 1 "{name}"\n{text}'
+    attributes = (
+        list(_attributes(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
+    )
+    lines = [*_head(source, text, kind), placed, f'#line 1 "{END}"']
+    if kind == "sim":
+        lines += ["NUMBALITE_SIM_PYTHON"] if source.is_python else []
+        for i, limits in enumerate(attributes):
+            lines += _limits(source.kernels[i], i, limits)
+    else:
+        lines += _host_table(source)
+    for i in range(len(source.kernels)):
+        lines += _kernel(source, i, kind, attributes, checks)
+    if checks:
+        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(places.names(placed))})")
+    for i in range(len(source.variables)):
+        lines += _variable(source, i, kind)
+    return "\n".join(lines) + "\n"
+
+
+def _head(source, text, kind):
+    yield f'#line 1 "{END}"'  # what the compiler calls its standard input differs
+    if _MOVES.search(text):
+        yield "#include <utility>"
+    if source.describe:
+        yield '#include "numbalite/describe.cuh"'
+    yield f'#include "{kind}/exports.h"'
+    if kind == "sim":
+        yield '#include "sim/unpredefined.h"'
+
+
+def _limits(name, i, attributes):
+    """Constants of a kernel for the simulator: the most threads of a block, and the cluster's size."""
+    yield f"constexpr unsigned nl_sim_threads_{i} = {attributes.threads};"
+    dims = f"numbalite_sim::cluster_dims({attributes.cluster})"
+    if attributes.cluster_head:  # the template's parameters are in it
+        given = name.partition("<")[2].rpartition(">")[0]
+        head = f"template <{attributes.cluster_head}> constexpr nl_sim_dim nl_sim_cluster_of_{i}()"
+        yield f"{head} {{ return {dims}; }}"
+        dims = f"nl_sim_cluster_of_{i}<{given}>()"
+    yield f"constexpr nl_sim_dim nl_sim_cluster_{i} = {dims};"
+
+
+def _host_table(source):
+    yield "NUMBALITE_HOST_TABLE_BEGIN"
+    for i, name in enumerate((*source.kernels, *source.variables)):
+        yield f'#line 1 "{END}/{i}"'
+        yield f'NUMBALITE_HOST_ENTRY("{quoted(name)}", &{name})'
+    yield f'#line 1 "{END}"'
+    yield "NUMBALITE_HOST_TABLE_END"
+
+
+def _kernel(source, i, kind, attributes, checks):
+    name = source.kernels[i]
+    address = scanner.address(name)
+    yield f'#line 1 "{END}/{i}"'
+    if kind == "sim":
+        limits = f"nl_sim_threads_{i}, nl_sim_cluster_{i}" if attributes else "0"
+        yield f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {limits})'
+    if checks:
+        names = "".join(f"{parameter}," for parameter in attributes[i].parameters)
+        yield f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")'
+    if source.describe:
+        yield f"NUMBALITE_SIM_DESCRIBE({i}, {_DESCRIBED[kind].format(f'decltype({address})')})"
+
+
+def _variable(source, i, kind):
+    name, at = source.variables[i], len(source.kernels) + i
+    yield f'#line 1 "{END}/{at}"'
+    if kind == "sim":
+        yield f"NUMBALITE_SIM_VARIABLE({i}, {name})"
+    if source.describe:
+        description = f"numbalite::nl_variable_description<decltype({name})>"
+        yield f"NUMBALITE_SIM_DESCRIBE({at}, {description})"
+
+
+class _Attributes(NamedTuple):
+    """What a kernel's declaration tells: expressions of C++, and the parameters' names."""
+
+    threads: str
+    cluster: str
+    cluster_head: str
+    parameters: tuple
+
+
+def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
+    """Those of each kernel, as the source has them. The most threads of a block are "0" where it does not."""
+    scanned = scanner.scan(text)[0]
+    similar = {scanner.last_name(found.name): found for found in scanned}
+    known = {found.name: found for found in scanned}
+    for kernel in kernels:
+        found = known.get(kernel) or known.get(scanner.base_name(kernel).strip().removeprefix("::"))
+        limits = (
+            (found.threads or "0", found.cluster, found.cluster_head) if found else ("0", "", "")
+        )
+        found = found or similar.get(scanner.last_name(kernel))
+        yield _Attributes(*limits, found.parameters if found else ())
