@@ -5,8 +5,8 @@ and numbalite's own CUDA C++ and compiling code, so an image from the cache is t
 now would give. A hit loads neither compiler.
 
 nvrtc.py and what it includes (headers.py, precompiled.py, toolkit.py) are for GPUs; hostbuild.py, with
-host.py, hostunit.py, hostlink.py, forkserver.py and process.py, for the CPU. Uses text, types and, for sources of the
-simulator, sim; knows no kernel and no device. Begin with source.py, then this file.
+host.py, hostunit.py, hostlink.py, forkserver.py and process.py, for the CPU. Uses text, types and, for
+sources of the simulator, sim; knows no kernel and no device. Begin with source.py, then this file.
 """
 
 from __future__ import annotations

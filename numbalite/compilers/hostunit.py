@@ -1,5 +1,6 @@
-"""The translation unit that a host compiler gets: the user's source, and behind it the tables of its kernels and
-variables, by which the runtime finds them in the image (cuda_src/sim/exports.h, cuda_src/host/exports.h)."""
+"""The translation unit that a host compiler gets: the user's source, and behind it the tables of its
+kernels and variables, by which the runtime finds them in the image (cuda_src/sim/exports.h,
+cuda_src/host/exports.h)."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ _DESCRIBED = {
 
 
 def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str] = ()) -> str:
-    """The unit without the prelude: ``text``, which was made of the source's, then the tables. ``kind`` is "sim" or
-    "host"."""
+    """The unit without the prelude: ``text``, which was made of the source's, then the tables. ``kind`` is
+    "sim" or "host"."""
     name = quoted(source.name)
     if checks:  # reports name no place in what was generated around the user's text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
@@ -36,9 +37,9 @@ def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str]
         text = directive.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
     placed = f'#line 1 "{name}"\n{text}'
-    attributes = (
-        list(_attributes(source.text, source.kernels)) if checks or _ATTRIBUTES.search(text) else []
-    )
+    attributes = []
+    if checks or _ATTRIBUTES.search(text):
+        attributes = list(_attributes(source.text, source.kernels))
     lines = [*_head(source, text, kind), placed, f'#line 1 "{END}"']
     if kind == "sim":
         lines += ["NUMBALITE_SIM_PYTHON"] if source.is_python else []
