@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, errors
+from numbalite.cuda import copyplan, foreign, shapes, transpose
 from numbalite.cuda import devices as _devices
-from numbalite.cuda import foreign, shapes, transpose
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 cast_ufunc: Any = None
 """Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
-_MAX_DIMS = 32
-_LONG_ROW = 512  # bytes from which the driver copies rows as fast as a kernel
-_MOST_ROWS = 1 << 22  # bytes beyond which it takes twice as long
-_SMALL = 4096  # bytes for which no kernel is worth its compilation
 _PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
 
 
@@ -269,22 +265,37 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
         else:
             target._copy(source, stream)  # without one, in the order of both arrays' own
         return
-    if _is_one_copy(source, target):
-        target._copy(source, stream or target.stream)
+    stream = stream or target.stream
+    if _lie_alike(source, target):
+        target._copy(source, stream)
         return
-    lies = _words(source, target)
-    if lies is None:
-        target._copy(source, stream or target.stream)
+    way = copyplan.plan(
+        source.shape, source.strides, target.strides, source.itemsize,
+        (source._address | target._address) % 16,
+    )  # fmt: skip
+    if way.word is None:
+        target._copy(source, stream)
+    elif not apart and overlap(source, target) and share_elements(source, target):
+        copy(source.copy("K", stream), target, stream)
+    else:
+        copy_by(way, source, target, stream)
+
+
+def copy_by(
+    way: copyplan.Plan, source: Any, target: Any, stream: StreamLike, begin: int = 0, at: int = 0
+) -> None:
+    """Copies as a plan says, from so many bytes behind the first element of one array to so many behind
+    that of another on the same device; both share no element."""
+    shape, of, to, word, is_turned = way
+    source, target = source._view(shape, of, word, begin), target._view(shape, to, word, at)
+    if word is None:
+        target._copy(source, stream)
         return
-    if not apart and overlap(source, target):
-        if share_elements(source, target):
-            copy(source.copy("K", stream or target.stream), target, stream)
-            return
-    elif target.nbytes >= transpose.LEAST_BYTES:
+    if is_turned:
         with on_device(target.device):
-            if transpose.copied(lies[0], lies[1], stream or target.stream):
+            if transpose.copied(source, target, stream):
                 return
-    convert(lies[0], lies[1], stream or target.stream)
+    convert(source, target, stream)
 
 
 def _lie_alike(source, target):
@@ -294,57 +305,19 @@ def _lie_alike(source, target):
     )
 
 
-def _is_one_copy(source, target):
-    """Can the driver do it at once? Dense blocks, and rows that go up on both sides."""
-    if _lie_alike(source, target):
-        return True
-    axes = [
-        (b, a, n)
-        for n, a, b in zip(source.shape, source.strides, target.strides, strict=True)
-        if n != 1
-    ]
-    size = source.itemsize
-    if len(axes) > 2 or any(a < size or b < size for b, a, _ in axes):
-        return not axes
-    if len(axes) == 2 and min(axes)[:2] != (size, size):
-        return False
-    row = size * (min(axes)[2] if min(axes)[:2] == (size, size) else 1)
-    size = source.nbytes
-    return size <= _SMALL or (row >= _LONG_ROW and size <= _MOST_ROWS)
-
-
-_WORDS = tuple((n, np.dtype(f"u{n}")) for n in (8, 4, 2, 1))
-_LARGE_WORD = np.dtype(np.complex128)
-
-
-def _words(source, target):
-    """Both as numbers with the bits of their elements, or None where there are too many axes.
-
-    Elements of other sizes than those of numbers get an axis of their own.
-    """
-    size = target.dtype.itemsize
-    if size == 16 and _in_steps_of_16(source) and _in_steps_of_16(target):
-        return _as_words(source, _LARGE_WORD, 1), _as_words(target, _LARGE_WORD, 1)
-    word, dtype = next((one for one in _WORDS if size and size % one[0] == 0), (0, None))
-    if word == 0 or target.ndim == _MAX_DIMS:
+def _words(host, target):
+    """A host array, which is small, and a device array as numbers with the bits of their elements; None
+    where there are too many axes."""
+    shape, size = target.shape, target.itemsize
+    low = target._address % 16
+    word = copyplan.word_of(shape, size, (*target.strides, low))
+    if word is None:
         return None
-    return _as_words(source, dtype, size // word), _as_words(target, dtype, size // word)
-
-
-def _in_steps_of_16(array):
-    if not isinstance(array, _core.DeviceArray):
-        return True
-    return not (array._address % 16 or any(step % 16 for step in array.strides))
-
-
-def _as_words(array, dtype, count):
-    shape, strides = array.shape, array.strides
-    if count > 1:
-        shape, strides = (*shape, count), (*strides, dtype.itemsize)
-    if isinstance(array, _core.DeviceArray):
-        return array._view(shape, strides, dtype)
-    array = np.ascontiguousarray(array)  # small: it is going to be broadcast
-    return array.reshape(-1).view(dtype).reshape(shape)
+    made = copyplan.in_words(shape, target.strides, size, word)
+    host = np.ascontiguousarray(host)
+    return host.reshape(-1).view(word).reshape(
+        copyplan.in_words(host.shape, host.strides, size, word)[0]
+    ), target._view(*made, word)
 
 
 def spread(array: Any, shape: tuple[int, ...]) -> Any:

@@ -1,16 +1,19 @@
 """Shapes and strides as plain tuples: what reshaping, broadcasting and copying do to them.
 
-No memory is looked at, so NumPy itself can be the judge of every function here.
+No memory is looked at, so NumPy itself can be the judge of every function here. What small arrays ask for
+at every call is remembered.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any, SupportsIndex
 
 import numpy as np
 
+_KEPT = 1024
 AxisError = getattr(np, "exceptions", np).AxisError
 
 
@@ -35,6 +38,7 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
     return short
 
 
+@functools.lru_cache(_KEPT)
 def spread(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...]:
@@ -71,6 +75,7 @@ def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
+@functools.lru_cache(_KEPT)
 def packed(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
     """Strides of a contiguous array in C or Fortran ("F") order."""
     strides, step = [0] * len(shape), itemsize
@@ -81,6 +86,7 @@ def packed(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]
     return tuple(strides)
 
 
+@functools.lru_cache(_KEPT)
 def strides_after(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -126,6 +132,7 @@ def strides_after(
     return tuple(result)
 
 
+@functools.lru_cache(_KEPT)
 def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Contiguous strides that keep the axes in the order of the strides given."""
     result, step = [0] * len(shape), itemsize

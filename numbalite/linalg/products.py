@@ -84,7 +84,7 @@ def _count(array, axes):
 
 @implements("vdot")
 def vdot(a: Any, b: Any, /) -> DeviceNDArray:
-    a, b = (arguments.reshaped(one, (one.size,)) for one in arguments.arrays_of((a, b)))
+    a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
     return _matmul.dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
@@ -100,7 +100,7 @@ def inner(a: Any, b: Any, /) -> DeviceNDArray:
 
 @implements("outer")
 def outer(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
-    a, b = (arguments.reshaped(one, (one.size,)) for one in arguments.arrays_of((a, b)))
+    a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
     return np.multiply(a[:, None], b[None, :], out=out)
 
 

@@ -194,17 +194,21 @@ def _loop_of(signature) -> tuple:
 
 # --- casts ---------------------------------------------------------------------------------------------
 
-_casts: dict[Any, CudaUfunc] = {}  # dtype -> CudaUfunc
+_casts: dict[Any, CudaUfunc] = {}  # type, and whatever was asked for that means it -> CudaUfunc
 
 
 def cast_ufunc(dtype):
     """The ufunc that converts to a dtype, as `cast`; TypeError for a dtype that has no type in C++."""
+    ufunc = _casts.get(dtype)
+    if ufunc is not None:
+        return ufunc
     t = types.scalar(dtype)
     ufunc = _casts.get(t)
     if ufunc is None:
         function = element.element_function(source="return x;", args="x", name="cast")
         given = [types.Signature(t, (t,))]
         ufunc = _casts[t] = CudaUfunc(function, given, Options(), None, "", compile=False)
+    _casts[dtype] = ufunc
     return ufunc
 
 

@@ -61,3 +61,8 @@ def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
     """The array in another shape, a copy where there is no view."""
     view = array._reshaped(tuple(shape), "C", False)
     return array._reshaped(tuple(shape), "C", True) if view is None else view
+
+
+def flat(array: DeviceNDArray) -> DeviceNDArray:
+    """The array as one line, a copy where there is no view."""
+    return array if array.ndim == 1 else reshaped(array, (array.size,))

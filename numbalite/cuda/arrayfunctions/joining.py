@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, arranged
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import atleast_1d, atleast_2d, atleast_3d
 
@@ -34,7 +35,7 @@ def concatenate(
         raise ValueError("need at least one array to concatenate")
     if axis is None:
         parts, axis = (
-            [arguments.reshaped(one, (one.size,)) for one in parts],
+            [arguments.flat(one) for one in parts],
             0,
         )
     if any(one.ndim == 0 for one in parts):
@@ -158,49 +159,71 @@ def append(arr: Any, values: Any, axis: Any = None) -> DeviceNDArray:
 def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
-        return roll(a.ravel(), sum(shift) if isinstance(shift, tuple) else shift, 0).reshape(
-            a.shape
-        )
+        flat = arguments.flat(a)
+        made = roll(flat, sum(shift) if isinstance(shift, tuple) else shift, 0)
+        return made if flat is a else made._reshaped(a.shape, "C", False)
+    if type(shift) is int and type(axis) is int:
+        steps = [0] * a.ndim
+        steps[shapes.axis_number(axis, a.ndim)] = shift
+    else:
+        steps = _steps(a, shift, axis)
+    return arranged.arranged(a, _rolled(arranged.lies(a), tuple(steps)))
+
+
+def _steps(a, shift, axis):
+    """By how much each axis is shifted."""
     pairs = np.broadcast(shift, axis)
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     steps = [0] * a.ndim
     for step, one in pairs:
         steps[shapes.axis_number(one, a.ndim)] += int(step)
-    made = arguments.empty(a.shape, a.dtype, a)
-    if a.size:
-        _copy_rolled(a, made, [step % n for step, n in zip(steps, a.shape, strict=True)], 0)
-    return made
+    return steps
 
 
-def _copy_rolled(source, target, steps, axis):
+@functools.lru_cache(arranged.KEPT)
+def _rolled(lies, steps):
     """Each axis that is shifted is copied in two pieces."""
-    while axis < len(steps) and steps[axis] == 0:
-        axis += 1
-    if axis == len(steps):
-        assign.assign(target, source)
-        return
-    before, step = (slice(None),) * axis, steps[axis]
-    for to, of in (
-        (slice(step, None), slice(None, -step)),
-        (slice(None, step), slice(-step, None)),
-    ):
-        _copy_rolled(source[before + (of,)], target[before + (to,)], steps, axis + 1)
+    if 0 in lies.shape:
+        return arranged.Arrangement(lies.shape, ())
+    to = arranged.packed(lies, lies.shape)
+    pieces = [((), 0, 0)]  # (shape, where it begins in the array, and in the new one)
+    for n, step, a, b in zip(lies.shape, steps, lies.strides, to, strict=True):
+        ahead = step % n
+        ends = ((n - ahead, 0, ahead), (ahead, n - ahead, 0)) if ahead else ((n, 0, 0),)
+        pieces = [
+            ((*shape, length), begin + first * a, at + place * b)
+            for shape, begin, at in pieces
+            for length, first, place in ends
+        ]
+    return arranged.Arrangement(
+        lies.shape,
+        tuple(
+            arranged.part(lies, shape, lies.strides, to, begin, at) for shape, begin, at in pieces
+        ),
+    )
 
 
 @implements("tile")
 def tile(A: Any, reps: Any) -> DeviceNDArray:
     a = arguments.array(A)
     reps = tuple(reps) if hasattr(reps, "__len__") else (reps,)
-    count = max(a.ndim, len(reps))
+    return arranged.arranged(a, _tiled(arranged.lies(a), reps))
+
+
+@functools.lru_cache(arranged.KEPT)
+def _tiled(lies, reps):
+    count = max(len(lies.shape), len(reps))
     reps = (1,) * (count - len(reps)) + reps
-    shape = (1,) * (count - a.ndim) + a.shape
-    made = arguments.empty([n * m for n, m in zip(shape, reps, strict=True)], a.dtype, a)
-    pairs = [one for pair in zip(reps, shape, strict=True) for one in pair]
-    spread = [one for n in shape for one in (1, n)]
-    if made.size:
-        made.reshape(pairs)[...] = arguments.reshaped(a, spread)
-    return made
+    missing = count - len(lies.shape)
+    lengths, strides = (1,) * missing + lies.shape, (0,) * missing + lies.strides
+    shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
+    if 0 in shape:
+        return arranged.Arrangement(shape, ())
+    spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
+    steps = tuple(one for step in strides for one in (0, step))
+    part = arranged.part(lies, spread, steps, arranged.packed(lies, spread))
+    return arranged.Arrangement(shape, (part,))
 
 
 @implements("block")

@@ -36,7 +36,7 @@ def diag(v: Any, k: int = 0) -> DeviceNDArray:
 @implements("diagflat")
 def diagflat(v: Any, k: int = 0) -> DeviceNDArray:
     v = arguments.array(v)
-    line, k = arguments.reshaped(v, (v.size,)), operator.index(k)
+    line, k = arguments.flat(v), operator.index(k)
     n = line.size + abs(k)
     made = arguments.empty((n, n), v.dtype, v)
     made.fill(0)
@@ -65,7 +65,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def _repeated(values, first, count):
     """``count`` of the values from the one with the number ``first`` on; after the last comes the first."""
-    line = arguments.reshaped(values, (values.size,))
+    line = arguments.flat(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
 
 

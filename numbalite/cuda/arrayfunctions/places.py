@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite.cuda import assign, gather, indexing, shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, arranged
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.ufuncs import operands
@@ -44,7 +45,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     _check_mode(mode)
     a = arguments.array(a)
     if axis is None:
-        a, axis = arguments.reshaped(a, (a.size,)), 0
+        a, axis = arguments.flat(a), 0
     else:
         if a.ndim == 0:
             a = a.reshape(1)
@@ -78,7 +79,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     values = indexing.like(v, a)
     if not ind.size or not values.size:
         return
-    values = arguments.reshaped(values, (values.size,))
+    values = arguments.flat(values)
     if values.size < ind.size:  # they are repeated
         whole = -(-ind.size // values.size)
         values = np.tile(values, whole)
@@ -199,8 +200,10 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
     """How often each element comes decides the shape: repeats on the device are fetched."""
     a = arguments.array(a)
     if axis is None:
-        a, axis = arguments.reshaped(a, (a.size,)), 0
+        a, axis = arguments.flat(a), 0
     a = a if a.ndim else arguments.reshaped(a, (1,))
+    if type(repeats) is int:
+        return _each(a, repeats, shapes.axis_number(axis, a.ndim))
     axis = shapes.axis_number(axis, a.ndim)
     length = a.shape[axis]
     if not isinstance(repeats, DeviceNDArray):
@@ -228,14 +231,19 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
 def _each(a, count, axis):
     if count < 0:
         raise ValueError("repeats may not contain negative values.")
-    before, behind = a.shape[:axis], a.shape[axis + 1 :]
-    length = a.shape[axis]
-    made = arguments.empty((*before, length * count, *behind), a.dtype, a)
-    if made.size:
-        steps = (*a.strides[: axis + 1], 0, *a.strides[axis + 1 :])
-        shape = (*before, length, count, *behind)
-        assign.assign(made.reshape(shape), a._geometry(shape, steps))
-    return made
+    return arranged.arranged(a, _repeated(arranged.lies(a), count, axis))
+
+
+@functools.lru_cache(arranged.KEPT)
+def _repeated(lies, count, axis):
+    before, length, behind = lies.shape[:axis], lies.shape[axis], lies.shape[axis + 1 :]
+    shape = (*before, length * count, *behind)
+    if 0 in shape:
+        return arranged.Arrangement(shape, ())
+    steps = (*lies.strides[: axis + 1], 0, *lies.strides[axis + 1 :])
+    spread = (*before, length, count, *behind)
+    part = arranged.part(lies, spread, steps, arranged.packed(lies, spread))
+    return arranged.Arrangement(shape, (part,))
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")

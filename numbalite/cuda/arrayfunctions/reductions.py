@@ -453,7 +453,7 @@ def first_place(
         if out is None and known is not None:
             known._note(plan, found, a, asked, None, keepdims, None)
         return given(found, out)
-    flat = arguments.reshaped(a, (a.size,)) if axis is None else a
+    flat = arguments.flat(a) if axis is None else a
     count = flat.shape[along]
     extreme = max if is_largest else min
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))

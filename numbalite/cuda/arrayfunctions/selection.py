@@ -39,7 +39,7 @@ def nonzero(a: Any) -> tuple[DeviceNDArray, ...]:
 
 
 def _flat(a):
-    return arguments.reshaped(a, (a.size,))
+    return arguments.flat(a)
 
 
 @implements("flatnonzero")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _line(a):
-    return arguments.reshaped(a, (a.size,))
+    return arguments.flat(a)
 
 
 def _lines_of(*given):

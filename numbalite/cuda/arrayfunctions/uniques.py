@@ -132,7 +132,7 @@ def unique(
     with arguments.on_device_of(ar):
         needs = return_index, return_inverse, return_counts
         if axis is None:
-            found = _unique(arguments.reshaped(ar, (ar.size,)), *needs, equal_nan)
+            found = _unique(arguments.flat(ar), *needs, equal_nan)
             values, inverse_shape = found.values, ar.shape
         else:
             axis = shapes.axis_number(axis, ar.ndim)
