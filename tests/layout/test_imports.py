@@ -64,7 +64,7 @@ LATER = {
     "numbalite.sim.checks": ("compilers", "opening the simulator loads no compiler"),
     "numbalite.text.hints": ("sim.translation", FAILED),
     "numbalite.text.pythonisms": ("cuda.inkernel", FAILED),
-    "numbalite.types": ("types.structs", QUICK),
+    "numbalite.types.classes": ("types.structs", QUICK),
     "numbalite.ufuncs.cudagufunc": ("ufuncs.cudaufunc", "only arguments that are cast need it"),
     "numbalite.ufuncs.decorators": (
         "kernels.targets ufuncs.cudagufunc ufuncs.cudaufunc ufuncs.hostufunc",
