@@ -24,32 +24,43 @@ __device__ long long place_of(I index, long long length, long long step) {
     return i * step;
 }
 
-template <typename W, typename I, int D, int Mode, bool Scatter> __global__ void __launch_bounds__(256)
+template <typename W, typename I, int D, int Mode, bool Scatter, int Several> __global__ void __launch_bounds__(256)
 gather(array<const W, D> from, array<W, D> to, ${parameters}) {
-    long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= to.size())
-        return;
-    long long of = 0, at = 0, ${offsets};
-    if (to.size() >> 31) {
+    long long first = (long long)blockIdx.x * blockDim.x * Several + threadIdx.x, size = to.size();
+    W words[Several]; /* all on their way before the first is stored */
+    W *targets[Several];
 #pragma unroll
-        for (int d = D - 1; d >= 0; d--) {
-            long long rest = d ? n / to.shape[d] : 0, k = n - rest * to.shape[d];
-            of += k * from.strides[d], at += k * to.strides[d];
-            ${steps}
-            n = rest;
-        }
-    } else {
-        unsigned int m = (unsigned int)n;
+    for (int s = 0; s < Several; s++) {
+        long long n = first + s * blockDim.x;
+        if (n >= size)
+            break;
+        long long of = 0, at = 0, ${offsets};
+        if (size >> 31) {
 #pragma unroll
-        for (int d = D - 1; d >= 0; d--) {
-            unsigned int rest = d ? m / (unsigned int)to.shape[d] : 0;
-            long long k = m - rest * (unsigned int)to.shape[d];
-            of += k * from.strides[d], at += k * to.strides[d];
-            ${steps}
-            m = rest;
+            for (int d = D - 1; d >= 0; d--) {
+                long long rest = d ? n / to.shape[d] : 0, k = n - rest * to.shape[d];
+                of += k * from.strides[d], at += k * to.strides[d];
+                ${steps}
+                n = rest;
+            }
+        } else {
+            unsigned int m = (unsigned int)n;
+#pragma unroll
+            for (int d = D - 1; d >= 0; d--) {
+                unsigned int rest = d ? m / (unsigned int)to.shape[d] : 0;
+                long long k = m - rest * (unsigned int)to.shape[d];
+                of += k * from.strides[d], at += k * to.strides[d];
+                ${steps}
+                m = rest;
+            }
         }
+        long long place = ${places};
+        (Scatter ? at : of) += place;
+        words[s] = *(const W *)((const char *)from.data() + of);
+        targets[s] = (W *)((char *)to.data() + at);
     }
-    long long place = ${places};
-    (Scatter ? at : of) += place;
-    *(W *)((char *)to.data() + at) = *(const W *)((const char *)from.data() + of);
+#pragma unroll
+    for (int s = 0; s < Several; s++)
+        if (first + s * blockDim.x < size)
+            *targets[s] = words[s];
 }

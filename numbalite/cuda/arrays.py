@@ -272,6 +272,18 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
             self._read(ary, stream)
         return ary
 
+    def get(
+        self, stream: StreamLike | None = None, order: str = "C", out: Any = None
+    ) -> np.ndarray:
+        """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies)."""
+        if out is not None:
+            return self.copy_to_host(out, stream or 0)
+        return np.asarray(self.copy_to_host(stream=stream or 0), order=order)  # type: ignore[call-overload]
+
+    def set(self, arr: Any, stream: StreamLike | None = None) -> None:
+        """`copy_to_device` under CuPy's name."""
+        self.copy_to_device(arr, stream or 0)
+
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
         any strides. (`d[...] = ary` broadcasts and converts.)"""

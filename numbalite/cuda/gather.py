@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 MODES = {"raise": 0, "wrap": 1, "clip": 2}
 _WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
-_THREADS = 256
+_THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
+"""Threads of a block, words of a thread, and from how many on it has several, in runs that a block fills."""
 
 
 class Index(NamedTuple):
@@ -87,8 +88,10 @@ def plan(
     rows = rows or [(1, 0, 0, *(0 for _ in indices))]
     lengths, of, to, *of_indices = zip(*rows, strict=True)
     dtype, kind = _WORDS[word], indices[0].array.dtype
-    kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, len(indices))
-    blocks = -(-math.prod(lengths) // _THREADS)
+    words = math.prod(lengths)
+    several = _SEVERAL if words >= _MANY and last[0] >= word * _THREADS else 1
+    kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, several, len(indices))
+    blocks = -(-words // (_THREADS * several))
     axes = [(index.length, index.step) for index in indices]
     return Plan(kernel, blocks, lengths, of, to, of_indices, dtype, axes)
 
@@ -151,9 +154,9 @@ def text(count: int, is_checked: bool) -> str:
 
 
 @functools.cache
-def _kernel(word, index, dims, mode, scatters, count):
+def _kernel(word, index, dims, mode, scatters, several, count):
     from numbalite.kernels.decorators import jit
 
     is_checked = _core.driver_has("host_code")
-    name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}>"
+    name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
     return jit(source=text(count, is_checked), name=name, **({"debug": True} if is_checked else {}))

@@ -74,6 +74,15 @@ class Stream(_core.Stream):
             raise
         graph._finish()
 
+    def __enter__(self) -> None:
+        raise TypeError(
+            "a stream is no context manager: name it at each call (kernel[grid, block, stream], stream=stream)"
+            ", or record work in it by `with stream.capture() as graph:`"
+        )
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
     def __int__(self) -> int:
         return self.handle
 

@@ -261,3 +261,11 @@ def test_more_places():
     compare(out, a[:, [0, 2]].astype(float))
     repeats = cuda.to_device(np.array([2, 0, 3]))
     compare(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))
+
+
+def test_long_rows():
+    """A thread moves several words, the last block's threads fewer."""
+    h = np.arange(513 * 8196, dtype=np.float32).reshape(513, 8196)
+    rows = np.arange(513)[::-1] % 7
+    d = cuda.to_device(h)[cuda.to_device(rows)]
+    np.testing.assert_array_equal(d.copy_to_host(), h[rows])

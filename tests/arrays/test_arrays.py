@@ -56,6 +56,18 @@ def test_order(order):
     assert d.copy_to_host().flags.f_contiguous == x.flags.f_contiguous
 
 
+def test_cupys_names():
+    x = np.asarray(numbers((4, 5)), order="F")
+    d = cuda.to_device(x)
+    assert d.get().flags.c_contiguous and d.get(order="A").flags.f_contiguous
+    out = np.zeros_like(x)
+    assert d.get(cuda.stream(), out=out) is out
+    cuda.synchronize()
+    np.testing.assert_array_equal(out, x)
+    d.set(x + 1)
+    equal(d, x + 1)
+
+
 @pytest.mark.parametrize(
     "view",
     [

@@ -19,7 +19,7 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
     names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]
     result = nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
     assert result.status == 0, result.log
-    names = ["gather<uint32, int32, 1, 0, false>", "gather<complex128, int64, 3, 2, true>"]
+    names = ["gather<uint32, int32, 1, 0, false, 1>", "gather<complex128, int64, 3, 2, true, 4>"]
     for count in (1, 3):
         for checked in (True, False):
             text = gather.text(count, checked)
