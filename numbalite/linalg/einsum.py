@@ -11,7 +11,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 
 from . import matmul
@@ -55,12 +55,7 @@ def einsum(
         if not (is_view and dtype is None):
             terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
         made = _contracted(terms, result, lengths, optimize)
-    if out is None:
-        return made
-    if out.shape != made.shape:
-        raise ValueError(f"einsum: the output array has shape {out.shape}, the result {made.shape}")
-    np.copyto(out, made, casting=casting if casting != "safe" else "same_kind")
-    return out
+    return outputs.into("einsum", out, made, casting)
 
 
 # ----------------------------------------------------------------------------------------- reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
-def _into(made, out):
+def _into(name, made, out):
     """The result, copied to out= if there is one, which must be just like it."""
     if out is None:
         return made
+    outputs.check(name, out)
     if (
         not isinstance(out, _core.DeviceArray)
         or out.shape != made.shape
@@ -44,11 +46,11 @@ def _into(made, out):
 def dot(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of dot")
     if a.ndim == 0 or b.ndim == 0:
-        return _into(np.multiply(a, b), out)
+        return _into("dot", np.multiply(a, b), out)
     if a.ndim <= 2 and b.ndim <= 2:
         _check_depth(a, b, a.ndim - 1, max(b.ndim - 2, 0))
-        return _into(_matmul.dot(a, b), out)
-    return _into(_folded(a, b, [a.ndim - 1], [max(b.ndim - 2, 0)]), out)
+        return _into("dot", _matmul.dot(a, b), out)
+    return _into("dot", _folded(a, b, [a.ndim - 1], [max(b.ndim - 2, 0)]), out)
 
 
 def _check_depth(a, b, i, j):
@@ -130,8 +132,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of tensordot")
     if hasattr(axes, "__index__"):
         count = operator.index(axes)
-        if count < 0 or count > min(a.ndim, b.ndim):
+        if count < 0:
             raise ValueError("shape-mismatch for sum")
+        if count > min(a.ndim, b.ndim):
+            _refuse_count(a, b, count)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
         first, second = axes
@@ -145,6 +149,16 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
     if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
         raise ValueError("shape-mismatch for sum")
     return _folded(a, b, of_a, of_b)
+
+
+def _refuse_count(a, b, count):
+    """More axes than there are: NumPy compares their lengths until one is missing."""
+    with contextlib.suppress(IndexError):
+        if any(a.shape[i - count] != b.shape[i] for i in range(count)):
+            raise ValueError("shape-mismatch for sum")
+    raise IndexError(
+        f"tensordot: axes is {count}, the operands have {a.ndim} and {b.ndim} dimensions"
+    )
 
 
 @implements("linalg.tensordot")
@@ -193,7 +207,8 @@ def multi_dot(arrays: Any, *, out: Any = None) -> DeviceNDArray:
             "multi_dot takes matrices; the first and the last may be vectors"
         )
     result = "".join(words[0][:-1] + words[-1][1:])
-    return np.einsum(",".join(map("".join, words)) + "->" + result, *parts, out=out, optimize=True)
+    made = np.einsum(",".join(map("".join, words)) + "->" + result, *parts, optimize=True)
+    return _into("linalg.multi_dot", made, out)
 
 
 @implements("trace")

@@ -188,10 +188,10 @@ def check_alike(ours, theirs, compare):
         compare(result, expected)
     else:
         assert error is not None, f"{result!r}, NumPy {refused!r}"
-        assert _is_same_kind(error, refused), f"{error!r}, NumPy {refused!r}"
+        assert is_same_kind(error, refused), f"{error!r}, NumPy {refused!r}"
 
 
-def _is_same_kind(ours, theirs):
+def is_same_kind(ours, theirs):
     """NumPy's exceptions are ours: the same class, or one derived from the same built-in."""
     for built_in in (OverflowError, TypeError, IndexError, ValueError):
         if isinstance(theirs, built_in):

@@ -48,7 +48,7 @@ def _unpack(bytes, flags, big):
 def _three_axes(a, axis):
     """(the array with the axis in the middle of three, the shape before it and behind it)"""
     if axis is None:
-        a, axis = arguments.reshaped(a, (a.size,)), 0
+        a, axis = arguments.flat(a), 0
     elif a.ndim == 0:
         a = a.reshape(1)
     axis = shapes.axis_number(axis, a.ndim)

@@ -131,12 +131,12 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[DeviceNDA
     _check_order(order)
     lengths = _lengths(shape)
     left = arguments.array(indices)
-    if left.dtype.kind not in "iu":
+    if left.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     count = math.prod(lengths)
+    left = left.astype(np.intp, copy=False)
     if left.size and not (0 <= np.min(left).item() and np.max(left).item() < count):
         raise ValueError(f"an index is out of bounds for array with size {count}")
-    left = left.astype(np.intp, copy=False)
     made = []
     for n in lengths if order == "F" else reversed(lengths):
         made.append(left % max(n, 1))
@@ -171,7 +171,7 @@ def ravel_multi_index(
 
 
 def _inside(place, n, mode):
-    if place.dtype.kind not in "iu":
+    if place.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     place = place.astype(np.intp, copy=False)
     if mode == "wrap":

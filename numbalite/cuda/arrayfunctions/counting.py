@@ -152,11 +152,18 @@ def _real(dtype):
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
+def _numbers_of(name, a):
+    a = arguments.array(a)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: elements of dtype {a.dtype} are in no bins")
+    return a
+
+
 @implements("histogram_bin_edges")
 def histogram_bin_edges(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = _numbers_of("histogram_bin_edges", a)
     _weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
@@ -167,9 +174,7 @@ def histogram_bin_edges(
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple:
-    a = arguments.array(a)
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"histogram: elements of dtype {a.dtype} are in no bins")
+    a = _numbers_of("histogram", a)
     weights = _weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
@@ -192,8 +197,12 @@ def histogramdd(
 ) -> tuple:
     if hasattr(sample, "shape"):
         sample = arguments.array(sample)
-        if sample.ndim == 1:
+        if sample.ndim < 2:
             sample = sample.reshape(-1, 1)
+        if sample.ndim > 2:
+            raise ValueError(
+                f"histogramdd: the sample has shape {sample.shape}, two dimensions are expected"
+            )
         columns = [sample[:, k] for k in _numbers(sample.shape[1])]
     else:
         columns = arguments.arrays_of(sample)
@@ -215,6 +224,7 @@ def histogramdd(
         place: Any = None
         edges = []
         for column, of_bins, limits in zip(columns, bins, range, strict=True):
+            column = _numbers_of("histogramdd", column)
             of_column, _, _ = _edges(column, of_bins, limits)
             edges.append(arguments.array(of_column))
             number = _bin_of(column, edges[-1])
@@ -261,7 +271,7 @@ def histogram2d(
     weights: Any = None,
 ) -> tuple:
     x, y = arguments.arrays_of((x, y))
-    if x.size != y.size:
+    if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
     if hasattr(bins, "__len__") and len(bins) not in (1, 2):
         bins = [bins, bins]

@@ -67,6 +67,8 @@ def _variables(m, y, rowvar, dtype):
         if one.ndim > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
     dtype = np.result_type(*(one.dtype for one in given), np.float64) if dtype is None else dtype
+    if np.dtype(dtype).kind not in "fc":
+        raise TypeError(f"cov: means have fractions, which the dtype {np.dtype(dtype)} cannot hold")
     rows = [np.atleast_2d(one).astype(dtype, copy=False) for one in given]
     if not rowvar:
         if given[0].ndim != 1:

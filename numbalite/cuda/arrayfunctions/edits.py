@@ -27,7 +27,7 @@ def _line_or_axis(arr, axis):
     """The array and the axis that is meant: without one, all elements in a line."""
     a = arguments.array(arr)
     if axis is None:
-        return arguments.reshaped(a, (a.size,)), 0
+        return arguments.flat(a), 0
     return a, shapes.axis_number(axis, a.ndim)
 
 
@@ -178,7 +178,7 @@ def resize(a: Any, new_shape: Any) -> DeviceNDArray:
     if a.size == 0:
         return zeros_like(a, shape=shape)
     made = arguments.empty(shape, a.dtype, a)
-    line, flat = arguments.reshaped(a, (a.size,)), made.reshape(made.size)
+    line, flat = arguments.flat(a), made.reshape(made.size)
     whole = made.size // a.size
     flat[: whole * a.size].reshape(whole, a.size)[...] = line
     flat[whole * a.size :] = line[: made.size - whole * a.size]

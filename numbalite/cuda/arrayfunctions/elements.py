@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
@@ -178,12 +178,24 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 @implements("array_equal")
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if not _are_numbers(a1, a2):
+        return False
     a, b = arguments.arrays_of((a1, a2))
     return a.shape == b.shape and _all_equal(a, b, equal_nan)
 
 
+def _are_numbers(*values):
+    """Are these what device arrays can equal? None and texts are not."""
+    hosts = [
+        np.asarray(one) for one in values if type(one) in (str, bytes, list, tuple, type(None))
+    ]
+    return all(one.dtype.kind not in "OSU" for one in hosts)
+
+
 @implements("array_equiv")
 def array_equiv(a1: Any, a2: Any) -> bool:
+    if not _are_numbers(a1, a2):
+        return False
     a, b = arguments.arrays_of((a1, a2))
     try:
         np.broadcast_shapes(a.shape, b.shape)
@@ -268,10 +280,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
         return np.rint(a, out=out)
     forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
     made = back(np.rint(forward(a, scale)), scale)
-    if out is not None:
-        np.copyto(out, made, casting="unsafe")
-        return out
-    return made.astype(a.dtype, copy=False)
+    return outputs.into("round", out, made.astype(a.dtype, copy=False), "unsafe")
 
 
 @implements("diff")

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments, arranged
+from numbalite.cuda.arrayfunctions import arguments, arranged, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import atleast_1d, atleast_2d, atleast_3d
 
@@ -51,8 +51,8 @@ def concatenate(
     is_new = out is None
     if is_new:
         out = _room(parts, shape, wanted)
-    elif out.shape != shape:
-        raise ValueError("Output array is the wrong shape")
+    else:
+        outputs.check_shape("concatenate", out, shape)
     for one in parts:
         if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
             raise TypeError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.cuda.arrayfunctions import arguments, reductions
+from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MappedFold
@@ -49,10 +49,13 @@ def _has_nans(a):
 
 
 def _asked(where):
-    return np.True_ if where is _NO_VALUE or where is True else arguments.array(where)
+    if where is _NO_VALUE or where is True:
+        return np.True_
+    reductions.check_mask(where)
+    return arguments.array(where)
 
 
-def _fold(ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
+def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
     a = arguments.array(a)
     if not _has_nans(a):
         return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
@@ -61,7 +64,7 @@ def _fold(ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
     made = _folded(ufunc, wide, neutral)((a, _asked(where)), axis, True, None, 0)
     if initial is not _NO_VALUE:
         made = ufunc(made, wide.type(initial), out=made)
-    return reductions.shaped(made, a, axis, result, out, keepdims)
+    return reductions.shaped(name, made, a, axis, result, out, keepdims)
 
 
 @implements("nansum")
@@ -74,7 +77,7 @@ def nansum(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.add, 0, a, axis, dtype, out, keepdims, initial, where)
+    return _fold("nansum", np.add, 0, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nanprod")
@@ -87,7 +90,7 @@ def nanprod(
     initial: Any = _NO_VALUE,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _fold(np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+    return _fold("nanprod", np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nancumsum")
@@ -133,7 +136,7 @@ def _first_place(a, axis, out, keepdims, is_largest):
     found = reductions.first_place(None, a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
         raise ValueError("All-NaN slice encountered")
-    return reductions.given(found, out)
+    return outputs.into_wider("nanargmax" if is_largest else "nanargmin", out, found)
 
 
 @implements("nanargmax")
@@ -164,21 +167,23 @@ def nanmean(
     where: Any = _NO_VALUE,
 ) -> Any:
     a = arguments.array(a)
-    _check_dtypes(a, dtype, out)
+    _check_dtypes("nanmean", a, dtype, out)
     if not _has_nans(a):
         return reductions.mean(a, axis, dtype, out, keepdims, where=where)
     made, result = _mean(a, axis, dtype, where)
-    return reductions.shaped(made, a, axis, result, out, keepdims)
+    return reductions.shaped("nanmean", made, a, axis, result, out, keepdims)
 
 
-def _check_dtypes(a, dtype, out):
+def _check_dtypes(name, a, dtype, out):
     """What has NaN gives what can be NaN."""
     if not _has_nans(a):
         return
     if dtype is not None and np.dtype(dtype).kind not in "fc":
         raise TypeError("If a is inexact, then dtype must be inexact")
-    if out is not None and out.dtype.kind not in "fc":
-        raise TypeError("If a is inexact, then out must be inexact")
+    if out is not None:
+        outputs.check(name, out)
+        if out.dtype.kind not in "fc":
+            raise TypeError("If a is inexact, then out must be inexact")
 
 
 def _mean(a, axis, dtype, where):
@@ -214,15 +219,16 @@ def _variance(a, axis, dtype, ddof, where, mean, correction):
 def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     """plain: NumPy's function of arrays without NaNs, var or std."""
     a = arguments.array(a)
-    _check_dtypes(a, dtype, out)
+    name = "nanstd" if plain is reductions.std else "nanvar"
+    _check_dtypes(name, a, dtype, out)
     if not _has_nans(a):
         return plain(
             a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
         )
     made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
     if plain is reductions.std:
-        made = np.sqrt(made, out=made)
-    return reductions.shaped(made, a, axis, result, out, keepdims)
+        made = reductions.root(name, made, out)
+    return reductions.shaped(name, made, a, axis, result, out, keepdims)
 
 
 @implements("nanvar")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda import assign, gather, indexing, shapes
-from numbalite.cuda.arrayfunctions import arguments, arranged
+from numbalite.cuda.arrayfunctions import arguments, arranged, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.ufuncs import operands
@@ -60,12 +60,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         made = a[place].copy()
     else:
         made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
-    if out is None:
-        return made
-    if out.shape != made.shape:
-        raise ValueError("output array does not match result of ndarray.take")
-    np.copyto(out, made, casting="same_kind" if mode == "raise" else "unsafe")
-    return out
+    return outputs.into_wider("take", out, made)
 
 
 @implements("put")
@@ -168,12 +163,22 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     given = a
     a, *choices = arguments.arrays_of([a, *choices])
     a = _indices(a)
+    if a.dtype == np.uint64:
+        raise TypeError(
+            "Cannot cast array data from dtype('uint64') to dtype('int64') according to the rule 'safe'"
+        )
     shape = np.broadcast_shapes(a.shape, *(one.shape for one in choices))
     if mode == "raise" and 0 not in shape and not operands.is_on_device(given):
         places = np.asarray(given)
         if ((places < 0) | (places >= len(choices))).any():
             raise ValueError("invalid entry in choice array")
     dtype = np.result_type(*(one.dtype for one in choices))
+    if out is not None:
+        outputs.check("choose", out)
+        if out.shape != shape:
+            raise TypeError(
+                f"choose: invalid shape {out.shape} for output array, the result has {shape}"
+            )
     beside = arguments.empty((len(choices), *shape), dtype, a)
     for i, one in enumerate(choices):
         beside[i, ...] = one
@@ -186,10 +191,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
             beside, beside.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
             made.stream,
         )  # fmt: skip
-    if out is None:
-        return made
-    np.copyto(out, made, casting="unsafe")
-    return out
+    return outputs.into_wider("choose", out, made)
 
 
 # ------------------------------------------------------------------------------- more than there is

@@ -40,6 +40,12 @@ def _line(p, name):
     return p.reshape(1) if p.ndim == 0 else p
 
 
+def _line_of_numbers(p, name):
+    if np.ndim(p) == 0:
+        raise TypeError(f"{name}: p has no dimensions, a line of coefficients is expected")
+    return _line(p, name)
+
+
 def _lines(name, *several):
     lines = [_line(one, name) for one in several]
     return arguments.arrays_of(lines)
@@ -84,7 +90,7 @@ def polyder(p: Any, m: int = 1) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    p = _line(p, "polyder")
+    p = _line_of_numbers(p, "polyder")
     for _ in range(m):
         degree = max(len(p) - 1, 0)
         p = p[:-1] * numbers(degree, -1, degree, np.int64, p)
@@ -96,7 +102,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    p = _line(p, "polyint")
+    p = _line_of_numbers(p, "polyint")
     constants = np.zeros(m, like=p) if k is None else _line(k, "polyint")
     if len(constants) == 1 and m > 1:
         constants = constants[0] * np.ones(m, like=p)

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda.algorithms import sorting
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.cuda.arrayfunctions.nans import nanmean
@@ -82,17 +82,12 @@ def _or_nan(made, rows):
     return np.where(np.isnan(last), last, made)
 
 
-def _result(made, a, axes, keepdims, out):
+def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
     if keepdims and keepdims is not np._NoValue:
         front = made.shape[: made.ndim - (a.ndim - len(axes))]
         kept = tuple(1 if k in axes else n for k, n in enumerate(a.shape))
         made = made.reshape((*front, *kept))
-    if out is None:
-        return made
-    if out.shape != made.shape:
-        raise ValueError(f"output has shape {out.shape}, the result {made.shape}")
-    np.copyto(out, made, casting="same_kind")
-    return out
+    return outputs.into(name, out, made, casting)
 
 
 @implements("median")
@@ -104,7 +99,7 @@ def median(
         rows, axes = _sorted(a, axis)
         n = rows.shape[-1]
         made = np.mean(rows[..., (n - 1) // 2 : n // 2 + 1] if n else rows, axis=-1)
-        return _result(_or_nan(made, rows) if n else made, a, axes, keepdims, out)
+        return _result("median", _or_nan(made, rows) if n else made, a, axes, keepdims, out)
 
 
 @implements("nanmedian")
@@ -125,7 +120,7 @@ def nanmedian(
         n = _counts(rows)
         low, high = _taken(rows, np.maximum(n - 1, 0) // 2), _taken(rows, n // 2)
         made = np.where(n % 2 == 1, low, np.mean(np.stack([low, high]), axis=0))
-        return _result(made, a, axes, keepdims, out)
+        return _result("nanmedian", made, a, axes, keepdims, out)
 
 
 # ------------------------------------------------------------------------------------------ quantiles
@@ -266,7 +261,9 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
             made = _nan_at_places(rows, q, method, is_weak)
         else:
             made = _at_places(rows, rows.shape[-1], q, method, is_weak)
-        return _result(made if passes_nan else _or_nan(made, rows), a, axes, keepdims, out)
+        if passes_nan:
+            return _result("nanquantile", made, a, axes, keepdims, out)
+        return _result("quantile", _or_nan(made, rows), a, axes, keepdims, out, "same_kind")
 
 
 def _numbers(a, q):

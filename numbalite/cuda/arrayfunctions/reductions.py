@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
@@ -44,8 +44,18 @@ def fold(
         where = True
     keywords = {} if initial is _NO_VALUE else {"initial": initial}
     if where is not True:
+        check_mask(where)
         keywords["where"] = where
     return counterpart(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+
+
+def check_mask(where: Any) -> None:
+    """TypeError for an array that is not of booleans."""
+    dtype = getattr(where, "dtype", np.dtype(bool))
+    if dtype.kind != "b":
+        raise TypeError(
+            f"Cannot cast array data from {dtype!r} to dtype('bool') according to the rule 'safe'"
+        )
 
 
 @implements("sum")
@@ -106,6 +116,8 @@ def min(
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO_VALUE) -> Any:
     a = arguments.array(a)
     highest = max(a, axis, keepdims=keepdims)
+    if out is not None:
+        outputs.check_shape("ptp", out, highest.shape)
     return np.subtract(highest, min(a, axis, keepdims=keepdims), out=out)
 
 
@@ -206,13 +218,12 @@ def divided(total: Any, count: Any) -> Any:
     return np.true_divide(total, count, out=total, casting="unsafe")
 
 
-def shaped(made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+def shaped(name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
     """What was made with the axes kept, as it is asked for."""
     if keepdims is _NO_VALUE or not keepdims:
         made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
-        np.copyto(out, made, casting="unsafe")
-        return out
+        return outputs.into(name, out, made, "unsafe")
     return made if dtype is None or made.dtype == dtype else made.astype(dtype)
 
 
@@ -274,7 +285,7 @@ def mean(
         mean._note(plan, made, a, axis, dtype, keepdims, None)
         return made
     made, _ = _mean(a, axis, wide, where)
-    return shaped(made, a, axis, result, out, keepdims)
+    return shaped("mean", made, a, axis, result, out, keepdims)
 
 
 @implements("average")
@@ -376,8 +387,20 @@ def _variance_or_root(known, a, axis, dtype, out, ddof, keepdims, where, mean, c
         return made
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
     if is_root:
-        made = np.sqrt(made, out=made)
-    return shaped(made, a, axis, result, out, keepdims)
+        made = root("std", made, out)
+    return shaped("std" if is_root else "var", made, a, axis, result, out, keepdims)
+
+
+def root(name: str, variance: Any, out: Any) -> Any:
+    """The square roots in place of the variances. NumPy takes them in out=, which has to have fractions."""
+    if out is not None:
+        outputs.check(name, out)
+        if out.dtype.kind not in "fc":
+            raise TypeError(
+                f"{name}: cannot cast ufunc 'sqrt' output from {variance.dtype!r} to {out.dtype!r} with casting "
+                "rule 'same_kind'"
+            )
+    return np.sqrt(variance, out=variance)
 
 
 @implements("var")
@@ -452,7 +475,7 @@ def first_place(
         plan, found = run(loops, a, axis, keepdims, COUNTER, 1.0, False)
         if out is None and known is not None:
             known._note(plan, found, a, asked, None, keepdims, None)
-        return given(found, out)
+        return outputs.into_wider(name, out, found)
     flat = arguments.flat(a) if axis is None else a
     count = flat.shape[along]
     extreme = max if is_largest else min
@@ -462,15 +485,7 @@ def first_place(
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)
-    return given(found, out)
-
-
-def given(found: Any, out: Any) -> Any:
-    """What was found, in out= if there is one."""
-    if out is None:
-        return found
-    np.copyto(out, found, casting="same_kind")
-    return out
+    return outputs.into_wider(name, out, found)
 
 
 @implements("argmax")

@@ -83,6 +83,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
             if bins.ndim
             else "object of too small depth for desired array"
         )
+    if bins.dtype.kind == "c":
+        raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
         rises, falls = True, True
         if bins.size > 1:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite._core import DeviceArray
 from numbalite.cuda import indexing, shapes
 from numbalite.cuda.algorithms import masks
 from numbalite.cuda.algorithms import selection as selecting
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 
 if TYPE_CHECKING:
@@ -73,15 +74,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
         made = masks.chosen(a[: condition.size], masks.flags(condition))
     else:
         made = np.take(a, np.flatnonzero(condition), axis)
-    if out is None:
-        return made
-    if out.shape != made.shape:
-        raise ValueError(
-            f"output array does not match result of ndarray.compress: it has shape {out.shape}, the "
-            f"result {made.shape}"
-        )
-    np.copyto(out, made, casting="unsafe")
-    return out
+    return outputs.into_wider("compress", out, made)
 
 
 @implements("extract")
@@ -90,10 +83,19 @@ def extract(condition: Any, arr: Any) -> DeviceNDArray:
     return compress(_flat(condition), arr)
 
 
+def _values(values, a):
+    """Values in a line, of the dtype of what they are written to, to which arrays must convert safely."""
+    if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
+        raise TypeError(
+            f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"
+        )
+    return _flat(indexing.like(values, a))
+
+
 @implements("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
     arr, mask = arguments.arrays_of((arr, mask))
-    values = _flat(indexing.like(vals, arr))
+    values = _values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
     mask = masks.flags(arguments.reshaped(mask, arr.shape))
@@ -106,7 +108,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 @implements("putmask")
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     a, mask = arguments.arrays_of((a, mask))
-    values = _flat(indexing.like(values, a))
+    values = _values(values, a)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
     if not (values.size and a.size):

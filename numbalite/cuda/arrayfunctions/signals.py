@@ -71,6 +71,8 @@ def convolve(a: Any, v: Any, mode: str | int = "full") -> DeviceNDArray:
 @implements("correlate")
 def correlate(a: Any, v: Any, mode: str | int = "valid") -> DeviceNDArray:
     a, v = arguments.arrays_of((a, v))
+    if a.ndim == 0 or v.ndim == 0:
+        raise ValueError("object of too small depth for desired array")
     if v.size > a.size:
         return _conjugate(np.flip(correlate(v, a, mode)))
     return _convolved(a, np.flip(_conjugate(v)), mode)

@@ -1,0 +1,54 @@
+"""`out=` of functions that make their result first: what may be given, and the copy into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def check(name: str, out: Any) -> None:
+    """TypeError for what is no array."""
+    if not isinstance(out, (_core.DeviceArray, np.ndarray)):
+        raise TypeError(f"{name}: out must be an array, not {type(out).__name__}")
+
+
+def check_shape(name: str, out: Any, shape: tuple[int, ...]) -> None:
+    """The same, and ValueError for another shape than the result's."""
+    check(name, out)
+    if out.shape != shape:
+        raise ValueError(f"{name}: out has shape {out.shape}, the result {shape}")
+
+
+def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
+    """The result: what was made, or out= with it."""
+    if out is None:
+        return made
+    check_shape(name, out, made.shape)
+    if not np.can_cast(made.dtype, out.dtype, casting):
+        raise TypeError(
+            f"{name}: cannot cast array data from {made.dtype!r} to {out.dtype!r}, which out has, according to "
+            f"the rule {casting!r}"
+        )
+    np.copyto(out, made, casting=casting)
+    return out
+
+
+def into_wider(name: str, out: Any, made: Any) -> Any:
+    """The same as NumPy's functions have it that compute in a copy of out=: its dtype must convert safely to the
+    result's, and the result is then converted whatever it is."""
+    if out is None:
+        return made
+    check_shape(name, out, made.shape)
+    if not np.can_cast(out.dtype, made.dtype):
+        raise TypeError(
+            f"{name}: cannot cast array data from {out.dtype!r}, which out has, to {made.dtype!r} according to "
+            "the rule 'safe'"
+        )
+    np.copyto(out, made, casting="unsafe")
+    return out
