@@ -17,6 +17,7 @@ import re
 from numbalite.compilers import cache, files, headers, toolkit
 from numbalite.compilers.folders import is_ours, make
 from numbalite.sim import translation
+from numbalite.text import scanner
 
 _INCLUDES = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE
@@ -68,14 +69,8 @@ def _translated(root):
     if parent is None:
         return None
     found = sorted(_with_changes(root))
-    stats = [os.stat(path) for path in found]
+    stats = [os.stat(path) for path in (*found, *_translators(), __file__)]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
-    own = [
-        os.stat(f"{os.path.dirname(translation.__file__)}/{name}.py")
-        for name in ("ptx", "ptxmatrix", "ptxtext", "translation")
-    ]
-    own.append(os.stat(__file__))
-    stamps += [(status.st_size, status.st_mtime_ns) for status in own]
     folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
     if is_ours(folder, "made"):
         return folder
@@ -92,6 +87,13 @@ def _translated(root):
 
     make(folder, fill)
     return folder if is_ours(folder, "made") else None
+
+
+def _translators():
+    """The files that decide what a header becomes: all of sim, and of text, which it reads tokens by."""
+    packages = [os.path.dirname(module.__file__) for module in (translation, scanner)]
+    paths = [os.path.join(package, name) for package in packages for name in os.listdir(package)]
+    return sorted(path for path in paths if path.endswith(".py"))
 
 
 def _changed(text):

@@ -1,5 +1,8 @@
 """CUB and libcu++ of the toolkit on the simulator, as they are, with all checks."""
 
+import pathlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -124,3 +127,10 @@ def test_iterators():
 def test_all_of_cub_is_for_the_host():
     with pytest.raises(CompileError, match="is for the host too"):
         cuda.module("#include <cub/cub.cuh>\n__global__ void k() {}")
+
+
+def test_translated_headers_are_made_again_when_the_translation_changes():
+    told = {pathlib.Path(path).stem for path in cccl._translators()}
+    reads = {name for name in sys.modules if name.startswith("numbalite.sim.ptx")}
+    assert len(reads) > 5
+    assert {name.rpartition(".")[2] for name in reads} | {"translation", "scanner"} <= told
