@@ -1,9 +1,12 @@
 """Inline PTX as C++: one asm statement becomes statements that do the same with cuda_src/sim/ptx.h.
 
-A register is a local variable of the size and kind of its type; an instruction reads its operands as its own type
-has them, and writes its result into the register: bits stay bits where the kinds differ, integers are
-widened by their sign. No compiler on a CPU reads PTX, so this does. `{`, `}`, predicates and labels become blocks, ifs and gotos. An instruction that is not in
-the tables is named in an error.
+A register is a local variable of the size and kind of its type; an instruction reads its operands as its own
+type has them, and writes its result into the register: bits stay bits where the kinds differ, integers are
+widened by their sign. No compiler on a CPU reads PTX, so this does. `{`, `}`, predicates and labels become
+blocks, ifs and gotos. An instruction that is not in the tables is named in an error.
+
+ptxtext.py reads the text. Here are statements, arithmetic and conversions; ptxmemory.py, ptxbits.py,
+ptxmatrix.py, ptxasync.py and ptxthreads.py have the other instructions.
 """
 
 from __future__ import annotations
@@ -13,14 +16,13 @@ import re
 from collections.abc import Sequence
 
 from numbalite.sim.ptxasync import Asynchronous
+from numbalite.sim.ptxbits import Bits
 from numbalite.sim.ptxmatrix import Matrices
-from numbalite.sim.ptxtext import TYPES as _TYPES
-from numbalite.sim.ptxtext import Unknown, listed, pieces, split
-from numbalite.sim.ptxtext import kind as _kind
+from numbalite.sim.ptxmemory import Memory
+from numbalite.sim.ptxtext import PTX, TYPES, Unknown, pieces, size_of, split, type_of
 from numbalite.sim.ptxthreads import Threads
 from numbalite.text.scanner import Token
 
-_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 _CONSTRAINTS = {
     "r": "unsigned", "h": "unsigned short", "l": "unsigned long long", "f": "float", "d": "double",
     "q": "unsigned __int128", "n": "long long", "i": "long long", "C": "const void *",
@@ -28,7 +30,6 @@ _CONSTRAINTS = {
 _SPACES = frozenset(
     ("global", "shared", "local", "const", "param", "generic", "shared::cta", "shared::cluster")
 )
-_PTX = "::numbalite_sim::ptx::"
 _NARROW = "::numbalite_sim::"
 _PAIRS = frozenset(("e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2"))
 _SPECIAL = {
@@ -55,7 +56,6 @@ _SPECIAL = {
 }  # fmt: skip
 _VIDEO = re.compile(r"v(add|sub|avrg|absdiff|min|max|set)([24])")
 _SCALAR_VIDEO = re.compile(r"v(add|sub|absdiff|min|max|mad)")
-_SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
 _IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
 _REAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][+-]?\d+)?)\Z")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -141,7 +141,7 @@ def _joined(tokens):
     return out
 
 
-class _Statement(Matrices, Asynchronous, Threads):
+class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
     def __init__(self, template, operands, is_extended, number):
         self.template, self.number = template, number
         self.operands = operands
@@ -157,7 +157,7 @@ class _Statement(Matrices, Asynchronous, Threads):
         for i, (constraint, expression, is_output) in enumerate(self.operands):
             letter = constraint.lstrip("=+&%")
             if letter.isidentifier() and letter not in _CONSTRAINTS and not is_output:
-                before.append(f"auto nl_{i} = {_PTX}operand({expression});")  # it is a macro's
+                before.append(f"auto nl_{i} = {PTX}operand({expression});")  # it is a macro's
                 continue
             if letter not in _CONSTRAINTS:
                 raise Unknown(f"with the constraint {constraint!r}")
@@ -165,9 +165,9 @@ class _Statement(Matrices, Asynchronous, Threads):
             if is_output and "+" not in constraint:
                 before.append(f"{kind} nl_{i}; __builtin_memset(&nl_{i}, 0, sizeof nl_{i});")
             else:
-                before.append(f"{kind} nl_{i} = {_PTX}as<{kind}>({expression});")
+                before.append(f"{kind} nl_{i} = {PTX}as<{kind}>({expression});")
             if is_output:
-                after.append(f"{_PTX}put({expression}, nl_{i});")
+                after.append(f"{PTX}put({expression}, nl_{i});")
         carry = "bool nl_carry = false;" if self.uses_carry else ""
         inner = " ".join([*before, carry, body, *after])
         if self.labels:
@@ -224,7 +224,7 @@ class _Statement(Matrices, Asynchronous, Threads):
                 raise Unknown(
                     f"with the operand {operand}, which is {'a' if is_predicate else 'no'} predicate,"
                 )
-        return f"{_PTX}as<{kind}>({self.plain(operand)})"
+        return f"{PTX}as<{kind}>({self.plain(operand)})"
 
     def plain(self, operand):
         operand = operand.strip()
@@ -237,9 +237,9 @@ class _Statement(Matrices, Asynchronous, Threads):
         if _REAL.match(operand):
             sign, digits = ("-", operand[1:]) if operand[0] == "-" else ("", operand)
             if digits[1:2] in ("f", "F"):
-                return f"({sign}{_PTX}as<float>(0x{digits[2:]}u))"
+                return f"({sign}{PTX}as<float>(0x{digits[2:]}u))"
             if digits[1:2] in ("d", "D"):
-                return f"({sign}{_PTX}as<double>(0x{digits[2:]}ull))"
+                return f"({sign}{PTX}as<double>(0x{digits[2:]}ull))"
             return operand
         if operand.startswith("-"):
             return f"(-{self.plain(operand[1:])})"
@@ -248,7 +248,7 @@ class _Statement(Matrices, Asynchronous, Threads):
     def register(self, operand):
         """(variable, C++ type, or None) of a register."""
         if operand == "_":
-            return f"{_PTX}nobody()", None
+            return f"{PTX}nobody()", None
         special = operand.replace("%%", "%")
         if special in _SPECIAL:
             return _SPECIAL[special], None
@@ -265,7 +265,7 @@ class _Statement(Matrices, Asynchronous, Threads):
         """A statement that writes a register."""
         if operand.strip() == "_":
             return f"(void)({value});"
-        return f"{_PTX}put({self.register(operand.strip())[0]}, {value});"
+        return f"{PTX}put({self.register(operand.strip())[0]}, {value});"
 
     def address(self, operand, modifiers):
         """The address of [register + number], as a number."""
@@ -276,9 +276,9 @@ class _Statement(Matrices, Asynchronous, Threads):
             r"\s*([^+\-]+?)\s*(?:([+-])\s*([\w%+\-\s]+))?", inner[1:-1]
         ).groups()
         space = "shared" if any(m.startswith("shared") for m in modifiers) else "generic"
-        text = f"{_PTX}{space}({self.plain(base)})"
+        text = f"{PTX}{space}({self.plain(base)})"
         if offset:
-            text += f" {sign} {_PTX}as<long long>({self.plain(offset)})"
+            text += f" {sign} {PTX}as<long long>({self.plain(offset)})"
         return f"({text})"
 
     # ---- instructions ----
@@ -315,9 +315,9 @@ class _Statement(Matrices, Asynchronous, Threads):
 
     def directive(self, text):
         found = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text, re.S)
-        if not found or found[1] not in _TYPES:
+        if not found or found[1] not in TYPES:
             raise Unknown(text.split()[0])
-        kind, out = _TYPES[found[1]], []
+        kind, out = TYPES[found[1]], []
         for name in found[2].split(","):
             name = name.strip().replace("%%", "%")
             several = re.fullmatch(r"([%\w$]+)<(\d+)>", name)
@@ -331,14 +331,14 @@ class _Statement(Matrices, Asynchronous, Threads):
 
     def simple(self, name, modifiers, operands):
         """d = name(a, b, c), all of one type."""
-        kind = _kind(modifiers)
+        kind = type_of(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
             raise Unknown(".".join([name, *modifiers]))
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):
             return self.sixteen(name, kind, modifiers, operands)
         if kind == "f32x2":
-            values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
-            return self.set(operands[0], f"{_PTX}f32x2::{name}({values})")
+            values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
+            return self.set(operands[0], f"{PTX}f32x2::{name}({values})")
         function = _PLAIN[name]
         if kind in ("f32", "f64"):
             rounding = next((m for m in modifiers if m in ("rz", "rm", "rp")), None)
@@ -353,22 +353,22 @@ class _Statement(Matrices, Asynchronous, Threads):
                     function = f"::__fmaf_{named}"
                 else:
                     function = f"::__{letter}{name}_{named}"
-                values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+                values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
                 return self.set(operands[0], f"{function}({values})")
-        values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
-        result = f"{_PTX}{function}<{_TYPES[kind]}>({values})"
+        values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
+        result = f"{PTX}{function}<{TYPES[kind]}>({values})"
         if "sat" in modifiers:
             result = (
-                f"{_PTX}saturated_{name}<{_TYPES[kind]}>({values})"
+                f"{PTX}saturated_{name}<{TYPES[kind]}>({values})"
                 if kind == "s32"
-                else f"{_PTX}saturate({result})"
+                else f"{PTX}saturate({result})"
             )
         if "relu" in modifiers:
             raise Unknown(".".join([name, *modifiers]))
         if "cc" in modifiers:
             self.uses_carry = True
             return self.set(
-                operands[0], f"{_PTX}{function}_cc<{_TYPES[kind]}>({values}, false, nl_carry)"
+                operands[0], f"{PTX}{function}_cc<{TYPES[kind]}>({values}, false, nl_carry)"
             )
         return self.set(operands[0], result)
 
@@ -377,20 +377,20 @@ class _Statement(Matrices, Asynchronous, Threads):
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
             raise Unknown(".".join([name, *modifiers]))
-        values = ", ".join(self.value(one, _TYPES[kind]) for one in operands[1:])
+        values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
         nan = "_nan" if "NaN" in modifiers else ""
-        result = f"{_PTX}{kind}::{name}{nan}({values})"
+        result = f"{PTX}{kind}::{name}{nan}({values})"
         for after in ("sat", "relu"):
             if after in modifiers:
-                result = f"{_PTX}{kind}::{after}({result})"
+                result = f"{PTX}{kind}::{after}({result})"
         return self.set(operands[0], result)
 
     def with_carry(self, name, modifiers, operands):
         self.uses_carry = True
-        kind = _TYPES[_kind(modifiers)]
+        kind = TYPES[type_of(modifiers)]
         values = ", ".join(self.value(one, kind) for one in operands[1:])
-        out = "nl_carry" if "cc" in modifiers else f"{_PTX}lost()"
-        return self.set(operands[0], f"{_PTX}{name}_cc<{kind}>({values}, nl_carry, {out})")
+        out = "nl_carry" if "cc" in modifiers else f"{PTX}lost()"
+        return self.set(operands[0], f"{PTX}{name}_cc<{kind}>({values}, nl_carry, {out})")
 
     def do_addc(self, modifiers, operands):
         return self.with_carry("add", modifiers, operands)
@@ -408,128 +408,44 @@ class _Statement(Matrices, Asynchronous, Threads):
         return self.product("madc", modifiers, operands)
 
     def product(self, name, modifiers, operands):
-        kind = _kind(modifiers)
+        kind = type_of(modifiers)
         if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"):
             return self.simple("fma" if name == "mad" else name, modifiers, operands)
         which = next(m for m in modifiers if m in ("lo", "hi", "wide"))
-        a, b = (self.value(one, _TYPES[kind]) for one in operands[1:3])
-        result = f"{_PTX}mul_{which}<{_TYPES[kind]}>({a}, {b})"
+        a, b = (self.value(one, TYPES[kind]) for one in operands[1:3])
+        result = f"{PTX}mul_{which}<{TYPES[kind]}>({a}, {b})"
         if name == "mul":
             return self.set(operands[0], result)
-        wide = _WIDER[kind] if which == "wide" else _TYPES[kind]
+        wide = _WIDER[kind] if which == "wide" else TYPES[kind]
         c = self.value(operands[3], wide)
         if "cc" in modifiers or name == "madc":
             self.uses_carry = True
             given = "nl_carry" if name == "madc" else "false"
-            out = "nl_carry" if "cc" in modifiers else f"{_PTX}lost()"
-            return self.set(operands[0], f"{_PTX}add_cc<{wide}>({result}, {c}, {given}, {out})")
-        return self.set(operands[0], f"{_PTX}add<{wide}>({result}, {c})")
+            out = "nl_carry" if "cc" in modifiers else f"{PTX}lost()"
+            return self.set(operands[0], f"{PTX}add_cc<{wide}>({result}, {c}, {given}, {out})")
+        return self.set(operands[0], f"{PTX}add<{wide}>({result}, {c})")
 
     def do_mov(self, modifiers, operands):
-        kind = _kind(modifiers)
+        kind = type_of(modifiers)
         to, source = operands
         if source.startswith("{"):
             parts = split(source[1:-1])
-            piece = _whole(_size(kind) // len(parts))
+            piece = _whole(size_of(kind) // len(parts))
             values = ", ".join(self.value(one, piece) for one in parts)
-            return self.set(to, f"{_PTX}packed<{_whole(_size(kind))}, {piece}>({values})")
+            return self.set(to, f"{PTX}packed<{_whole(size_of(kind))}, {piece}>({values})")
         if to.startswith("{"):
             parts = split(to[1:-1])
-            piece, whole = _whole(_size(kind) // len(parts)), _whole(_size(kind))
+            piece, whole = _whole(size_of(kind) // len(parts)), _whole(size_of(kind))
             out = [f"{whole} nl_whole = {self.value(source, whole)};"]
             out += [
-                self.set(one, f"{_PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
+                self.set(one, f"{PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
             ]
             return " ".join(out)
-        return self.set(to, self.value(source, _TYPES[kind]))
-
-    def do_cvta(self, modifiers, operands):
-        way = "to" if modifiers[0] == "to" else "from"
-        space = modifiers[1] if way == "to" else modifiers[0]
-        value = self.plain(operands[1])
-        if way == "from" and space.startswith("shared"):
-            return self.set(operands[0], f"{_PTX}shared({value})")
-        return self.set(operands[0], f"{_PTX}as<unsigned long long>({value})")
-
-    def do_isspacep(self, modifiers, operands):
-        function = {
-            "shared": "__isShared",
-            "global": "__isGlobal",
-            "local": "__isLocal",
-            "const": "__isConstant",
-        }
-        if modifiers[0] == "shared::cluster":
-            function = {"shared": "__isClusterShared"}
-        pointer = f"reinterpret_cast<const void *>({self.value(operands[1], 'unsigned long long')})"
-        return self.set(
-            operands[0], f"({function[modifiers[0].partition('::')[0]]}({pointer}) != 0)"
-        )
-
-    def do_mapa(self, modifiers, operands):
-        shared = any(m.startswith("shared") for m in modifiers)
-        at = f"{_PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
-        rank = self.value(operands[2], "unsigned")
-        return self.set(operands[0], f"{_PTX}mapa({at}, {rank})")
-
-    def do_getctarank(self, modifiers, operands):
-        shared = any(m.startswith("shared") for m in modifiers)
-        at = f"{_PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
-        return self.set(operands[0], f"{_PTX}ctarank({at})")
-
-    def do_ld(self, modifiers, operands):
-        kind = _kind(modifiers)
-        to, at = operands[0], self.address(operands[1], modifiers)
-        how = _how(modifiers)
-        parts = listed(to)
-        out = [f"unsigned long long nl_at = {at};"]
-        if len(parts) > 1:
-            out.append(f"{_TYPES[kind]} nl_parts[{len(parts)}]; {_PTX}load_all(nl_parts, nl_at);")
-            out += [self.set(one, f"nl_parts[{i}]") for i, one in enumerate(parts)]
-        else:
-            out.append(self.set(to, f"{_PTX}load<{_TYPES[kind]}, {how}>(nl_at)"))
-        return " ".join(out)
-
-    do_ldu = do_ld
-
-    def do_st(self, modifiers, operands):
-        kind = _kind(modifiers)
-        at, source, how = self.address(operands[0], modifiers), operands[1], _how(modifiers)
-        parts = listed(source)
-        if "async" in modifiers:
-            return self.store_async(_TYPES[kind], _size(kind), operands, parts)
-        values = [self.value(one, _TYPES[kind]) for one in parts]
-        if len(parts) > 1:
-            joined = ", ".join(values)
-            return (
-                f"const {_TYPES[kind]} nl_parts[] = {{{joined}}}; {_PTX}store_all({at}, nl_parts);"
-            )
-        return f"{_PTX}store<{_TYPES[kind]}, {how}>({at}, {values[0]});"
-
-    def do_atom(self, modifiers, operands):
-        return self.atomic(modifiers, operands[1:], operands[0])
-
-    def do_red(self, modifiers, operands):
-        if "async" in modifiers:
-            raise Unknown("red.async")
-        return self.atomic(modifiers, operands, "_")
-
-    def atomic(self, modifiers, operands, to):
-        kind = _kind(modifiers)
-        name = next(m for m in modifiers if m in _ATOMICS)
-        if kind in ("f16", "bf16", "f16x2", "bf16x2"):  # `add` alone is there
-            at = f"({self.address(operands[0], modifiers)})"
-            value = self.value(operands[1], _TYPES[kind])
-            return self.set(to, f"{_PTX}atomic_add<{_PTX}{kind}>({at}, {value})")
-        cxx = _ATOMIC_TYPES.get((name, kind)) or _ATOMIC_TYPES[kind]
-        at = f"reinterpret_cast<{cxx} *>({self.address(operands[0], modifiers)})"
-        values = ", ".join(self.value(one, cxx) for one in operands[1:])
-        call = f"{_ATOMICS[name]}({at}, {values})"
-        fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
-        return f"{fence} {self.set(to, call)} {fence}"
+        return self.set(to, self.value(source, TYPES[kind]))
 
     def do_setp(self, modifiers, operands):
         compare, *rest = modifiers
-        result = self.compared(compare, _kind(rest), operands[1:])
+        result = self.compared(compare, type_of(rest), operands[1:])
         first, _, second = operands[0].partition("|")
         join = next((m for m in rest if m in ("and", "or", "xor")), None)
         sign = {"and": "&", "or": "|", "xor": "^"}
@@ -542,11 +458,11 @@ class _Statement(Matrices, Asynchronous, Threads):
         return out + self.set(first, joined)
 
     def compared(self, compare, kind, operands):
-        a, b = (self.value(one, _TYPES[kind]) for one in operands[:2])
+        a, b = (self.value(one, TYPES[kind]) for one in operands[:2])
         if compare in ("lo", "ls", "hi", "hs"):
             compare = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}[compare]
         if kind in ("f16", "bf16"):
-            a, b = f"{_PTX}{kind}::real({a})", f"{_PTX}{kind}::real({b})"
+            a, b = f"{PTX}{kind}::real({a})", f"{PTX}{kind}::real({b})"
         sign = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
         either = f"({a} != {a} || {b} != {b})"
         if compare == "num":
@@ -560,25 +476,25 @@ class _Statement(Matrices, Asynchronous, Threads):
         return f"({a} {sign[compare]} {b})"
 
     def do_set(self, modifiers, operands):
-        to = _TYPES[modifiers[-2]]
+        to = TYPES[modifiers[-2]]
         result = self.compared(modifiers[0], modifiers[-1], operands[1:])
         yes = "1.0f" if to == "float" else f"static_cast<{to}>(-1)"
         return self.set(operands[0], f"({result} ? {yes} : static_cast<{to}>(0))")
 
     def do_selp(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
+        kind = TYPES[type_of(modifiers)]
         a, b = (self.value(one, kind) for one in operands[1:3])
         return self.set(operands[0], f"({self.value(operands[3], 'bool')} ? {a} : {b})")
 
     def do_slct(self, modifiers, operands):
-        kind, by = _TYPES[modifiers[-2]], _TYPES[modifiers[-1]]
+        kind, by = TYPES[modifiers[-2]], TYPES[modifiers[-1]]
         a, b = (self.value(one, kind) for one in operands[1:3])
         return self.set(operands[0], f"({self.value(operands[3], by)} >= 0 ? {a} : {b})")
 
     def do_cvt(self, modifiers, operands):
         if any(m in _PAIRS for m in modifiers):
             return self.cvt_of_pairs(modifiers, operands)
-        kinds = [m for m in modifiers if m in _TYPES]
+        kinds = [m for m in modifiers if m in TYPES]
         to, source = kinds[-2], kinds[-1]
         rounding = next(
             (
@@ -597,20 +513,20 @@ class _Statement(Matrices, Asynchronous, Threads):
             ):
                 raise Unknown("cvt." + ".".join(modifiers))
             a, b = (self.value(one, "float") for one in operands[1:])
-            return self.set(operands[0], f"{_PTX}{to}::both({b}, {a})")
-        value = self.value(operands[1], _TYPES[source])
+            return self.set(operands[0], f"{PTX}{to}::both({b}, {a})")
+        value = self.value(operands[1], TYPES[source])
         if source in ("f16", "bf16"):
-            value, source = f"{_PTX}{source}::real({value})", "f32"
+            value, source = f"{PTX}{source}::real({value})", "f32"
         if to in ("f16", "bf16"):
             if rounding != "rn":
                 raise Unknown("cvt." + ".".join(modifiers))
-            return self.set(operands[0], f"{_PTX}{to}::from(static_cast<float>({value}))")
+            return self.set(operands[0], f"{PTX}{to}::from(static_cast<float>({value}))")
         if to in ("f16x2", "bf16x2") or source in ("f16x2", "bf16x2"):
             raise Unknown("cvt." + ".".join(modifiers))
-        a, b = _TYPES[to], _TYPES[source]
+        a, b = TYPES[to], TYPES[source]
         if to in ("f32", "f64"):
             if source in ("f32", "f64") and rounding.endswith("i"):
-                result = f"{_PTX}rounded<{b}>({value}, '{rounding[1]}')"
+                result = f"{PTX}rounded<{b}>({value}, '{rounding[1]}')"
                 result = f"static_cast<{a}>({result})"
             elif rounding in ("rn", "rni") or to == "f64":
                 result = f"static_cast<{a}>({value})"
@@ -620,165 +536,34 @@ class _Statement(Matrices, Asynchronous, Threads):
             else:
                 raise Unknown("cvt." + ".".join(modifiers))
             if "sat" in modifiers:
-                result = f"{_PTX}saturate({result})"
+                result = f"{PTX}saturate({result})"
         elif source in ("f32", "f64"):
-            result = f"{_PTX}whole<{a}>({_PTX}rounded<{b}>({value}, '{rounding[1]}'))"
+            result = f"{PTX}whole<{a}>({PTX}rounded<{b}>({value}, '{rounding[1]}'))"
         elif "sat" in modifiers:
-            result = f"{_PTX}clamped<{a}>({value})"
+            result = f"{PTX}clamped<{a}>({value})"
         else:
             result = f"static_cast<{a}>({value})"
         return self.set(operands[0], result)
 
     def cvt_of_pairs(self, modifiers, operands):
         """Two numbers of 8, 6 or 4 bits in a register."""
-        to, source = [m for m in modifiers if m in _PAIRS or m in _TYPES]
+        to, source = [m for m in modifiers if m in _PAIRS or m in TYPES]
         rest = {*modifiers} - {to, source}
         if to in _PAIRS and source in ("f32", "f16x2") and rest == {"rn", "satfinite"}:
             kind = "float" if source == "f32" else "unsigned"
             values = ", ".join(self.value(one, kind) for one in reversed(operands[1:]))
             function = f"pair_of_{'floats' if source == 'f32' else 'halves'}"
-            return self.set(operands[0], f"{_PTX}{function}<{_NARROW}{to[:-2]}>({values})")
+            return self.set(operands[0], f"{PTX}{function}<{_NARROW}{to[:-2]}>({values})")
         if to == "f16x2" and source in _PAIRS and rest == {"rn"}:
             value = self.value(operands[1], "unsigned short")
-            return self.set(operands[0], f"{_PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})")
+            return self.set(operands[0], f"{PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})")
         raise Unknown("cvt." + ".".join(modifiers))
-
-    def do_bfe(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        values = [
-            self.value(operands[1], kind),
-            *(self.value(one, "unsigned") for one in operands[2:]),
-        ]
-        return self.set(operands[0], f"{_PTX}bfe<{kind}>({', '.join(values)})")
-
-    def do_bfi(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        values = [self.value(one, kind) for one in operands[1:3]]
-        values += [self.value(one, "unsigned") for one in operands[3:]]
-        return self.set(operands[0], f"{_PTX}bfi<{kind}>({', '.join(values)})")
-
-    def do_shl(self, modifiers, operands):
-        return self.shift("shl", modifiers, operands)
-
-    def do_shr(self, modifiers, operands):
-        return self.shift("shr", modifiers, operands)
-
-    def shift(self, name, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        values = f"{self.value(operands[1], kind)}, {self.value(operands[2], 'unsigned')}"
-        return self.set(operands[0], f"{_PTX}{name}<{kind}>({values})")
-
-    def do_shf(self, modifiers, operands):
-        function = "__funnelshift_" + modifiers[0] + ("c" if "clamp" in modifiers else "")
-        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
-        return self.set(operands[0], f"{function}({values})")
-
-    def do_bmsk(self, modifiers, operands):
-        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
-        return self.set(operands[0], f"{_PTX}bmsk_{modifiers[0]}({values})")
-
-    def do_szext(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
-        values = f"{self.value(operands[1], kind)}, 0, {_PTX}szext_{modifiers[0]}({self.value(operands[2], 'unsigned')})"
-        return self.set(operands[0], f"{_PTX}bfe<{kind}>({values})")
-
-    def do_prmt(self, modifiers, operands):
-        if len(modifiers) > 1:
-            raise Unknown("prmt." + ".".join(modifiers))
-        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
-        return self.set(operands[0], f"__byte_perm({values})")
-
-    def do_lop3(self, modifiers, operands):
-        values = ", ".join(self.value(one, "unsigned") for one in operands[1:5])
-        return self.set(operands[0], f"{_PTX}lop3({values})")
-
-    def do_popc(self, modifiers, operands):
-        return self.set(
-            operands[0], f"{_PTX}popc({self.value(operands[1], _TYPES[_kind(modifiers)])})"
-        )
-
-    def do_clz(self, modifiers, operands):
-        return self.set(
-            operands[0], f"{_PTX}clz({self.value(operands[1], _TYPES[_kind(modifiers)])})"
-        )
-
-    def do_bfind(self, modifiers, operands):
-        function = "bfind_shift" if "shiftamt" in modifiers else "bfind"
-        return self.set(
-            operands[0], f"{_PTX}{function}({self.value(operands[1], _TYPES[_kind(modifiers)])})"
-        )
-
-    def do_fns(self, modifiers, operands):
-        values = [
-            self.value(one, kind)
-            for one, kind in zip(operands[1:], ("unsigned", "unsigned", "int"), strict=True)
-        ]
-        return self.set(operands[0], f"__fns({', '.join(values)})")
-
-    def do_dp4a(self, modifiers, operands):
-        a, b = ("int" if m == "s32" else "unsigned" for m in modifiers)
-        c = "int" if "s32" in modifiers else "unsigned"
-        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')}, {self.value(operands[3], c)}"
-        return self.set(operands[0], f"{_PTX}dp4a<{a}, {b}>({values})")
-
-    def do_dp2a(self, modifiers, operands):
-        half, *kinds = modifiers
-        a, b = ("int" if m == "s32" else "unsigned" for m in kinds)
-        c = "int" if "s32" in kinds else "unsigned"
-        shift = {"lo": 0, "hi": 16}[half]
-        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')} >> {shift}, {self.value(operands[3], c)}"
-        return self.set(operands[0], f"{_PTX}dp2a<{a}, {b}>({values})")
-
-    def video(self, name, count, modifiers, operands):
-        """vadd2, vset4...: lanes of 16 and 8 bits, all of them; with .add their sum and c."""
-        kinds = [m for m in modifiers if m in ("u32", "s32")]
-        compare = [m for m in modifiers if m in ("eq", "ne", "lt", "le", "gt", "ge")]
-        kinds = kinds if name != "set" else ["u32", *kinds]
-        known = {"u32", "s32", "sat", "add", *compare}
-        if set(modifiers) - known or len(kinds) != 3 or bool(compare) != (name == "set"):
-            raise ValueError
-        lanes = [
-            f"{'signed' if kind == 's32' else 'unsigned'} {'short' if count == '2' else 'char'}"
-            for kind in kinds
-        ]
-        values = ", ".join(self.value(one, "unsigned") for one in operands[1:4])
-        flags = ", ".join(str(m in modifiers).lower() for m in ("sat", "add"))
-        function = f"video<{', '.join(lanes)}, {flags}, {_PTX}lanes_{(compare or [name])[0]}>"
-        return self.set(operands[0], f"{_PTX}{function}({values})")
-
-    def scalar_video(self, name, modifiers, operands):
-        """vadd, vmad...: of a word, or of a byte or half of it that an operand's name selects."""
-        kinds = [m for m in modifiers if m in ("u32", "s32")]
-        after = [m for m in modifiers if m in ("add", "min", "max")]
-        if set(modifiers) - {"u32", "s32", "sat", *after} or _SELECTED.match(operands[0]):
-            raise ValueError
-        if len(kinds) != 3 or len(operands) != 3 + (name == "mad" or len(after)):
-            raise ValueError
-        a, b = (self.selected(*pair) for pair in zip(operands[1:3], kinds[1:], strict=True))
-        kind = _TYPES[kinds[0]]
-        result = f"{_PTX}wide_{name}({a}, {b})"
-        if name == "mad":
-            result = f"{a} * {b} + {self.value(operands[3], kind)}"
-        result = f"{_PTX}{'clamped' if 'sat' in modifiers else 'lowest'}<{kind}>({result})"
-        if after and name != "mad":
-            result = f"{_PTX}{after[0]}<{kind}>({result}, {self.value(operands[3], kind)})"
-        return self.set(operands[0], result)
-
-    def selected(self, operand, kind):
-        """An operand of a video instruction as 64 bits with a sign."""
-        found = _SELECTED.fullmatch(operand)
-        if not found:
-            return f"static_cast<long long>({self.value(operand, _TYPES[kind])})"
-        part = ("char" if found[2] == "b" else "short", 8 if found[2] == "b" else 16)
-        sign = "signed" if kind == "s32" else "unsigned"
-        word = f"{self.value(found[1], 'unsigned')} >> {part[1] * int(found[3])}"
-        return f"static_cast<long long>(static_cast<{sign} {part[0]}>({word}))"
 
     def do_createpolicy(self, modifiers, operands):
         return self.set(operands[0], "0")
 
     def do_testp(self, modifiers, operands):
-        value = self.value(operands[1], _TYPES[modifiers[1]])
+        value = self.value(operands[1], TYPES[modifiers[1]])
         test = {
             "finite": "isfinite({})",
             "infinite": "isinf({})",
@@ -788,7 +573,7 @@ class _Statement(Matrices, Asynchronous, Threads):
         return self.set(operands[0], f"({test[modifiers[0]].format(value)})")
 
     def do_copysign(self, modifiers, operands):
-        kind = _TYPES[_kind(modifiers)]
+        kind = TYPES[type_of(modifiers)]
         a, b = (self.value(one, kind) for one in operands[1:])
         return self.set(operands[0], f"copysign({b}, {a})")
 
@@ -826,17 +611,6 @@ _PLAIN = {
 }  # fmt: skip
 _WIDER = {"u16": "unsigned", "s16": "int", "u32": "unsigned long long", "s32": "long long",
           "u64": "unsigned __int128", "s64": "__int128"}  # fmt: skip
-_ATOMICS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
-            "xor": "atomicXor", "exch": "atomicExch", "cas": "atomicCAS", "inc": "atomicInc", "dec": "atomicDec"}  # fmt: skip
-_ATOMIC_TYPES = {
-    "u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned long long",
-    "s64": "unsigned long long", "b64": "unsigned long long", "f32": "float", "f64": "double",
-    "b16": "unsigned short", ("min", "s64"): "long long", ("max", "s64"): "long long",
-}  # fmt: skip
-
-
-def _size(kind):
-    return _SIZES[kind.lstrip("busfpred")]
 
 
 def _whole(size):
@@ -848,10 +622,3 @@ def _whole(size):
         16: "unsigned __int128",
     }
     return kinds[size]
-
-
-def _how(modifiers):
-    found = set(modifiers)
-    if "volatile" in found or "cv" in found or "mmio" in found:
-        return "1"
-    return "2" if found & {"relaxed", "acquire", "release"} else "0"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PTX = "::numbalite_sim::ptx::"
+"""The namespace of cuda_src/sim/ptx.h."""
+
 TYPES = {
     "pred": "bool", "u8": "unsigned char", "s8": "signed char", "b8": "unsigned char",
     "u16": "unsigned short", "s16": "short", "b16": "unsigned short", "f16": "unsigned short",
@@ -10,6 +13,7 @@ TYPES = {
     "s64": "long long", "b64": "unsigned long long", "f64": "double", "b128": "unsigned __int128",
     "f32x2": "unsigned long long",
 }  # fmt: skip
+_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 
 
 class Unknown(Exception):
@@ -60,6 +64,11 @@ def listed(operand):
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
 
 
-def kind(modifiers):
+def type_of(modifiers):
     """The type of an instruction: the last of its modifiers that is one."""
     return next(m for m in reversed(modifiers) if m in TYPES)
+
+
+def size_of(kind):
+    """The bytes of a type."""
+    return _SIZES[kind.lstrip("busfpred")]

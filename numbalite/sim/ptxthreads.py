@@ -1,11 +1,9 @@
-"""Of inline PTX: what threads do together, for numbalite/sim/ptx.py: fences, barriers, and what lanes of a warp tell each
-other."""
+"""Inline PTX of threads together as C++, for numbalite/sim/ptx.py: fences, barriers, and what the lanes of a
+warp exchange."""
 
 from __future__ import annotations
 
-from numbalite.sim.ptxtext import TYPES, Unknown, kind
-
-_PTX = "::numbalite_sim::ptx::"
+from numbalite.sim.ptxtext import PTX, TYPES, Unknown, type_of
 
 
 class Threads:
@@ -46,9 +44,7 @@ class Threads:
         to, _, predicate = operands[0].partition("|")
         value = self.value(operands[1], "unsigned")
         more = ", ".join(self.value(one, "unsigned") for one in operands[2:])
-        out = (
-            f"bool nl_is; unsigned nl_got = {_PTX}shuffle_{modifiers[0]}({value}, {more}, &nl_is);"
-        )
+        out = f"bool nl_is; unsigned nl_got = {PTX}shuffle_{modifiers[0]}({value}, {more}, &nl_is);"
         out += self.set(to, "nl_got")
         return out + (self.set(predicate, "nl_is") if predicate.strip() else "")
 
@@ -64,7 +60,7 @@ class Threads:
         return self.set(operands[0], call if mode == "ballot" else f"({call} != 0)")
 
     def do_match(self, modifiers, operands):
-        type_ = TYPES[kind(modifiers)]
+        type_ = TYPES[type_of(modifiers)]
         to, _, predicate = operands[0].partition("|")
         value, mask = self.value(operands[1], type_), self.value(operands[2], "unsigned")
         if modifiers[0] == "any":
@@ -76,7 +72,7 @@ class Threads:
         return out + (self.set(predicate, "(nl_all != 0)") if predicate.strip() else "")
 
     def do_redux(self, modifiers, operands):
-        type_ = TYPES[kind(modifiers)]
+        type_ = TYPES[type_of(modifiers)]
         name = next(m for m in modifiers if m in ("add", "min", "max", "and", "or", "xor"))
         value, mask = self.value(operands[1], type_), self.value(operands[2], "unsigned")
         return self.set(operands[0], f"__reduce_{name}_sync({mask}, {value})")
