@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments as given
+from numbalite.cuda.arrayfunctions import reductions
 from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
@@ -165,11 +166,11 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         if tol is None:
             eps = np.finfo(values.dtype).eps
             rtol = max(A.shape[-2:]) * eps if rtol is None else _with_axis(rtol)
-            highest = np.maximum.reduce(values, -1, keepdims=True, initial=0)
+            highest = reductions.max(values, -1, keepdims=True, initial=0)
             tol = np.multiply(highest, rtol)
         else:
             tol = _with_axis(tol)
-        return np.add.reduce(np.greater(values, tol), -1, np.intp)
+        return reductions.sum(np.greater(values, tol), -1, np.intp)
 
 
 def _with_axis(limit):
@@ -197,7 +198,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
         if not a.size:
             return empty(a, a.shape[:-2] + a.shape[:-3:-1], a.dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
-        highest = np.maximum.reduce(values, -1, keepdims=True)
+        highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
         factors = elementwise.ufunc("inverse_above")(values, limits)
         return np.matmul(_adjoint(vh), np.multiply(factors[..., None], _adjoint(u)))
@@ -238,7 +239,7 @@ def _least_squares(a, b, dtype, rcond):
     )
     if values.size:
         limit = np.multiply(values[:1], real.type(rcond))
-        rank = int(np.add.reduce(np.greater(values, limit), None, np.intp).item())
+        rank = int(reductions.sum(np.greater(values, limit), None, np.intp).item())
         weights = elementwise.ufunc("inverse_above")(values, limit)
         x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
         distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
@@ -247,7 +248,7 @@ def _least_squares(a, b, dtype, rcond):
         x = empty(a, (n, columns), dtype)
         x.fill(0)
     if rank == n and m > n:
-        residuals = np.add.reduce(elementwise.ufunc("squared", "squares")(distance), 0)
+        residuals = reductions.sum(elementwise.ufunc("squared", "squares")(distance), 0)
     else:
         residuals = empty(a, (0,), real)
     return x, residuals, np.int32(rank), values
@@ -345,7 +346,7 @@ def eigvals(a: Any) -> Any:
 
 def _euclidean(x, axis, keepdims):
     return np.sqrt(
-        np.add.reduce(elementwise.ufunc("squared", "squares")(x), axis, keepdims=keepdims)
+        reductions.sum(elementwise.ufunc("squared", "squares")(x), axis, keepdims=keepdims)
     )
 
 
@@ -355,29 +356,29 @@ def _vector(x, order, axis, keepdims):
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
     if order == 0:
-        return np.add.reduce(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
+        return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
     size = np.abs(x)
     if order == np.inf:
-        return np.maximum.reduce(size, axis, keepdims=keepdims, initial=0)
+        return reductions.max(size, axis, keepdims=keepdims, initial=0)
     if order == -np.inf:
-        return np.minimum.reduce(size, axis, keepdims=keepdims)
+        return reductions.min(size, axis, keepdims=keepdims)
     if order == 1:
-        return np.add.reduce(size, axis, keepdims=keepdims)
+        return reductions.sum(size, axis, keepdims=keepdims)
     power = size.dtype.type(order)
-    total = np.add.reduce(np.power(size, power), axis, keepdims=keepdims)
+    total = reductions.sum(np.power(size, power), axis, keepdims=keepdims)
     return np.power(total, np.reciprocal(power))
 
 
 _BY_VALUES = {
-    2: lambda values: np.maximum.reduce(values, -1, initial=0),
-    -2: lambda values: np.minimum.reduce(values, -1),
-    "nuc": lambda values: np.add.reduce(values, -1),
+    2: lambda values: reductions.max(values, -1, initial=0),
+    -2: lambda values: reductions.min(values, -1),
+    "nuc": lambda values: reductions.sum(values, -1),
 }
 _BY_SUMS = {
-    1: (np.maximum, 0),
-    -1: (np.minimum, 0),
-    np.inf: (np.maximum, 1),
-    -np.inf: (np.minimum, 1),
+    1: (reductions.max, 0),
+    -1: (reductions.min, 0),
+    np.inf: (reductions.max, 1),
+    -np.inf: (reductions.min, 1),
 }
 
 
@@ -389,9 +390,9 @@ def _matrix(x, order, axes, keepdims):
         made = _BY_VALUES[order](svd(last, compute_uv=False))
     elif order in _BY_SUMS:
         fold, which = _BY_SUMS[order]
-        sums = np.add.reduce(np.abs(x), axes[which], keepdims=True)
-        keywords = {"initial": 0} if fold is np.maximum else {}
-        made = fold.reduce(sums, tuple(sorted(axes)), **keywords)
+        sums = reductions.sum(np.abs(x), axes[which], keepdims=True)
+        keywords = {"initial": 0} if fold is reductions.max else {}
+        made = fold(sums, tuple(sorted(axes)), **keywords)
     else:
         raise ValueError("Invalid norm order for matrices.")
     if keepdims:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments as given
+from numbalite.cuda.arrayfunctions import reductions
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.linalg import lapack
@@ -152,7 +153,7 @@ def det(a: Any) -> Any:
         if not a.size:
             return _ones(a, dtype)
         diagonals, pivots, places, infos = _diagonals(a, dtype)
-        made = np.multiply.reduce(elementwise.ufunc("factor")(diagonals, pivots, places), 1)
+        made = reductions.prod(elementwise.ufunc("factor")(diagonals, pivots, places), 1)
         return elementwise.ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
 
 
@@ -167,8 +168,8 @@ def slogdet(a: Any) -> Any:
             return named("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
         diagonals, pivots, places, infos = _diagonals(a, dtype)
         phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, places))
-        sign = elementwise.ufunc("otherwise")(np.multiply.reduce(phases, 1), infos, dtype.type(0))
-        size = np.add.reduce(np.log(np.abs(diagonals)), 1)
+        sign = elementwise.ufunc("otherwise")(reductions.prod(phases, 1), infos, dtype.type(0))
+        size = reductions.sum(np.log(np.abs(diagonals)), 1)
         size = elementwise.ufunc("otherwise")(size, infos, real.type(-np.inf))
         return named("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
 

@@ -668,7 +668,7 @@ def _holds(condition):
     """Is it true of all elements?"""
     if isinstance(condition, (bool, np.bool_)):
         return bool(condition)
-    return bool(np.logical_and.reduce(condition, axis=None))
+    return bool(np.all(condition))
 
 
 def _width(low, high):

@@ -70,7 +70,7 @@ def extremes(values: Any) -> tuple:
     if isinstance(values, np.ndarray):
         return values.min(), values.max()
     flat = values.reshape(-1)
-    return np.minimum.reduce(flat).item(), np.maximum.reduce(flat).item()
+    return np.min(flat).item(), np.max(flat).item()
 
 
 def broadcast(what: str, size: Any, arrays: list) -> tuple:

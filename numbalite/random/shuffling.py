@@ -227,12 +227,12 @@ def _weights(p, n, needed, stream):
     low, high = parameters.extremes(weights)
     if not (low >= 0 and high < math.inf):
         raise ValueError("choice: p must hold no negative numbers and no NaN")
-    sums = np.add.accumulate(weights)
+    sums = np.cumsum(weights)
     total = sums[-1].item()
     if not abs(total - 1) <= _SUM_IS_ONE:
         raise ValueError(f"choice: p must add up to 1, not to {total}")
     if needed:
-        some = np.add.reduce((weights > 0).astype(np.int64)).item()
+        some = np.sum((weights > 0).astype(np.int64)).item()
         if some < needed:
             raise ValueError(f"choice: p allows only {some} items, {needed} are wanted")
     return weights, sums

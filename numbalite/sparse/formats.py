@@ -193,7 +193,7 @@ class SparseArray(construct.Sparse):
     def sum(self, axis: Any = None) -> Any:
         """The sum of all elements, of each column (axis 0) or of each row (axis 1)."""
         if axis is None:
-            return np.add.reduce(self.data)
+            return np.sum(self.data)
         if axis not in (0, 1, -1, -2):
             raise ValueError(f"sum: axis is {axis!r}: it must be 0, 1 or None")
         over = axis % 2
@@ -325,7 +325,7 @@ class Compressed(SparseArray):
         parts = data, indices, indptr = construct.compressed(name, given, dtype)
         lines = max(indptr.size - 1, 0)
         if shape is None:
-            others = int(np.maximum.reduce(indices).item()) + 1 if indices.size else 0
+            others = int(np.max(indices).item()) + 1 if indices.size else 0
             shape = (lines, others) if self._by_rows else (others, lines)
         found = construct.shape_of(name, shape)
         lines, others = found if self._by_rows else found[::-1]
@@ -466,10 +466,10 @@ class coo_array(SparseArray):
             )
         kind = construct.index_dtype(row, col)
         row, col = row.astype(kind, copy=False), col.astype(kind, copy=False)
-        ends = [int(np.maximum.reduce(one).item()) + 1 if one.size else 0 for one in (row, col)]
+        ends = [int(np.max(one).item()) + 1 if one.size else 0 for one in (row, col)]
         found = tuple(ends) if shape is None else construct.shape_of(name, shape)
         for what, one, end, length in zip(("row", "col"), (row, col), ends, found):
-            if end > length or (one.size and np.minimum.reduce(one).item() < 0):
+            if end > length or (one.size and np.min(one).item() < 0):
                 raise ValueError(f"{name}: {what} must be from 0 to {length - 1}")
         return (data, row, col), found
 

@@ -215,5 +215,5 @@ def _check_powers(base, exponent, keywords):
     negative = np.less(values[1], 0)
     if keywords.get("where", True) is not True:
         negative = np.logical_and(negative, keywords["where"])
-    if bool(np.logical_or.reduce(negative, axis=None)):
+    if bool(counterpart(np.logical_or).reduce(negative, axis=None)):
         raise ValueError("Integers to negative integer powers are not allowed.")

@@ -25,12 +25,19 @@ def the_stream():
     return cuda.stream()
 
 
-# What folds by NumPy's ufunc.reduce is left out: NumPy 2.4 itself loses a reference where that raises.
-
-
 def solvers(one, many):
     for d in (one, many):
-        L.solve(d, d), L.inv(d), L.cholesky(d), L.eigh(d), L.svd(d), L.qr(d), L.eigvals(d)
+        (
+            L.solve(d, d),
+            L.inv(d),
+            L.cholesky(d),
+            L.eigh(d),
+            L.svd(d),
+            L.qr(d),
+            L.eigvals(d),
+            L.slogdet(d),
+            L.pinv(d),
+        )
 
 
 def products(s, v):

@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments, outputs
+from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
@@ -173,7 +173,7 @@ def isclose(
 
 @implements("allclose")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
-    return bool(np.logical_and.reduce(isclose(a, b, rtol, atol, equal_nan), axis=None))
+    return bool(reductions.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 @implements("array_equal")
@@ -208,7 +208,7 @@ def _all_equal(a, b, equal_nan):
     same = np.equal(a, b)
     if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc":
         same = np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b)))
-    return bool(np.logical_and.reduce(same, axis=None))
+    return bool(reductions.all(same))
 
 
 # ------------------------------------------------------------------------------------------- dtypes

@@ -1,0 +1,40 @@
+"""The n-th driver call and the n-th host allocation fail in NumPy's functions on device arrays: an exception of
+ours each time, nothing left behind, and the next call works."""
+
+import warnings
+
+import numpy as np
+import pytest
+from kit.likenumpy import moved
+from kit.numpycalls import CALLS, NEEDED
+from kit.sample import some
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import dispatch
+
+CASES = [name for name in CALLS if dispatch.numpy_function(name) is not None]
+
+
+def call_of(name):
+    """A call with device arrays that are made beforehand; arrays that it writes to are the same each time."""
+    function = dispatch.numpy_function(name)
+    args = moved(CALLS[name])
+
+    def call():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            function(*args, **NEEDED.get(name, {}))
+
+    return call
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", some(8, CASES, "driver calls"))
+def test_driver_calls(name, walk):
+    walk(call_of(name), _core.fail_call_at)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", some(8, CASES, "allocations"))
+def test_allocations(name, walk):
+    walk(call_of(name), _core.fail_alloc_at)
