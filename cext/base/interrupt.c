@@ -9,15 +9,15 @@ void nl_interrupt_open(const nl_interrupt *how) {
     nl_atomic_store_entry(&known, how);
 }
 
-int nl_interrupt_heeded(int own) {
+int nl_interrupt_is_possible(int own) {
     const nl_interrupt *how = nl_atomic_load_entry(&known);
-    return nl_mutex_held == own && how != NULL && how->heeds();
+    return nl_mutex_held == own && how != NULL && how->is_possible();
 }
 
-int nl_interrupt_asked(void) {
-    return nl_atomic_load_entry(&known)->asked();
+int nl_interrupt_is_requested(void) {
+    return nl_atomic_load_entry(&known)->is_requested();
 }
 
-void nl_interrupt_tell(const char *text) {
-    nl_atomic_load_entry(&known)->told(text);
+void nl_interrupt_report(const char *text) {
+    nl_atomic_load_entry(&known)->report(text);
 }

@@ -8,16 +8,16 @@
 #define NL_INTERRUPT_NS UINT64_C(50000000) /* from one question to the next */
 
 typedef struct nl_interrupt {
-    int (*heeds)(void); /* can waits of the calling thread be ended? Quick */
+    int (*is_possible)(void); /* can waits of the calling thread be ended? Quick */
     /* Should this one end? May run the program's code: asked without any of our locks. */
-    int (*asked)(void);
-    void (*told)(const char *text); /* what has been stopped for that */
+    int (*is_requested)(void);
+    void (*report)(const char *text); /* what has been stopped for that */
 } nl_interrupt;
 
 void nl_interrupt_open(const nl_interrupt *how); /* which stays where it is */
 /* Must the calling thread ask while it waits? `own`: how many locks it will give up to do so. */
-int nl_interrupt_heeded(int own);
-int nl_interrupt_asked(void);
-void nl_interrupt_tell(const char *text);
+int nl_interrupt_is_possible(int own);
+int nl_interrupt_is_requested(void);
+void nl_interrupt_report(const char *text);
 
 #endif

@@ -133,10 +133,10 @@ static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 /* For hints: counters and flags that order nothing. */
-static inline uint32_t nl_atomic_peek32(const uint32_t *p) {
+static inline uint32_t nl_atomic_load32_relaxed(const uint32_t *p) {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
-static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
+static inline void nl_atomic_store32_relaxed(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 /* Writes `v` where `expected` stood; returns whether it did. */

@@ -1,5 +1,5 @@
 /* base/threads: a list of jobs that threads may join, under one lock. A thread that finds no job
- * polls the number of invitations for a while, which needs no lock, and then sleeps. The owner
+ * polls the number of offers for a while, which needs no lock, and then sleeps. The owner
  * of a job waits only for those who have joined: waking up can take longer than the work.
  *
  * Signals are for other threads, but for those that tell of a thread's own mistakes: jobs run
@@ -16,15 +16,15 @@
 enum { MOST_THREADS = 4096 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static nl_cond invited = NL_COND_INIT, left = NL_COND_INIT;
+static nl_cond offered = NL_COND_INIT, left = NL_COND_INIT;
 static nl_threads_job *jobs; /* those that may be joined */
-static uint64_t invitations; /* changed under the lock, looked at without it */
+static uint64_t offers;      /* changed under the lock, looked at without it */
 static unsigned threads, busy, asleep;
 
 /* The threads do not exist in a forked child. */
 static void after_fork(void) {
     nl_mutex_init(&lock);
-    nl_cond_init(&invited);
+    nl_cond_init(&offered);
     nl_cond_init(&left);
     jobs = NULL;
     threads = busy = asleep = 0;
@@ -62,9 +62,9 @@ static uint64_t join_lock_held(nl_threads_job *job) {
 }
 
 static void poll_lock_held(uint64_t polls) {
-    uint64_t seen = nl_atomic_load(&invitations);
+    uint64_t seen = nl_atomic_load(&offers);
     nl_mutex_unlock(&lock);
-    while (polls > 0 && nl_atomic_load(&invitations) == seen) {
+    while (polls > 0 && nl_atomic_load(&offers) == seen) {
         nl_thread_pause();
         polls--;
     }
@@ -84,7 +84,7 @@ static void *work(void *unused) {
             continue;
         }
         asleep++;
-        nl_cond_wait(&invited, &lock);
+        nl_cond_wait(&offered, &lock);
         asleep--;
     }
     return NULL;
@@ -112,7 +112,7 @@ static void start_lock_held(unsigned count, unsigned most) {
     nl_thread_set_signals(&before);
 }
 
-void nl_threads_invite(nl_threads_job *job, unsigned count, unsigned most) {
+void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most) {
     nl_mutex_lock(&lock);
     start_lock_held(count, most);
     if (job->open == 0) {
@@ -120,12 +120,12 @@ void nl_threads_invite(nl_threads_job *job, unsigned count, unsigned most) {
         jobs = job;
     }
     job->open += count;
-    nl_atomic_add(&invitations, 1);
+    nl_atomic_add(&offers, 1);
     if (count >= asleep)
-        nl_cond_broadcast(&invited);
+        nl_cond_broadcast(&offered);
     else
         for (unsigned i = 0; i < count; i++)
-            nl_cond_signal(&invited);
+            nl_cond_signal(&offered);
     nl_mutex_unlock(&lock);
 }
 

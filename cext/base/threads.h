@@ -25,7 +25,7 @@ typedef struct nl_threads_job {
 int nl_threads_processors(void);
 /* Lets `count` more threads join. Where too few are free, more are started, as long as the pool
  * has fewer than `most`; what cannot be started is done without. */
-void nl_threads_invite(nl_threads_job *job, unsigned count, unsigned most);
+void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most);
 /* Nobody joins any more. Returns when those who have joined have left. */
 void nl_threads_close(nl_threads_job *job);
 

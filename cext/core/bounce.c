@@ -256,7 +256,7 @@ static void share(int members, void (*own)(void *), void (*others)(void *), void
     if (members <= nl_threads_processors())
         job.polls = nl_atomic_load(&polls);
     if (members > 1)
-        nl_threads_invite(&job, count, count);
+        nl_threads_share(&job, count, count);
     own(data);
     if (members > 1)
         nl_threads_close(&job);

@@ -18,10 +18,10 @@ static void forget_in_child(void) {
 }
 
 /* It cannot be told which capture the stream belongs to: none of them may pass for complete. */
-static void spoil_all(CUresult status) {
+static void invalidate_all(CUresult status) {
     nl_mutex_lock(&lock);
     for (nl_capture *c = under_way; c != NULL; c = c->next)
-        c->spoilt = status;
+        c->invalidated = status;
     nl_mutex_unlock(&lock);
 }
 
@@ -32,7 +32,7 @@ unsigned long long nl_capture_of(CUstream stream) {
         return 0;
     CUresult answer = nl_cu.StreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL);
     if (answer != CUDA_SUCCESS) {
-        spoil_all(answer);
+        invalidate_all(answer);
         return 0;
     }
     return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;

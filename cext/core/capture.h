@@ -18,8 +18,8 @@ typedef struct nl_capture {
     const void *thread; /* that began it */
     CUstream stream;
     unsigned long long id;
-    CUresult spoilt; /* why what was captured is not complete */
-    void **things;   /* that captured work uses, sorted by address */
+    CUresult invalidated; /* why what was captured is not complete */
+    void **things;        /* that captured work uses, sorted by address */
     size_t count, capacity;
     struct nl_capture *next;
 } nl_capture;

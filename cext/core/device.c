@@ -13,7 +13,7 @@
 #include "core/wait.h"
 
 #define MAX_DEVICES 64
-#define NOT_LENDING UINT64_MAX /* as nl_device.lent: during a reset */
+#define EXPORTS_REFUSED UINT64_MAX /* as nl_device.exports: during a reset */
 
 static nl_mutex lock = NL_MUTEX_INIT;   /* opening, retaining */
 static nl_mutex resets = NL_MUTEX_INIT; /* one at a time; the outer of the two */
@@ -219,14 +219,14 @@ static int read_limits(nl_device *dev, nl_error *err) {
  * access while other threads' copies and kernels are under way in its memory makes these fail. */
 static void open_pool_to_others(nl_device *dev) {
     nl_error ignored;
-    dev->pool_guests = 0;
+    dev->pool_access = 0;
     for (int i = 0; i < device_count; i++) {
         CUmemAccessDesc access = {.location = {.type = 1}, .flags = 3};
         int can = 0;
         if (i != dev->ordinal && NL_CU(&ignored, DeviceGet, &access.location.id, i) == 0 &&
             NL_CU(&ignored, DeviceCanAccessPeer, &can, access.location.id, dev->handle) == 0 &&
             can && NL_CU(&ignored, MemPoolSetAccess, dev->pool, &access, 1) == 0)
-            dev->pool_guests |= UINT64_C(1) << i;
+            dev->pool_access |= UINT64_C(1) << i;
     }
 }
 
@@ -493,8 +493,8 @@ static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err)
         err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         return -1;
     CUmemAccessDesc access = {.location = {.type = 1, .id = dev->handle}, .flags = 3};
-    int is_guest = (peer->pool_guests & (UINT64_C(1) << dev->ordinal)) != 0;
-    if (peer->pool && !is_guest && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
+    int has_access = (peer->pool_access & (UINT64_C(1) << dev->ordinal)) != 0;
+    if (peer->pool && !has_access && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
         return -1;
     nl_atomic_or(&dev->peers, bit);
     return 0;
@@ -549,18 +549,18 @@ nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
     return dev != NULL ? dev : here;
 }
 
-int nl_device_lend(nl_device *dev, nl_error *err) {
-    uint64_t lent;
+int nl_device_add_export(nl_device *dev, nl_error *err) {
+    uint64_t exports;
     do {
-        lent = nl_atomic_load(&dev->lent);
-        if (lent == NOT_LENDING)
+        exports = nl_atomic_load(&dev->exports);
+        if (exports == EXPORTS_REFUSED)
             return refuse_resetting(dev, err);
-    } while (!nl_atomic_swap_if(&dev->lent, lent, lent + 1));
+    } while (!nl_atomic_swap_if(&dev->exports, exports, exports + 1));
     return 0;
 }
 
-void nl_device_return(nl_device *dev) {
-    nl_atomic_sub(&dev->lent, 1);
+void nl_device_drop_export(nl_device *dev) {
+    nl_atomic_sub(&dev->exports, 1);
 }
 
 void nl_device_moved(void) {
@@ -599,12 +599,12 @@ static void forget_contents(nl_device *dev) {
     nl_pool_forget(&dev->cache);
 }
 
-/* 0 if anything is lent. */
-static int stop_lending(nl_device *dev) {
-    return nl_atomic_swap_if(&dev->lent, 0, NOT_LENDING);
+/* 0 if anything is exported. */
+static int refuse_exports(nl_device *dev) {
+    return nl_atomic_swap_if(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
-/* From here on other threads are turned away. Nothing is lent. */
+/* From here on other threads are turned away. Nothing is exported. */
 static void begin_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
@@ -612,7 +612,7 @@ static void begin_reset(nl_device *dev) {
 }
 
 static void end_reset(nl_device *dev) {
-    nl_atomic_store(&dev->lent, 0);
+    nl_atomic_store(&dev->exports, 0);
     nl_atomic_store(&resetting[dev->ordinal], 0);
 }
 
@@ -620,12 +620,12 @@ static void end_reset(nl_device *dev) {
  * too, unless another library holds it. The generation goes up first: from then on other threads
  * find that what they have is dead, and leave it to the reset. */
 static int reset(nl_device *dev, nl_error *err) {
-    if (!stop_lending(dev))
+    if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
                             "device %d cannot be reset: arrays of the host lie in its memory "
                             "(%llu), and reading them afterwards would crash; let them go first "
                             "(del)",
-                            dev->ordinal, (unsigned long long)nl_atomic_load(&dev->lent));
+                            dev->ordinal, (unsigned long long)nl_atomic_load(&dev->exports));
     nl_atomic_add(&dev->generation, 1);
     begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
@@ -652,7 +652,7 @@ static int is_held(const nl_device *dev) {
 /* If somebody holds the context it is the same one that we get back, with all that is ours. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
-    if (!stop_lending(dev))
+    if (!refuse_exports(dev))
         return 0; /* as if somebody else held it */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {

@@ -24,11 +24,11 @@ typedef struct nl_device {
     int shared_default, shared_optin; /* bytes per block without and with opting in */
     int has_memory_pools, can_cooperate;
     CUmemoryPool pool;    /* the device's default one, NULL without memory pools */
-    uint64_t pool_guests; /* bit per ordinal: that device reaches what is in the pool */
+    uint64_t pool_access; /* bit per ordinal: that device reaches what is in the pool */
     uint64_t peers;       /* bit per ordinal: nl_device_enable_peer has been done */
     uint64_t visits;      /* bit per ordinal: nl_device_allow_visits has been done */
     uint64_t generation;  /* goes up with every reset: what was made before is gone */
-    uint64_t lent;        /* see nl_device_lend */
+    uint64_t exports;     /* see nl_device_add_export */
     /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
@@ -138,18 +138,18 @@ int nl_device_synchronize(nl_device *dev, nl_error *err);
 /* Host arrays are going to lie in memory of the device (managed, write-combined, or any that the
  * simulator exports): from here to the return the device is neither reset nor closed, for whoever
  * read them would crash. */
-int nl_device_lend(nl_device *dev, nl_error *err);
-void nl_device_return(nl_device *dev);
+int nl_device_add_export(nl_device *dev, nl_error *err);
+void nl_device_drop_export(nl_device *dev);
 /* Goes up whenever addresses that were read may no longer be right: a device was closed or reset,
  * or an array moved. Whoever reads addresses, calls Python code and uses them compares. */
 extern uint64_t nl_device_epoch;
 /* An array has moved. */
 void nl_device_moved(void);
 /* Resets the primary context (after a fault): everything on the device is lost, also what other
- * libraries in the process have there. Fails while memory is lent. */
+ * libraries in the process have there. Fails while memory is exported. */
 int nl_device_reset(nl_device *dev, nl_error *err);
 /* Gives the primary context up, until the next use. Where nobody else in the process holds it and
- * no memory is lent, everything on the device is lost with it; else nothing is. */
+ * no memory is exported, everything on the device is lost with it; else nothing is. */
 int nl_device_close(int ordinal, nl_error *err);
 /* Is there such a device? The driver is not opened for this. */
 int nl_device_is_known(int ordinal);

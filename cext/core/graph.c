@@ -16,7 +16,7 @@ int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err) {
     if (NL_CU(err, StreamGetCaptureInfo, stream, &status, NULL, NULL, &nodes, &count) < 0)
         return -1;
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
-        return nl_error_set(err, NL_ERR_RUNTIME, "the capture has been spoilt by an error");
+        return nl_error_set(err, NL_ERR_RUNTIME, "the capture has been invalidated by an error");
     *node = nodes[0];
     return 0;
 }
@@ -156,8 +156,8 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
         status = -1;
     }
     let_go(g);
-    if (status == 0 && g->capture.spoilt != CUDA_SUCCESS)
-        status = nl_driver_check(g->capture.spoilt, "cuStreamGetCaptureInfo", err);
+    if (status == 0 && g->capture.invalidated != CUDA_SUCCESS)
+        status = nl_driver_check(g->capture.invalidated, "cuStreamGetCaptureInfo", err);
     return status < 0 ? -1 : make_launchable(g, err);
 }
 

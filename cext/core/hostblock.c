@@ -245,7 +245,7 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
     nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
     if (b == NULL)
         return -1;
-    if (nl_device_lend(dev, err) < 0) {
+    if (nl_device_add_export(dev, err) < 0) {
         nl_mem_free(b);
         return -1;
     }
@@ -255,7 +255,7 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
                                  CU_MEMHOSTALLOC_WRITECOMBINED);
     if (status < 0) {
-        nl_device_return(dev);
+        nl_device_drop_export(dev);
         nl_mem_free(b);
         return -1;
     }
@@ -299,7 +299,7 @@ static void give_to_driver(nl_host_block *b) {
         else
             nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
     }
-    nl_device_return(b->device);
+    nl_device_drop_export(b->device);
     nl_mem_free(b);
 }
 

@@ -280,7 +280,7 @@ static int run_shared(job *j, int threads) {
     unsigned others = (unsigned)threads - 1;
     j->shared = (nl_threads_job){.run = take_chunks, .data = j};
     nl_fork_on_child(after_fork);
-    nl_threads_invite(&j->shared, others, others);
+    nl_threads_share(&j->shared, others, others);
     take_chunks(j);
     nl_threads_close(&j->shared);
     if (!j->failed)
@@ -290,7 +290,7 @@ static int run_shared(job *j, int threads) {
 }
 
 static double read_cost(const uint32_t *place) {
-    uint32_t bits = nl_atomic_peek32(place);
+    uint32_t bits = nl_atomic_load32_relaxed(place);
     float cost;
     memcpy(&cost, &bits, sizeof cost);
     return cost;
@@ -304,7 +304,7 @@ static void note_cost(uint32_t *place, double nanoseconds, long long count) {
         cost = known * 1.05f;
     cost = cost < 0.05f ? 0.05f : cost;
     memcpy(&bits, &cost, sizeof bits);
-    nl_atomic_poke32(place, bits);
+    nl_atomic_store32_relaxed(place, bits);
 }
 
 static int run_alone(const job *j, long long first, long long count, uint32_t *place) {

@@ -30,21 +30,21 @@ static CUresult query_event(void *handle) {
 
 /* 0 when there is nothing more to wait for, or it must be waited for in the driver's own way.
  *
- * In a thread that captures nothing is asked, because a question may spoil the capture, and another
- * status may come of the second call. What a question has answered is the answer for the same
- * reason. */
+ * In a thread that captures nothing is asked, because a question may invalidate the capture, and
+ * another status may come of the second call. What a question has answered is the answer for the
+ * same reason. */
 static int wait(query_fn *query, void *handle, const char *call, nl_error *err) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
-    if (nl_cu.ends_waits || !nl_interrupt_heeded(0) || nl_capture_is_here())
+    if (nl_cu.ends_waits || !nl_interrupt_is_possible(0) || nl_capture_is_here())
         return 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
         uint64_t time = nl_clock_ns();
         if (begun == 0)
             begun = asked = time;
-        if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_asked()) {
+        if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_is_requested()) {
             nl_wait_give_up();
-            nl_interrupt_tell("only the wait has ended: what runs on the GPU goes on");
+            nl_interrupt_report("only the wait has ended: what runs on the GPU goes on");
             return nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
         }
         if (time - asked >= NL_INTERRUPT_NS)

@@ -220,7 +220,7 @@ static const meaning meanings[] = {
      "graph",
      "Do it before the capture begins or after it.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "an earlier error has spoilt this capture", "Begin it anew, without what failed.", 0},
+     "an earlier error has invalidated this capture", "Begin it anew, without what failed.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE",
      "an event would tie two captures together", "Capture on streams of one capture only.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",

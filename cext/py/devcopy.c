@@ -70,13 +70,13 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
 /* ---- the element ---- */
 
 /* The array's own stream: its handle (NULL: it has none, or the default one) and what keeps it. */
-static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **keeper) {
+static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
     Py_BEGIN_CRITICAL_SECTION(a);
-    *keeper = Py_XNewRef(a->stream);
+    *stream_object = Py_XNewRef(a->stream);
     Py_END_CRITICAL_SECTION();
-    if (*keeper && nl_py_stream_from(a->state, *keeper, stream, blocking) < 0) {
-        Py_CLEAR(*keeper);
+    if (*stream_object && nl_py_stream_from(a->state, *stream_object, stream, blocking) < 0) {
+        Py_CLEAR(*stream_object);
         return -1;
     }
     return 0;
@@ -115,15 +115,15 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
 }
 
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
-    PyObject *keeper;
+    PyObject *stream_object;
     CUstream stream;
     if (nl_capture_under_way() &&
         nl_py_capture_check_asking(nl_capture_stream(), "reading an element") < 0)
         return NULL;
-    if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
+    if (own_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
         return NULL;
     PyObject *result = read_element(a, address, stream);
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result;
 }
 
@@ -170,19 +170,20 @@ static int check_writable(const nl_py_array *a) {
 /* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the
  * default. */
 static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
-                 CUstream *stream, int *blocking, PyObject **keeper) {
+                 CUstream *stream, int *blocking, PyObject **stream_object) {
     char *names[] = {name, "stream", NULL};
     PyObject *argument = Py_None;
     nl_error err;
-    *keeper = NULL;
+    *stream_object = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, other, &argument))
         return -1;
     if (nl_py_stream_read(a->state, argument, stream, blocking) < 0)
         return -1;
-    if (*stream == NULL && own_stream(a, stream, blocking, keeper) < 0)
+    if (*stream == NULL && own_stream(a, stream, blocking, stream_object) < 0)
         return -1;
     if (nl_capture_under_way() &&
-        nl_py_stream_from(a->state, *keeper ? *keeper : argument, stream, blocking) < 0)
+        nl_py_stream_from(a->state, *stream_object ? *stream_object : argument, stream, blocking) <
+            0)
         goto fail;
     if (nl_capture_under_way() && nl_py_capture_check_default(*stream, "a copy") < 0)
         goto fail;
@@ -190,7 +191,7 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return 0;
     nl_py_raise(&err);
 fail:
-    Py_CLEAR(*keeper);
+    Py_CLEAR(*stream_object);
     return -1;
 }
 
@@ -242,12 +243,12 @@ static int host_argument(nl_py_array *a, PyObject *obj, nl_host_array *host) {
 
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
-    PyObject *dest, *keeper;
+    PyObject *dest, *stream_object;
     CUstream stream;
     int blocking;
     nl_host_array host;
     int result = -1;
-    if (parse(a, args, kwargs, "dest", &dest, &stream, &blocking, &keeper) < 0)
+    if (parse(a, args, kwargs, "dest", &dest, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (host_argument(a, dest, &host) < 0)
         goto done;
@@ -259,19 +260,19 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     else
         result = host_copy(a, &host, NL_DEVICE_TO_HOST, stream);
 done:
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* A new NumPy array with the elements. It is complete on return, whatever memory it lies in. */
 PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
-    PyObject *order, *keeper, *result = NULL;
+    PyObject *order, *stream_object, *result = NULL;
     CUstream stream;
     int blocking;
     nl_host_array host;
     nl_layout layout;
-    if (parse(a, args, kwargs, "order", &order, &stream, &blocking, &keeper) < 0)
+    if (parse(a, args, kwargs, "order", &order, &stream, &blocking, &stream_object) < 0)
         return NULL;
     nl_py_array_layout(a, &layout);
     if (PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0)
@@ -283,7 +284,7 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
         (nl_host_array_read(result, &host) < 0 ||
          host_copy(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
         Py_CLEAR(result);
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result;
 }
 
@@ -302,16 +303,16 @@ static int check_destination(const nl_py_array *a) {
 
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
-    PyObject *src, *keeper;
+    PyObject *src, *stream_object;
     CUstream stream;
     int blocking;
     nl_host_array host;
     int result = -1;
-    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &keeper) < 0)
+    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
         result = host_copy(a, &host, NL_HOST_TO_DEVICE, stream);
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -387,11 +388,11 @@ static int share_bytes(const place *a, const place *b) {
  * none. */
 static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
     const nl_peer *given = NULL;
-    PyObject *keeper = NULL;
+    PyObject *stream_object = NULL;
     CUstream stream = to->stream, own = NULL;
     int blocking = to->blocking, own_blocking = 1, result = -1;
     nl_error err;
-    if (!asked && own_stream(source, &own, &own_blocking, &keeper) < 0)
+    if (!asked && own_stream(source, &own, &own_blocking, &stream_object) < 0)
         return -1;
     if (nl_capture_under_way() &&
         (nl_py_capture_check_waiting(stream, "a copy between devices", "") < 0 ||
@@ -409,19 +410,19 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
     if (result < 0)
         nl_py_raise(&err);
 done:
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result;
 }
 
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self, *b;
-    PyObject *src, *keeper;
+    PyObject *src, *stream_object;
     CUstream stream;
     int blocking;
     nl_layout to_layout, from_layout;
     nl_error err;
     int result = -1;
-    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &keeper) < 0)
+    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (!nl_py_array_check(a->state, src)) {
         PyErr_Format(PyExc_TypeError, "a device array is needed, not %.80s", Py_TYPE(src)->tp_name);
@@ -445,7 +446,7 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (dev != other) {
         nl_peer to = {dev, a->address, &to_layout, stream, blocking, 0};
         nl_peer from = {other, b->address, &from_layout, NULL, 1, 0};
-        result = copy_to_peer(&to, &from, b, stream != NULL && keeper == NULL);
+        result = copy_to_peer(&to, &from, b, stream != NULL && stream_object == NULL);
         goto done;
     }
     place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
@@ -461,20 +462,20 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (result < 0)
         nl_py_raise(&err);
 done:
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
-    PyObject *value, *keeper;
+    PyObject *value, *stream_object;
     CUstream stream;
     int blocking;
     nl_host_array host;
     nl_layout layout;
     nl_error err;
     int result = -1;
-    if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &keeper) < 0)
+    if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_writable(a) < 0)
         goto done;
@@ -500,6 +501,6 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
             nl_py_raise(&err);
     }
 done:
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }

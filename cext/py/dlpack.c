@@ -6,8 +6,8 @@
  * them goes, the producer's deleter is called, once. A tensor that is refused stays in the
  * producer's capsule, which gives it back itself.
  *
- * Classes that share C functions lend their tensors: nothing is exported, no Python object is made,
- * and the object that is lent from keeps everything while it is used.
+ * Tensors of classes that share C functions (DLPack's exchange API) are read in place: nothing is
+ * exported, no Python object is made, and the object keeps its memory while it is used.
  *
  * Memory of the host is not imported here: the caller takes it as a host array. On the simulator
  * device memory is host memory, and arrays there are exported as such; whether host memory is a
@@ -330,7 +330,7 @@ int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObj
     return *array ? 1 : -1;
 }
 
-/* ---- tensors that are lent ---- */
+/* ---- tensors by the exchange API ---- */
 
 /* Interned once. */
 enum { NAME_EXCHANGE, NAME_REQUIRES_GRAD, NAME_IS_CONJ, NAME_IS_NEG, NAME_COUNT };
@@ -346,18 +346,19 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
     const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api && api->major > 1)
         api = api->previous;
-    return api && api->major == 1 && api->lend_tensor ? api : NULL;
+    return api && api->major == 1 && api->view_tensor ? api : NULL;
 }
 
 static const nl_dl_exchange *exchange_of(nl_py_state *state, PyTypeObject *type) {
     PyObject *capsule;
-    if (type == nl_atomic_load_entry(&state->lender))
-        return functions_of(state->lender_functions);
+    if (type == nl_atomic_load_entry(&state->exchange_type))
+        return functions_of(state->exchange_capsule);
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
-    if (api && !nl_atomic_load_entry(&state->lender))
-        nl_py_known_publish(&state->lender, type, &state->lender_functions, Py_NewRef(capsule));
+    if (api && !nl_atomic_load_entry(&state->exchange_type))
+        nl_py_known_publish(&state->exchange_type, type, &state->exchange_capsule,
+                            Py_NewRef(capsule));
     Py_DECREF(capsule);
     return api;
 }
@@ -404,7 +405,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
     const nl_dl_exchange *api = exchange_of(state, Py_TYPE(obj));
-    if (!api || says_true(state, obj, NAME_REQUIRES_GRAD) || api->lend_tensor(obj, &t) < 0 ||
+    if (!api || says_true(state, obj, NAME_REQUIRES_GRAD) || api->view_tensor(obj, &t) < 0 ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
         nl_py_layout_extent(&out->layout, &low, &high) < 0 || read_stream(api, &t, out) < 0)

@@ -64,7 +64,7 @@ typedef struct nl_dl_exchange {
                     void (*set_error)(void *context, const char *kind, const char *message));
     int (*export_tensor)(void *object, nl_dl_versioned **out);
     int (*import_tensor)(nl_dl_versioned *tensor, void **object);
-    int (*lend_tensor)(void *object, nl_dl_tensor *out); /* may be NULL; the object keeps it all */
+    int (*view_tensor)(void *object, nl_dl_tensor *out); /* may be NULL; the object keeps it all */
     int (*current_stream)(int device_type, int32_t device_id, void **stream);
 } nl_dl_exchange;
 

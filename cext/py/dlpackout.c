@@ -18,9 +18,9 @@ typedef struct exported {
         nl_dl_managed plain;
         nl_dl_versioned versioned;
     };
-    PyObject *array;   /* a device array, or a host array for a copy on the host */
-    nl_device *lender; /* whose memory the consumer takes for the host's, or NULL */
-    int64_t dims[];    /* shape, then strides in elements */
+    PyObject *array;     /* a device array, or a host array for a copy on the host */
+    nl_device *exporter; /* whose memory the consumer takes for the host's, or NULL */
+    int64_t dims[];      /* shape, then strides in elements */
 } exported;
 
 static void drop(exported *e) {
@@ -32,8 +32,8 @@ static void drop(exported *e) {
     Py_DECREF(e->array);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(gil);
-    if (e->lender)
-        nl_device_return(e->lender);
+    if (e->exporter)
+        nl_device_drop_export(e->exporter);
     nl_mem_free(e);
 }
 
@@ -79,10 +79,11 @@ static int fill_type(const nl_element *element, nl_dl_tensor *t) {
     return -1;
 }
 
-/* `owner` is what keeps the memory; `lender` has lent it, and still has on failure. */
+/* `owner` is what keeps the memory; `exporter` has counted the export, and still
+ * does on failure. */
 static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout *layout,
                               const nl_element *element, int device_type, int device_id,
-                              int versioned, uint64_t flags, nl_device *lender) {
+                              int versioned, uint64_t flags, nl_device *exporter) {
     nl_error err;
     exported *e = nl_mem_zalloc(sizeof *e + 2 * (size_t)layout->ndim * sizeof(int64_t), &err);
     if (!e)
@@ -119,7 +120,7 @@ static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout
     if (!capsule)
         goto fail;
     e->array = Py_NewRef(owner);
-    e->lender = lender;
+    e->exporter = exporter;
     if (PyCapsule_SetDestructor(capsule, capsule_dealloc) == 0)
         return capsule;
     Py_DECREF(capsule);
@@ -264,12 +265,12 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
 }
 
 /* The simulator's memory as the host's. */
-static PyObject *lend_array(nl_py_array *a, const nl_layout *layout, const nl_element *element,
-                            int versioned, uint64_t flags) {
+static PyObject *export_to_host(nl_py_array *a, const nl_layout *layout, const nl_element *element,
+                                int versioned, uint64_t flags) {
     nl_error err;
     nl_device *dev = a->buffer->device;
     PyObject *capsule = NULL;
-    if (nl_device_lend(dev, &err) < 0)
+    if (nl_device_add_export(dev, &err) < 0)
         return nl_py_raise(&err);
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         nl_py_raise(&err);
@@ -277,7 +278,7 @@ static PyObject *lend_array(nl_py_array *a, const nl_layout *layout, const nl_el
         capsule = make_capsule((PyObject *)a, data_of(a), layout, element, NL_DL_CPU, 0, versioned,
                                flags, dev);
     if (!capsule)
-        nl_device_return(dev);
+        nl_device_drop_export(dev);
     return capsule;
 }
 
@@ -297,7 +298,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
     }
     const void *data = data_of(a);
     if (nl_cu.memory_is_host)
-        return lend_array(a, &layout, &element, versioned, flags);
+        return export_to_host(a, &layout, &element, versioned, flags);
     return make_capsule(obj, data, &layout, &element, NL_DL_CUDA, a->buffer->device->ordinal,
                         versioned, flags, NULL);
 }

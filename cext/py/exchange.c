@@ -323,11 +323,11 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
  * other users will be. */
 static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
                           PyObject *owner) {
-    PyObject *keeper = nl_py_known_stream(state, owner);
-    PyObject *stream = nl_py_stream_over(state, handle, keeper ? keeper : owner);
+    PyObject *stream_object = nl_py_known_stream(state, owner);
+    PyObject *stream = nl_py_stream_over(state, handle, stream_object ? stream_object : owner);
     nl_error err;
     int blocking = 1;
-    Py_XDECREF(keeper);
+    Py_XDECREF(stream_object);
     if (stream && waited &&
         nl_stream_blocking(((nl_py_stream *)stream)->stream, &blocking, &err) < 0) {
         nl_py_raise(&err);

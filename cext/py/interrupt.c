@@ -17,7 +17,7 @@ static unsigned long main_thread;
 static PyObject *kept;
 static char report[1024];
 
-static int heeds(void) {
+static int is_possible(void) {
     return PyThread_get_thread_ident() == main_thread && Py_IsInitialized();
 }
 
@@ -26,7 +26,7 @@ static int raise_kept(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }
 
-static int asked(void) {
+static int is_requested(void) {
     PyObject *type, *value, *traceback;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyErr_Fetch(&type, &value, &traceback);
@@ -48,7 +48,7 @@ static int asked(void) {
     return interrupted;
 }
 
-static void told(const char *text) {
+static void report_stopped(const char *text) {
     if (!*report)
         snprintf(report, sizeof report, "%s", text);
 }
@@ -62,7 +62,7 @@ static int is_bare(PyObject *exception) {
     return bare;
 }
 
-static void tell(PyObject *exception, PyObject *text) {
+static void attach(PyObject *exception, PyObject *text) {
     if (is_bare(exception)) {
         PyObject *args = PyTuple_Pack(1, text);
         if (args != NULL)
@@ -82,7 +82,7 @@ int nl_py_interrupt_raise(void) {
     PyObject *text =
         *report ? PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace") : NULL;
     if (text != NULL)
-        tell(exception, text);
+        attach(exception, text);
     Py_XDECREF(text);
     PyErr_Clear();
     PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
@@ -90,7 +90,8 @@ int nl_py_interrupt_raise(void) {
     return 1;
 }
 
-static const nl_interrupt how = {.heeds = heeds, .asked = asked, .told = told};
+static const nl_interrupt how = {
+    .is_possible = is_possible, .is_requested = is_requested, .report = report_stopped};
 
 int nl_py_interrupt_exec(PyObject *Py_UNUSED(module)) {
     PyObject *threading = PyImport_ImportModule("threading"), *thread = NULL, *ident = NULL;

@@ -33,7 +33,7 @@ typedef struct nl_py_launcher {
 
 /* Calls a hook, if there is one, until it has returned once. */
 static int warn_once(PyObject *hook, uint32_t *warned) {
-    if (!hook || nl_atomic_peek32(warned))
+    if (!hook || nl_atomic_load32_relaxed(warned))
         return 0;
     Py_INCREF(hook);
     PyObject *result = PyObject_CallNoArgs(hook);
@@ -41,7 +41,7 @@ static int warn_once(PyObject *hook, uint32_t *warned) {
     if (!result)
         return -1;
     Py_DECREF(result);
-    nl_atomic_poke32(warned, 1);
+    nl_atomic_store32_relaxed(warned, 1);
     return 0;
 }
 

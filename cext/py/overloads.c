@@ -141,7 +141,7 @@ int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e) 
 
 void nl_py_overloads_forget(nl_py_overloads *t) {
     for (nl_py_overload *e = nl_atomic_load_entry(&t->all); e; e = e->next)
-        nl_atomic_poke32(&e->dead, 1);
+        nl_atomic_store32_relaxed(&e->dead, 1);
 }
 
 int nl_py_overloads_visit(const nl_py_overloads *t, visitproc visit, void *arg) {

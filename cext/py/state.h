@@ -49,10 +49,10 @@
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
     X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \
     X(PyTypeObject, torch_tensor) \
-    X(PyTypeObject, lender)       /* dlpack.c: a class that lends its tensors */ \
-    X(PyObject, lender_functions) /* its capsule */ \
-    X(PyObject, cupy_stream)      /* and what goes with them: cupy.cuda.get_current_stream, */ \
-    X(PyObject, torch_dtypes)     /* a dict of torch's dtypes -> nl_dtype */
+    X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
+    X(PyObject, exchange_capsule)  /* its capsule */ \
+    X(PyObject, cupy_stream)       /* and what goes with them: cupy.cuda.get_current_stream, */ \
+    X(PyObject, torch_dtypes)      /* a dict of torch's dtypes -> nl_dtype */
 
 typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;

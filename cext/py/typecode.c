@@ -84,14 +84,14 @@ static uint32_t as_value(uint32_t code) {
 
 static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
                              const char **reason) {
-    *code = nl_atomic_peek32(&a->code);
+    *code = nl_atomic_load32_relaxed(&a->code);
     if (*code)
         return 1;
     nl_element element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
     int result = element_code(state, &element, a->descr, a->ndim, a->flags & NL_PY_ARRAY_C,
                               a->flags & NL_PY_ARRAY_F, code, reason);
     if (result > 0)
-        nl_atomic_poke32(&a->code, *code);
+        nl_atomic_store32_relaxed(&a->code, *code);
     return result;
 }
 

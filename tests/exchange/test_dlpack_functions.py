@@ -37,7 +37,7 @@ class Functions(ctypes.Structure):
 Functions._fields_ = (
     ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.POINTER(Functions)),
     ("allocate", ctypes.c_void_p), ("export_tensor", ctypes.c_void_p), ("import_tensor", ctypes.c_void_p),
-    ("lend_tensor", LEND), ("current_stream", STREAM),
+    ("view_tensor", LEND), ("current_stream", STREAM),
 )  # fmt: skip
 
 

@@ -323,10 +323,10 @@ def test_events_from_inside(x):
 
 
 # ---- what cannot be captured -------------------------------------------------------------------------------
-def test_a_spoilt_capture_says_so(x):
+def test_an_invalidated_capture_says_so(x):
     """What the driver refuses by itself ends the capture, though the program may go on."""
     stream, inside = cuda.stream(), cuda.event()
-    with pytest.raises(errors.CudaAPIError, match="901.*spoilt"):
+    with pytest.raises(errors.CudaAPIError, match="901.*invalidated"):
         with stream.capture():
             inside.record(stream)
             with pytest.raises(errors.CudaAPIError, match="907"):

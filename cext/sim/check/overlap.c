@@ -44,7 +44,7 @@ static note *notes;
 static uint32_t kept;
 
 int nl_sim_overlap_is_kept(void) {
-    return (int)nl_atomic_peek32(&kept);
+    return (int)nl_atomic_load32_relaxed(&kept);
 }
 
 static int open_lock_held(void) {
@@ -57,7 +57,7 @@ static int open_lock_held(void) {
     chunks = chunks ? chunks : nl_mem_keep((span / CHUNK + 2) * sizeof(granule *));
     if (!notes || !chunks || !span)
         return -1;
-    nl_atomic_poke32(&kept, 1);
+    nl_atomic_store32_relaxed(&kept, 1);
     return 0;
 }
 

@@ -16,8 +16,9 @@ CUresult nl_sim_call_initialise(void) {
 }
 
 CUresult nl_sim_call_state(void) {
-    return nl_atomic_peek32(&initialised) && !nl_sim_context_forked() ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_NOT_INITIALIZED;
+    return nl_atomic_load32_relaxed(&initialised) && !nl_sim_context_forked()
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 int nl_sim_call_has_device(CUdevice device) {

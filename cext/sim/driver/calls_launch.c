@@ -99,7 +99,7 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     job->launch = c->launch;
     job->kernel = &c->kernel;
     job->image = l->job.image;
-    job->habits = f ? &f->habits : &c->habits;
+    job->history = f ? &f->history : &c->history;
     job->stack_size = l->job.stack_size;
     job->overlap = l->job.overlap;
     job->depth = c->depth;
@@ -193,7 +193,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
     unsigned threads = b->x * b->y * b->z;
     NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
-    NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
+    NL_SIM_REQUIRE(s->shared <= nl_atomic_load32_relaxed((const uint32_t *)&f->max_dynamic_shared));
     NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
     CUresult status = check_cluster(f, s);
     if (status != CUDA_SUCCESS || !s->cooperative)
@@ -275,7 +275,7 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     l->op.name = from->op.name;
     l->job.kernel = from->job.kernel;
     l->job.image = from->job.image;
-    l->job.habits = from->job.habits;
+    l->job.history = from->job.history;
     l->job.stack_size = from->job.stack_size;
     l->job.launch = from->job.launch;
     l->job.launch.args = l->pointers;
@@ -342,7 +342,7 @@ static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, 
     l->function = f;
     l->job.kernel = f->kernel;
     l->job.image = nl_sim_module_object(f->module);
-    l->job.habits = &f->habits;
+    l->job.history = &f->history;
     l->job.stack_size = stack;
     l->job.launch = (nl_sim_launch){.grid = s->grid,
                                     .block = s->block,

@@ -106,10 +106,10 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
         *value = NL_SIM_COMPUTE_MAJOR * 10 + NL_SIM_COMPUTE_MINOR;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = (int)nl_atomic_peek32((uint32_t *)&function->max_dynamic_shared);
+        *value = (int)nl_atomic_load32_relaxed((uint32_t *)&function->max_dynamic_shared);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        *value = (int)nl_atomic_peek32((uint32_t *)&function->carveout);
+        *value = (int)nl_atomic_load32_relaxed((uint32_t *)&function->carveout);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
         *value = 0;
@@ -124,7 +124,7 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
         *value = (int)function->kernel->cluster.z;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-        *value = (int)nl_atomic_peek32((uint32_t *)&function->any_cluster);
+        *value = (int)nl_atomic_load32_relaxed((uint32_t *)&function->any_cluster);
         return CUDA_SUCCESS;
     default: /* caching mode, and how clusters are spread */
         NL_SIM_REQUIRE(attribute > 0 && attribute < 16);
@@ -140,16 +140,16 @@ static CUresult sim_FuncSetAttribute(CUfunction handle, int attribute, int value
         return CUDA_ERROR_INVALID_HANDLE;
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         NL_SIM_REQUIRE(value >= 0 && value <= NL_SIM_SHARED_OPTIN - function->static_shared);
-        nl_atomic_poke32((uint32_t *)&function->max_dynamic_shared, (uint32_t)value);
+        nl_atomic_store32_relaxed((uint32_t *)&function->max_dynamic_shared, (uint32_t)value);
         return CUDA_SUCCESS;
     }
     if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
-        nl_atomic_poke32((uint32_t *)&function->any_cluster, value != 0);
+        nl_atomic_store32_relaxed((uint32_t *)&function->any_cluster, value != 0);
         return CUDA_SUCCESS;
     }
     NL_SIM_REQUIRE(attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
     NL_SIM_REQUIRE(value >= -1 && value <= 100);
-    nl_atomic_poke32((uint32_t *)&function->carveout, (uint32_t)value);
+    nl_atomic_store32_relaxed((uint32_t *)&function->carveout, (uint32_t)value);
     return CUDA_SUCCESS;
 }
 

@@ -36,7 +36,7 @@ static void attach(nl_sim_stream *stream, nl_sim_capture *capture) {
     capture->references++;
 }
 
-static CUresult spoil(nl_sim_capture *capture, CUresult status) {
+static CUresult invalidate(nl_sim_capture *capture, CUresult status) {
     if (capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
         capture->status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     return status;
@@ -94,7 +94,7 @@ static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
     if (!capture)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin != stream)
-        return spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+        return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     int active = capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
     nl_sim_graph *made = capture->graph;
     int joined = close_lock_held(capture);
@@ -122,7 +122,7 @@ void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
         close_lock_held(capture);
         nl_sim_graph_destroy(made);
     } else {
-        spoil(capture, CUDA_SUCCESS);
+        invalidate(capture, CUDA_SUCCESS);
         detach(stream);
     }
 }
@@ -156,7 +156,7 @@ static CUresult ask_legacy_lock_held(nl_sim_context *context, int harmless) {
         if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
             status = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
             if (!harmless)
-                spoil(s->capture, status);
+                invalidate(s->capture, status);
         }
     }
     return status;
@@ -185,7 +185,7 @@ CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
     nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
     if (status == CUDA_SUCCESS && stream->capture)
-        status = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     nl_sim_streams_unlock();
     return status;
 }
@@ -197,7 +197,7 @@ CUresult nl_sim_capture_refuse_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture)
-            status = spoil(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            status = invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     nl_sim_streams_unlock();
     return status;
@@ -256,18 +256,18 @@ int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark
     nl_sim_capture *capture = mark->capture;
     if (!capture) {
         if (stream->capture)
-            *status = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+            *status = invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
         return stream->capture != NULL;
     }
     if (capture->status == CU_STREAM_CAPTURE_STATUS_NONE) {
         *status = CUDA_SUCCESS;
     } else if (stream->context != capture->origin->context) {
-        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     } else if (stream == stream->context->legacy) {
-        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     } else if (stream->capture && stream->capture != capture) {
-        spoil(stream->capture, CUDA_SUCCESS);
-        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        invalidate(stream->capture, CUDA_SUCCESS);
+        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     } else {
         if (!stream->capture)
             attach(stream, capture);
@@ -277,5 +277,5 @@ int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark
 }
 
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark) {
-    return mark->capture ? spoil(mark->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+    return mark->capture ? invalidate(mark->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
 }

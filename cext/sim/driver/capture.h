@@ -19,7 +19,7 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count);
 int nl_sim_capture_has(nl_sim_stream *stream);
 /* May the stream be given work, or be waited for? For nl_sim_capture_refuse also: it is not being
- * captured. Where not, the capture that forbids it is spoilt. */
+ * captured. Where not, the capture that forbids it is invalidated. */
 CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);

@@ -33,7 +33,7 @@ void nl_sim_context_set_current(nl_sim_context *context) {
 }
 
 int nl_sim_context_forked(void) {
-    return (int)nl_atomic_peek32(&forked);
+    return (int)nl_atomic_load32_relaxed(&forked);
 }
 void nl_sim_context_forget(void) {
     nl_atomic_store32(&forked, 1);

@@ -13,7 +13,7 @@ typedef struct nl_sim_function {
     const nl_sim_kernel *kernel;
     nl_sim_module *module;
     nl_sim_context *context;
-    nl_sim_habits habits;
+    nl_sim_history history;
     int static_shared, max_dynamic_shared, carveout;
     int any_cluster; /* clusters larger than every device has are allowed */
     struct nl_sim_function *next;

@@ -257,7 +257,7 @@ static const nl_fault *plain(nl_fault *fault, const char *what) {
 static unsigned not_for_me_lock_held(void) {
     if (sched.threads == 0)
         return 0;
-    return NL_SIM_OP_HOST | (nl_interrupt_heeded(1) ? NL_SIM_OP_LAUNCH : 0);
+    return NL_SIM_OP_HOST | (nl_interrupt_is_possible(1) ? NL_SIM_OP_LAUNCH : 0);
 }
 
 static void run_first_lock_held(nl_sim_stream *stream) {
@@ -351,7 +351,7 @@ typedef struct patience {
 
 static void ask_lock_held(patience *p) {
     nl_sim_streams_unlock();
-    int asked = nl_interrupt_asked();
+    int asked = nl_interrupt_is_requested();
     nl_sim_streams_lock();
     if (asked) {
         *sched.stopped = '\0';
@@ -379,7 +379,7 @@ static void wait_patiently_lock_held(patience *p) {
 }
 
 void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
-    int heeds = nl_interrupt_heeded(1);
+    int is_interruptible = nl_interrupt_is_possible(1);
     patience patience = {.interrupted = 0};
     stream->references++;
     while (stream->done < ticket && !sched.exiting) {
@@ -387,7 +387,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
         if (other) {
             take_ready_lock_held(other);
             run_lock_held(other, stream, ticket);
-        } else if (heeds) {
+        } else if (is_interruptible) {
             wait_patiently_lock_held(&patience);
         } else {
             sched.waiting++;
@@ -397,7 +397,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
     }
     if (patience.interrupted) {
         nl_sim_outcome_interrupt();
-        nl_interrupt_tell(sched.stopped);
+        nl_interrupt_report(sched.stopped);
     }
     nl_sim_stream_release_lock_held(stream);
 }

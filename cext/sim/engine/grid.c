@@ -30,7 +30,7 @@ static void need_worker(nl_sim_job *job, int owner, unsigned carrier) {
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
 }
 
-static void run_guest(void *argument) {
+static void run_helper(void *argument) {
     static _Thread_local int has_blocked;
     if (!has_blocked)
         nl_sim_signal_block_others();
@@ -39,7 +39,7 @@ static void run_guest(void *argument) {
 }
 
 static void run_ordinary(nl_sim_job *job) {
-    nl_sim_job_share(job, run_guest);
+    nl_sim_job_share(job, run_helper);
     need_worker(job, 1, 0);
     nl_sim_job_unshare(job);
 }
@@ -57,15 +57,15 @@ static unsigned resident_blocks(const nl_sim_job *job) {
     return (unsigned)(job->launch.cooperative || job->blocks < at_once ? job->blocks : at_once);
 }
 
-typedef struct crew {
+typedef struct resident_start {
     nl_sim_job *job;
     nl_mutex lock;
     nl_cond start;
     int ready; /* 1: all threads exist; -1: they do not */
-} crew;
+} resident_start;
 
-static void *crew_thread(void *argument) {
-    crew *c = argument;
+static void *resident_thread(void *argument) {
+    resident_start *c = argument;
     nl_sim_signal_block_others();
     nl_mutex_lock(&c->lock);
     while (!c->ready)
@@ -78,13 +78,13 @@ static void *crew_thread(void *argument) {
 }
 
 static void run_resident(nl_sim_job *job) {
-    crew c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
+    resident_start c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
     nl_error err;
     unsigned wanted = resident_blocks(job) - 1, made = 0;
     nl_thread *threads = wanted ? nl_mem_alloc(wanted * sizeof *threads, NULL) : NULL;
     job->chunk = 1;
     while (threads && made < wanted &&
-           nl_thread_start(&threads[made], crew_thread, &c, 0, &err) == 0)
+           nl_thread_start(&threads[made], resident_thread, &c, 0, &err) == 0)
         made++;
     if (made < wanted)
         nl_sim_gridbarrier_lacks_threads(job);

@@ -25,14 +25,14 @@ void nl_sim_job_close(nl_sim_job *job) {
 /* Sharing blocks out */
 
 /* Lets up to `count` other threads join. */
-static void invite(nl_sim_job *job, unsigned count) {
-    job->guests += count;
-    nl_threads_invite(&job->shared, count, nl_sim_worker_limit() - 1);
+static void add_helpers(nl_sim_job *job, unsigned count) {
+    job->helpers += count;
+    nl_threads_share(&job->shared, count, nl_sim_worker_limit() - 1);
 }
 
 /* How many other threads a grid seems to be worth. */
-static unsigned guests(const nl_sim_job *job) {
-    uint64_t cost = nl_atomic_peek32(&job->habits->cost);
+static unsigned worthwhile_helpers(const nl_sim_job *job) {
+    uint64_t cost = nl_atomic_load32_relaxed(&job->history->cost);
     if (cost == 0)
         return job->most;
     uint64_t worth = cost * job->blocks / WAKE_NS;
@@ -40,10 +40,10 @@ static unsigned guests(const nl_sim_job *job) {
 }
 
 static void remember_cost(nl_sim_job *job) {
-    uint64_t cost = (nl_clock_ns() - job->started) * (job->guests + 1) / job->blocks;
-    nl_atomic_poke32(&job->habits->cost, cost < 1            ? 1
-                                         : cost > UINT32_MAX ? UINT32_MAX
-                                                             : (uint32_t)cost);
+    uint64_t cost = (nl_clock_ns() - job->started) * (job->helpers + 1) / job->blocks;
+    nl_atomic_store32_relaxed(&job->history->cost, cost < 1            ? 1
+                                                   : cost > UINT32_MAX ? UINT32_MAX
+                                                                       : (uint32_t)cost);
 }
 
 void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job)) {
@@ -52,13 +52,13 @@ void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job)) {
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
     job->shared = (nl_threads_job){.run = run, .data = job};
-    unsigned count = guests(job);
+    unsigned count = worthwhile_helpers(job);
     if (count)
-        invite(job, count);
+        add_helpers(job, count);
 }
 
 void nl_sim_job_unshare(nl_sim_job *job) {
-    if (job->guests)
+    if (job->helpers)
         nl_threads_close(&job->shared);
     remember_cost(job);
 }
@@ -72,8 +72,8 @@ static void reconsider(nl_sim_job *job) {
     unsigned wanted = worth < job->most ? (unsigned)worth : job->most;
     if (wanted > left)
         wanted = (unsigned)left;
-    if (wanted > job->guests)
-        invite(job, wanted - job->guests);
+    if (wanted > job->helpers)
+        add_helpers(job, wanted - job->helpers);
 }
 
 /* A worker begins with one block and takes twice as many each time: what blocks cost is not known
@@ -81,7 +81,7 @@ static void reconsider(nl_sim_job *job) {
 int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     if (nl_sim_job_stopped(job))
         return 0;
-    if (w->owner && job->guests < job->most)
+    if (w->owner && job->helpers < job->most)
         reconsider(job);
     uint32_t chunk = w->chunk < job->chunk ? w->chunk : job->chunk;
     uint64_t first = nl_atomic_add(&job->next, chunk);

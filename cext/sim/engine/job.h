@@ -12,10 +12,10 @@
 struct nl_sim_worker;
 
 /* What is remembered of a kernel from launch to launch; hints, written without a lock. */
-typedef struct nl_sim_habits {
+typedef struct nl_sim_history {
     uint32_t synchronises; /* its threads wait for one another: start them as fibers */
     uint32_t cost;         /* of a block in nanoseconds; 0: not known yet */
-} nl_sim_habits;
+} nl_sim_history;
 
 typedef enum nl_sim_stop { NL_SIM_GOES_ON, NL_SIM_OVERDUE, NL_SIM_INTERRUPTED } nl_sim_stop;
 
@@ -34,7 +34,7 @@ typedef struct nl_sim_job {
     const nl_sim_kernel *kernel;
     const struct nl_sim_object *image; /* what the kernel is of; NULL: not known */
     int is_python;                     /* the kernel's body is Python: messages are in its words */
-    nl_sim_habits *habits;
+    nl_sim_history *history;
     size_t stack_size; /* of each thread */
     int interleaved;   /* blocks run one at a time (interleave.h) */
     int shuffled;      /* in the order that `seed` gives; interleaved, too */
@@ -50,12 +50,12 @@ typedef struct nl_sim_job {
     unsigned depth;                         /* of launches inside of kernels (nested.h) */
     struct nl_sim_child *children;          /* what it has launched, the newest first */
 
-    uint64_t blocks, next; /* next: taken by the workers in chunks */
-    uint32_t chunk;        /* the largest */
-    uint32_t stop;         /* a block has faulted: take no more */
-    uint64_t started;      /* when, in nanoseconds */
-    unsigned guests, most; /* other threads that were invited, and that can be */
-    nl_threads_job shared; /* what they join */
+    uint64_t blocks, next;  /* next: taken by the workers in chunks */
+    uint32_t chunk;         /* the largest */
+    uint32_t stop;          /* a block has faulted: take no more */
+    uint64_t started;       /* when, in nanoseconds */
+    unsigned helpers, most; /* other threads that may join, and the most that can */
+    nl_threads_job shared;  /* what they join */
 
     nl_mutex lock;
     nl_cond crossed;
@@ -87,13 +87,13 @@ static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
     return size->x * size->y * size->z;
 }
 static inline int nl_sim_job_stopped(const nl_sim_job *job) {
-    return (int)nl_atomic_peek32(&job->stop);
+    return (int)nl_atomic_load32_relaxed(&job->stop);
 }
 static inline int nl_sim_job_synchronises(const nl_sim_job *job) {
-    return (int)nl_atomic_peek32(&job->habits->synchronises) || job->observer != NULL;
+    return (int)nl_atomic_load32_relaxed(&job->history->synchronises) || job->observer != NULL;
 }
 static inline void nl_sim_job_set_synchronises(nl_sim_job *job) {
-    nl_atomic_poke32(&job->habits->synchronises, 1);
+    nl_atomic_store32_relaxed(&job->history->synchronises, 1);
 }
 
 #endif

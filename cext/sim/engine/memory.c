@@ -124,7 +124,7 @@ static int reserve_entry(void) {
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
-           !a->file && a->generation == nl_atomic_peek32(&memory.generation);
+           !a->file && a->generation == nl_atomic_load32_relaxed(&memory.generation);
 }
 
 static void cast_shadow(const allocation *a) {
@@ -144,7 +144,7 @@ static void insert(allocation entry) {
     size_t i = upper(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
     entry.info.id = ++memory.last_id;
-    entry.generation = nl_atomic_peek32(&memory.generation);
+    entry.generation = nl_atomic_load32_relaxed(&memory.generation);
     memory.table[i] = entry;
     memory.count++;
     if (heard)
@@ -566,7 +566,8 @@ int nl_sim_memory_watch(void) {
 
 void nl_sim_memory_written(void) {
     if (!nl_sim_shadow_is_kept()) {
-        nl_atomic_poke32(&memory.generation, nl_atomic_peek32(&memory.generation) + 1);
+        nl_atomic_store32_relaxed(&memory.generation,
+                                  nl_atomic_load32_relaxed(&memory.generation) + 1);
         return;
     }
     nl_mutex_lock(&lock);

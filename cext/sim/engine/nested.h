@@ -10,7 +10,7 @@ typedef struct nl_sim_child {
     struct nl_sim_child *next;
     nl_sim_kernel kernel;
     nl_sim_launch launch;
-    nl_sim_habits habits;
+    nl_sim_history history;
     int is_tail;
     unsigned depth;     /* 1: launched by what the host launched */
     nl_sim_site site;   /* of the launch, */

@@ -51,7 +51,7 @@ static int print(const char *format, va_list arguments) {
 }
 
 void nl_sim_ops_flush(void) {
-    if (nl_atomic_peek32(&printed)) {
+    if (nl_atomic_load32_relaxed(&printed)) {
         nl_atomic_store32(&printed, 0);
         fflush(stdout);
     }

@@ -34,7 +34,7 @@ int nl_sim_shadow_map(uintptr_t low, size_t span) {
 
 void nl_sim_shadow_hear_all(int change) {
     nl_mutex_lock(&lock);
-    nl_atomic_poke32(&nl_sim_shadow.every, nl_sim_shadow.every + (unsigned)change);
+    nl_atomic_store32_relaxed(&nl_sim_shadow.every, nl_sim_shadow.every + (unsigned)change);
     nl_mutex_unlock(&lock);
 }
 

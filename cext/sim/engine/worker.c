@@ -23,7 +23,7 @@ static unsigned made;
 
 unsigned nl_sim_worker_limit(void) {
     static uint32_t known;
-    uint32_t count = nl_atomic_peek32(&known);
+    uint32_t count = nl_atomic_load32_relaxed(&known);
     if (count)
         return count;
     const char *text = getenv("NUMBALITE_NUM_THREADS");
@@ -31,7 +31,7 @@ unsigned nl_sim_worker_limit(void) {
     if (wanted <= 0)
         wanted = nl_threads_processors();
     count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
-    nl_atomic_poke32(&known, count);
+    nl_atomic_store32_relaxed(&known, count);
     return count;
 }
 
