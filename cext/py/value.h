@@ -12,7 +12,7 @@
 
 typedef enum nl_py_value_kind {
     NL_PY_VALUE_OTHER,  /* none of the following, or not exported yet: nl_py_value_export */
-    NL_PY_VALUE_NUMBER, /* Python's or NumPy's; nl_py_value_number says which */
+    NL_PY_VALUE_NUMBER, /* Python's or NumPy's */
     NL_PY_VALUE_HOST,   /* an array, or a record, in the memory of the host */
     NL_PY_VALUE_DEVICE, /* an array that kernels use where it is: device, managed or mapped memory
                          */

@@ -90,7 +90,7 @@ def _asked(question, overload, *more):
         return None
     try:
         return question(overload, *more)
-    except Exception:  # the device is lost, or out of memory: a picture is no place to say so
+    except (RuntimeError, MemoryError):  # the device is lost, or full: a picture does not say so
         return None
 
 
@@ -304,7 +304,7 @@ def event(made) -> str:
 def _ask(question):
     try:
         return question()
-    except Exception:
+    except RuntimeError:  # the device is lost, or was reset
         return False
 
 

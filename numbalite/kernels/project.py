@@ -122,21 +122,7 @@ def _parts_of_cub(text):
 
 def _exists(name):
     own = os.path.join(headers.cuda_src(), "sim", "include")
-    return headers.find(name, [own, *_toolkit()]) is not None
-
-
-_directories = None
-
-
-def _toolkit():
-    """The toolkit's include folders, or none."""
-    global _directories
-    if _directories is None:
-        try:
-            _directories = tuple(toolkit.include_directories())
-        except Exception:
-            _directories = ()
-    return _directories
+    return headers.find(name, [own, *toolkit.include_directories()]) is not None
 
 
 class _Reader:
