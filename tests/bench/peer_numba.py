@@ -86,7 +86,7 @@ def diffusion(cuda):
     return median(run, rounds=3) / 200
 
 
-def python(cuda, float32, random):
+def python(cuda, float32, random, without=()):
     """The Y rows."""
 
     def measure(work):
@@ -106,7 +106,8 @@ def python(cuda, float32, random):
         cuda, float32, random.xoroshiro128p_uniform_float32, random.create_xoroshiro128p_states, SMALL
     )  # fmt: skip
     for key, work in works.items():
-        row(key)(lambda work=work: measure(work))
+        if key not in without:
+            row(key)(lambda work=work: measure(work))
 
 
 def ufuncs(cuda):
@@ -181,7 +182,7 @@ def successor():
     from numba_cuda_mlir import cuda, types
     from numba_cuda_mlir.cuda import random
 
-    python(cuda, types.float32, random)
+    python(cuda, types.float32, random, without={"Y9"})  # its states take minutes
 
 
 def on_gpu():
