@@ -68,21 +68,45 @@ static void release_module(void *owner) {
     nl_module_release(owner);
 }
 
+/* The layout's shape, where it is not given, and strides, for a variable of so many bytes. */
+static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, size_t size) {
+    if (!has_shape && layout->itemsize > 0)
+        layout->shape[0] = (int64_t)size / layout->itemsize;
+    if (nl_py_layout_order(layout, 'C') < 0)
+        return -1;
+    int64_t wanted = nl_layout_count(layout) * layout->itemsize;
+    if (wanted >= 0 && (size_t)wanted == size)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
+                 lowered, size, (long long)wanted);
+    return -1;
+}
+
+/* A buffer over a module's memory, which keeps the module. */
+static nl_buffer *wrap_variable(nl_module *module, CUdeviceptr address, size_t size) {
+    nl_error err;
+    nl_buffer *buffer = NULL;
+    nl_module_retain(module);
+    if (nl_buffer_wrap(module->device, address, size, release_module, module, &buffer, &err) == 0)
+        return buffer;
+    nl_module_release(module); /* not the last reference */
+    nl_py_raise(&err);
+    return NULL;
+}
+
 static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"lowered", "dtype", "shape", NULL};
     nl_py_module *m = (nl_py_module *)self;
     const char *lowered;
     PyObject *dtype, *shape, *result = NULL;
     nl_py_array_parts parts = {0};
-    nl_buffer *buffer = NULL;
     nl_layout layout;
     nl_error err;
-    CUdeviceptr address;
     size_t size;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOO:variable", names, &lowered, &dtype, &shape))
         return NULL;
-    int whole = shape == Py_None;
-    if (whole)
+    int has_shape = shape != Py_None;
+    if (!has_shape)
         layout = (nl_layout){.ndim = 1};
     else if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
@@ -95,31 +119,17 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
         goto done;
     }
-    if (nl_module_global(m->module, lowered, &address, &size, &err) < 0) {
+    if (nl_module_global(m->module, lowered, &parts.address, &size, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
-    if (whole && layout.itemsize > 0)
-        layout.shape[0] = (int64_t)size / layout.itemsize;
-    if (nl_py_layout_order(&layout, 'C') < 0)
+    if (fit_layout(&layout, has_shape, lowered, size) < 0)
         goto done;
-    int64_t wanted = nl_layout_count(&layout) * layout.itemsize;
-    if (wanted < 0 || (size_t)wanted != size) {
-        PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
-                     lowered, size, (long long)wanted);
+    parts.buffer = wrap_variable(m->module, parts.address, size);
+    if (!parts.buffer)
         goto done;
-    }
-    nl_module_retain(m->module);
-    if (nl_buffer_wrap(m->module->device, address, size, release_module, m->module, &buffer, &err) <
-        0) {
-        nl_module_release(m->module); /* not the last reference */
-        nl_py_raise(&err);
-        goto done;
-    }
-    parts.buffer = buffer;
-    parts.address = address;
     result = nl_py_array_new(m->state, &parts, &layout);
-    nl_py_buffer_release(buffer);
+    nl_py_buffer_release(parts.buffer);
 done:
     Py_DECREF(parts.descr);
     return result;

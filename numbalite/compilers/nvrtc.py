@@ -118,6 +118,24 @@ def expressions(source) -> tuple:
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
 
+def _unit(source, describes):
+    """The text that NVRTC gets."""
+    text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
+    first = '#include "numbalite/describe.cuh"\n' if describes else ""
+    first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
+    return f'{first}#line 1 "{quote(source.name)}"\n{text}' if first else text
+
+
+def _code(result, kind):
+    """(kind, bytes) of what NVRTC has made; `kind` is what the driver can load."""
+    if result["ltoir"]:
+        return "ltoir", result["ltoir"]
+    if kind == "ptx" or not result["cubin"]:
+        ptx = result["ptx"]
+        return "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
+    return kind, result["cubin"]
+
+
 def compile(source, capability) -> Image:
     """Compiles a source for a GPU of compute capability (major, minor)."""
     from numbalite import _core
@@ -125,11 +143,7 @@ def compile(source, capability) -> Image:
     chosen, version, supported = open_library()
     kind, architecture = choose_architecture(capability[0], capability[1], supported)
     symbols, texts = expressions(source)
-    text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
-    if texts or source.launches:
-        first = '#include "numbalite/describe.cuh"\n' if texts else ""
-        first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
-        text = f'{first}#line 1 "{quote(source.name)}"\n{text}'
+    text = _unit(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
     memory = {name: files.encoded(inside) for name, inside in source.headers}
     memory = {**headers.in_memory(), **memory}
@@ -150,12 +164,7 @@ def compile(source, capability) -> Image:
         raise _failure(source, result, text, directories, version)
     lowered = result["lowered"]
     ptx = result["ptx"]
-    if result["ltoir"]:
-        kind, data = "ltoir", result["ltoir"]
-    elif kind == "ptx" or not result["cubin"]:
-        kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
-    else:
-        data = result["cubin"]
+    kind, data = _code(result, kind)
     if source.launches:
         source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:

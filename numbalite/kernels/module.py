@@ -71,18 +71,8 @@ class Module:
             (instances if is_variable else self._names).append(self._expression(name))
         self._lock = RLock()
         self._dispatchers: dict[str, Dispatcher] = {}
-        for kernel in kernels:
-            if not kernel.returns_void:
-                raise TypeError(
-                    f"CUDA kernel must have void return type. (line {text.lines[kernel.line]})"
-                )
-        wanted = [
-            k.name
-            for k in kernels
-            if not k.template and not k.conditional and not _has_types_of_namespace(k.name)
-        ]
-        if only is not None:
-            wanted = []
+        _check_results(kernels, text)
+        wanted = [k.name for k in kernels if _can_be_named(k)] if only is None else []
         prepended = (*options.link, before) if before else options.link
         self._whole = builder.unit_source(text, prepended)
         self._whole += builder.stand_ins([v.name for v in known if v.conditional])
@@ -406,6 +396,19 @@ def _without_namespaces(expression):
 def _fits(overload, name):
     base = scanner.base_name(overload)
     return name in (base, base.rpartition("::")[2])
+
+
+def _check_results(kernels, text):
+    for kernel in kernels:
+        if not kernel.returns_void:
+            raise TypeError(
+                f"CUDA kernel must have void return type. (line {text.lines[kernel.line]})"
+            )
+
+
+def _can_be_named(kernel):
+    """Does its name alone say which kernel it is, wherever the source is compiled?"""
+    return not (kernel.template or kernel.conditional or _has_types_of_namespace(kernel.name))
 
 
 def _has_types_of_namespace(expression):

@@ -91,6 +91,25 @@ class ReductionMethods:
         """The dtype= of a reduction, if there is none."""
         return dtype
 
+    def _initial_value(self, initial, loop, has_mask, is_empty):
+        """What a reduction begins with, in its dtype; None: with the first element."""
+        if initial is _NO_VALUE:
+            initial = self._start() if has_mask or is_empty else None
+        if initial is not None:
+            initial = np.array(initial, loop)
+            if initial.ndim:
+                raise ValueError("initial= is a number")
+        elif has_mask:
+            raise ValueError(
+                f"reduction operation '{self.__name__}' does not have an identity, so to use a where "
+                f"mask one has to specify 'initial'"
+            )
+        elif is_empty:
+            raise ValueError(
+                f"zero-size array to reduction operation {self.__name__} which has no identity"
+            )
+        return initial
+
     def _reduce(
         self,
         array,
@@ -125,23 +144,8 @@ class ReductionMethods:
             self._dtype_to_fold_in(dtype, x, call.out),
         )
         mask = _mask(where, x)
-        folds_nothing = any(x.shape[i] == 0 for i in axes)
-        if initial is _NO_VALUE:
-            needed = mask is not None or folds_nothing
-            initial = self._start() if needed else None
-        if initial is not None:
-            initial = np.array(initial, loop)
-            if initial.ndim:
-                raise ValueError("initial= is a number")
-        elif mask is not None:
-            raise ValueError(
-                f"reduction operation '{self.__name__}' does not have an identity, so to use a where "
-                f"mask one has to specify 'initial'"
-            )
-        elif folds_nothing:
-            raise ValueError(
-                f"zero-size array to reduction operation {self.__name__} which has no identity"
-            )
+        is_empty = any(x.shape[i] == 0 for i in axes)
+        initial = self._initial_value(initial, loop, mask is not None, is_empty)
         with call.device():
             x = call.upload()
             mask = None if mask is None else operands.to_device(mask, stream)
