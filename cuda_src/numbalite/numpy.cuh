@@ -275,7 +275,65 @@ NUMBALITE_NP T np_radians(const T &x) {
     return T(a * decltype(a)(3.14159265358979323846 / 180.0));
 }
 
+/* ---- exponents, fractions and neighbours ---- */
+
+template <class T, class I> NUMBALITE_FUNCTION T np_ldexp(const T &x, const I &exponent) {
+    int e = exponent > I(9999) ? 9999 : exponent < I(-9999) ? -9999 : (int)exponent;
+    return T(::ldexp(nl_detail::np_up(x), e));
+}
+NUMBALITE_NP T np_mantissa(const T &x) {
+    int exponent;
+    return T(::frexp(nl_detail::np_up(x), &exponent));
+}
+NUMBALITE_NP int np_exponent(const T &x) {
+    int exponent = 0;
+    auto a = nl_detail::np_up(x);
+    if (a - a == 0) /* C leaves open what that of an infinity is */
+        ::frexp(a, &exponent);
+    return exponent;
+}
+NUMBALITE_NP T np_fraction(const T &x) {
+    auto a = nl_detail::np_up(x), whole = ::trunc(a);
+    auto rest = a == whole ? decltype(a)(0) : a - whole;
+    return T(::copysign(rest, a));
+}
+NUMBALITE_NP T np_nextafter(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>) {
+        float a = x, b = y;
+        if (a != a || b != b)
+            return T(a + b);
+        if (a == b)
+            return x;
+        if (a == 0)
+            return T(::copysign(5.9604644775390625e-8f, b));
+        unsigned short bits;
+        memcpy(&bits, &x, 2);
+        bits += (a < b) == (a > 0) ? 1 : -1;
+        T next;
+        memcpy(&next, &bits, 2);
+        return next;
+    } else {
+        return ::nextafter(x, y);
+    }
+}
+/* Of half precision NumPy means the neighbour above, of others that which is farther from zero. */
+NUMBALITE_NP T np_spacing(const T &x) {
+    auto a = nl_detail::np_up(x);
+    typedef decltype(a) R;
+    R infinity = R(1) / R(0);
+    if (a - a != 0)
+        return T(infinity - infinity);
+    if constexpr (nl_detail::np_is_half<T>)
+        return T((R)np_nextafter(x, T(infinity)) - a);
+    else
+        return np_nextafter(x, a < 0 ? -infinity : infinity) - x;
+}
+
 /* ---- integers and their bits ---- */
+
+NUMBALITE_NP unsigned char np_bitwise_count(const T &x) {
+    return __popcll(nl_detail::np_magnitude(x));
+}
 
 NUMBALITE_NP T np_invert(const T &x) {
     if constexpr (nl_detail::np_same<T, bool>)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import dispatch
+from numbalite.cuda.arrayfunctions.coordinates import Grid
 from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.ufuncs.protocols import counterpart
 
@@ -24,6 +25,9 @@ _HOSTS = frozenset(
 _NAMESPACES = frozenset(["fft", "linalg"])
 
 
+_GRIDS = {"mgrid": False, "ogrid": True}
+
+
 class Namespace:
     """NumPy's functions of a namespace, as `numpys` has them."""
 
@@ -32,7 +36,10 @@ class Namespace:
         self._numpys = getattr(np, name)
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("_") else _function(getattr(self._numpys, name, None))
+        numpys = getattr(self._numpys, name, None)
+        if isinstance(numpys, type) and issubclass(numpys, Exception):
+            return numpys
+        found = None if name.startswith("_") else _function(numpys)
         if found is None:
             raise AttributeError(f"{self.__name__} has no {name!r}")
         setattr(self, name, found)
@@ -51,6 +58,8 @@ def numpys(name: str) -> Any:
         return getattr(np, name, None)
     if name in _NAMESPACES:
         return Namespace(name)
+    if name in _GRIDS:
+        return Grid(_GRIDS[name])
     if name == "asnumpy":
         return asnumpy
     return None if name.startswith("_") else _function(getattr(np, name, None))

@@ -39,10 +39,10 @@ _GROUPS = (
 _NUMPY = tuple(
     f"np_{name}"
     for name in (
-        "absolute arccosh arcsinh arctan2 arctanh ceil conjugate copysign degrees equal floor floor_divide fmax "
-        "fmin fmod gcd heaviside hypot invert isfinite isinf isnan lcm left_shift less "
-        "less_equal logaddexp logaddexp2 maximum minimum negative power radians "
-        "reciprocal remainder right_shift rint sign signbit true trunc "
+        "absolute arccosh arcsinh arctan2 arctanh bitwise_count ceil conjugate copysign degrees equal "
+        "exponent floor floor_divide fmax fmin fmod fraction gcd heaviside hypot invert isfinite isinf "
+        "isnan lcm ldexp left_shift less less_equal logaddexp logaddexp2 mantissa maximum minimum negative nextafter power radians "
+        "reciprocal remainder right_shift rint sign signbit spacing true trunc "
     ).split()
 )
 

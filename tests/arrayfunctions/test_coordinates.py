@@ -32,6 +32,14 @@ def test_grids():
         compare(cuda.indices(shape, sparse=True), np.indices(shape, sparse=True))
 
 
+def test_grids_by_slices():
+    for name in ("mgrid", "ogrid"):
+        ours, numpys = getattr(cuda, name), getattr(np, name)
+        compare(ours[:3, 1:5:2], numpys[:3, 1:5:2])
+        compare(ours[0:1:5j, -1:1], numpys[0:1:5j, -1:1])
+        compare(ours[2:7], numpys[2:7])
+
+
 def test_diagonals_and_triangles():
     compare(cuda.diag_indices(3, 2), np.diag_indices(3, 2))
     for shape in ((3, 3), (2, 2, 2), (2, 3), (3,), (0, 0)):

@@ -9,7 +9,7 @@ from kit.sample import some
 from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
-TABLE = sorted(protocols._TABLE)
+TABLE = sorted(name for name in protocols._TABLE if hasattr(np, name))
 # One dtype of each kind on the simulator, where each is compiled; more on a GPU.
 # Of these, numbers without a sign and truth values are the same code as other integers: that is tried once.
 ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
@@ -289,12 +289,8 @@ def test_reductions_in_order_are_refused():
 
 def test_what_has_no_counterpart():
     device = cuda.to_device(np.arange(6.0).reshape(2, 3))
-    for call in (
-        lambda: np.nextafter(device, 1),
-        lambda: np.frexp(device),
-    ):
-        with pytest.raises(TypeError, match=r"no counterpart on the device"):
-            call()
+    with pytest.raises(TypeError, match=r"isnat has no counterpart on the device"):
+        np.isnat(device)
 
 
 @pytest.mark.parametrize("target", ["cpu", "parallel"])

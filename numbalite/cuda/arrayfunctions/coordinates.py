@@ -60,6 +60,26 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     return made
 
 
+class Grid:
+    """`cuda.mgrid[:3, 0:1:5j]` and `cuda.ogrid[...]`: NumPy's, whose lines are copied to the device."""
+
+    def __init__(self, is_sparse: bool) -> None:
+        self._is_sparse = is_sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        found = np.ogrid[key]
+        if not isinstance(key, tuple):
+            return arguments.array(found)
+        lines = [arguments.array(line) for line in found]
+        if self._is_sparse:
+            return tuple(lines)
+        shape = np.broadcast_shapes(*(line.shape for line in lines))
+        made = arguments.empty((len(lines), *shape), np.result_type(*(x.dtype for x in lines)))
+        for axis, line in enumerate(lines):
+            made[axis, ...] = line
+        return made
+
+
 # --------------------------------------------------------------------------- diagonals and triangles
 
 

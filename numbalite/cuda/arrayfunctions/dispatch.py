@@ -44,11 +44,12 @@ MODULES: dict[str, tuple[str, ...]] = {
                 "polynomials",
                 "quantiles",
                 "text",
+                "windows",
             )
         ),
         *(f"{_LINALG}.{name}" for name in ("products", "einsum")),
     ),
-    "numpy.fft": ("numbalite.fft.transforms",),
+    "numpy.fft": ("numbalite.fft.transforms", f"{_HERE}.windows"),
     "numpy.lib.stride_tricks": (f"{_HERE}.matrices",),
     "numpy.linalg": (
         f"{_HERE}.geometry",
