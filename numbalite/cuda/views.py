@@ -11,6 +11,7 @@ import numpy as np
 from numbalite import _core, config, errors
 from numbalite.cuda import shapes
 from numbalite.cuda.assign import on_device
+from numbalite.cuda.flat import Flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,15 @@ class Views:
         """A copy with one dimension."""
         flat = self.ravel(order)
         return flat.copy() if flat._address == self._address else flat
+
+    @property
+    def flat(self) -> Flat:
+        """The elements one after another, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        Flat(self)[...] = values
 
     @property
     def T(self) -> DeviceNDArray:

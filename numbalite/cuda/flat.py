@@ -1,0 +1,78 @@
+"""`d.flat`: the elements of an array one after another, in C order, as numpy.ndarray.flat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+class Flat:
+    """What is read is a copy; values that are written are repeated until there are enough."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: DeviceNDArray) -> None:
+        self.base = base
+
+    def __repr__(self) -> str:
+        return f"<the {len(self)} elements of {self.base!r}>"
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Iterator:
+        return iter(self.base.ravel())
+
+    def copy(self) -> DeviceNDArray:
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.base.ravel().__array__(dtype, copy)
+
+    def __getitem__(self, key: Any) -> Any:
+        _check(key)
+        found: Any = self.base.ravel()[key]
+        return found.copy() if isinstance(found, type(self.base)) else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _check(key)
+        view = self.base._reshaped((self.base.size,), "C", False)
+        line = self.base.ravel() if view is None else view
+        value = value if isinstance(value, _core.DeviceArray) else np.asarray(value)
+        if value.size != 1:
+            value = np.resize(value, _count(line, key)) if value.size else None
+        if value is not None:
+            line[key] = value.reshape(-1) if value.ndim > 1 else value
+        if view is None:
+            self.base[...] = line.reshape(self.base.shape)
+
+
+def _check(key):
+    if isinstance(key, tuple):
+        raise IndexError(f"a flat array has one dimension, but {len(key)} were indexed")
+    if key is None:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid indices"
+        )
+
+
+def _count(line, key):
+    """How many elements a key means."""
+    if isinstance(key, slice):
+        return len(range(*key.indices(line.size)))
+    if key is Ellipsis:
+        return line.size
+    if hasattr(key, "__index__") and not np.ndim(key):
+        raise ValueError("Error setting single item of array.")
+    if getattr(getattr(key, "dtype", None), "kind", None) == "b":
+        return int(np.count_nonzero(key))
+    return np.size(key)

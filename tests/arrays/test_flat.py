@@ -1,0 +1,56 @@
+"""`d.flat` against numpy.ndarray.flat."""
+
+import numpy as np
+import pytest
+from kit.likenumpy import alike, compare, moved
+
+from numbalite import cuda
+
+HOSTS = [
+    np.arange(6).reshape(2, 3),
+    np.arange(24.0).reshape(4, 6)[::2, ::2],
+    np.arange(6).reshape(3, 2).T,
+]
+KEYS = [9, slice(None), slice(1, 5, 2), slice(None, None, -1), [0, 5], (1, 2), None, np.array([3, 1]),
+        np.arange(6) % 2 == 0, ...]  # fmt: skip
+VALUES = [9, [1, 2], np.arange(12), [], np.arange(6).reshape(2, 3) + 7, 1.7]
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=str)
+def test_reading(host):
+    for key in KEYS:
+        alike(lambda a, key: a.flat[key], host, key)
+    d = moved(host)
+    assert (d.flat[1], d.flat[-1]) == (host.flat[1], host.flat[-1])
+    assert len(d.flat) == 6 and [int(x) for x in d.flat] == host.ravel().tolist()
+    np.testing.assert_array_equal(np.asarray(d.flat), host.ravel())
+    compare(d.flat.copy(), host.flat.copy())
+    assert d.flat.base is d
+    d.flat[:][...] = 7  # a copy
+    compare(d, host)
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=str)
+def test_writing(host):
+    def assigned(a, key, value):
+        made = a.copy()
+        made.flat[key] = value
+        return made
+
+    def replaced(a, value):
+        made = a.copy()[:, ::-1]
+        made.flat = value
+        return made
+
+    for value in VALUES:
+        for key in (slice(0, 4), [0, 1], np.arange(6) > 2, np.array([5, 0, 2]), 0, ..., (0, 1)):
+            if type(key) is int and np.size(value) == 0:
+                continue  # NumPy reads past the end
+            alike(assigned, host, key, value)
+        alike(replaced, host, value)
+
+
+def test_diagonal():
+    d = cuda.zeros((3, 3))
+    d.flat[::4] = 1
+    compare(d, np.eye(3))
