@@ -411,8 +411,14 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
         return write_address(call, index, value, at);
     v = call->device ? nl_py_values_export(call->values, value)
                      : nl_py_values_read(call->values, value);
-    if (!v)
+    if (!v) {
+        char where[360];
+        const nl_param *p = &call->params->items[index];
+        snprintf(where, sizeof where, "%.200s(): parameter %d '%.100s'", call->name, p->number + 1,
+                 p->name);
+        nl_py_error_at(where);
         return -1;
+    }
     if (!call->device)
         return write_in_place(call, index, v, at);
     switch ((nl_py_value_kind)v->kind) {

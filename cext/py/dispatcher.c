@@ -72,6 +72,20 @@ static const char *name_of(const nl_py_dispatcher *d) {
     return name ? name : "kernel";
 }
 
+/* "k(): parameter 1 'x'". An exception that is pending stays. */
+static void place_of(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
+                         ? PyTuple_GET_ITEM(d->parameters, i)
+                         : NULL;
+    const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
+    PyOS_snprintf(where, size,
+                  known ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
+                  name_of(d), i + 1, known);
+    PyErr_Restore(type, error, traceback);
+}
+
 /* The type codes of all arguments, or a TypeError that names the parameter. */
 static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *args,
                       Py_ssize_t nargs, uint32_t *codes) {
@@ -83,16 +97,11 @@ static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *
         int found = nl_py_type_code(read, args[i], &codes[i], &reason);
         if (found > 0)
             continue;
-        if (found == 0) {
-            PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
-                                 ? PyTuple_GET_ITEM(d->parameters, i)
-                                 : NULL;
-            const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
-            PyOS_snprintf(where, sizeof where,
-                          known ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
-                          name_of(d), i + 1, known);
+        place_of(d, i, where, sizeof where);
+        if (found == 0)
             nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
-        }
+        else
+            nl_py_error_at(where);
         return -1;
     }
     return 0;

@@ -21,6 +21,27 @@ PyObject *nl_py_error_class(const char *name, PyObject *otherwise) {
     return type;
 }
 
+void nl_py_error_at(const char *where) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (type == PyExc_TypeError || type == PyExc_ValueError) {
+        PyErr_NormalizeException(&type, &error, &traceback);
+        PyObject *text = PyUnicode_FromFormat("%s: %S", where, error);
+        PyObject *placed = text ? PyObject_CallOneArg(type, text) : NULL;
+        Py_XDECREF(text);
+        if (placed) {
+            if (traceback)
+                PyException_SetTraceback(error, traceback);
+            PyException_SetCause(placed, error);
+            error = placed;
+            Py_CLEAR(traceback);
+        } else {
+            PyErr_Clear();
+        }
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
 static void raise_named(const char *class_name, PyObject *otherwise, PyObject *text) {
     PyObject *type = nl_py_error_class(class_name, otherwise);
     PyErr_SetObject(type, text);

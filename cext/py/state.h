@@ -82,6 +82,8 @@ PyObject *nl_py_raise(const nl_error *err);
 static inline PyObject *nl_py_none(int status, const nl_error *err) {
     return status < 0 ? nl_py_raise(err) : Py_NewRef(Py_None);
 }
+/* Puts where it was in front of the TypeError or ValueError that reading an argument gave. */
+void nl_py_error_at(const char *where);
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 

@@ -64,8 +64,9 @@ template <class T> NUMBALITE_FUNCTION T floor_div(T a, NUMBALITE_SAME(T) b) {
         T whole = ::floor(q);
         return q - whole > T(0.5) ? whole + 1 : whole;
     } else {
-        T q = a / b;
-        return q - ((a % b != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
+        T q = a / b; /* a % b would be a second division */
+        T r = T(uint64(a) - uint64(q) * uint64(b));
+        return q - ((r != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
     }
 }
 

@@ -371,7 +371,7 @@ def managed_array(
 def _memory_of(array):
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a NumPy array is needed, not {type(array).__name__}")
-    if array.size == 0:
+    if array.nbytes == 0:
         return None
     low, high = byte_bounds(array)
     if high - low != array.nbytes:

@@ -134,8 +134,9 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return arg
         try:
             return types.typeof(arg)
-        except TypeError as problem:
-            raise TypeError(
+        except (TypeError, ValueError) as problem:
+            kind = TypeError if isinstance(problem, TypeError) else ValueError
+            raise kind(
                 f"{self.__name__}.specialize: parameter {parameter!r}: {problem}; give an argument, or a "
                 "type such as float32[:]"
             ) from None

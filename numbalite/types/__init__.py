@@ -184,11 +184,24 @@ def typeof(value) -> Type:
     raise TypeError(f"cannot tell the type of {type(value).__name__} for a kernel")
 
 
+def _check_interface(interface):
+    if not isinstance(interface, dict):
+        raise TypeError(f"__cuda_array_interface__ must be a dict, not {type(interface).__name__}")
+    for field, kind in ("typestr", str), ("shape", tuple):
+        if field not in interface:
+            raise ValueError(f"__cuda_array_interface__: {field!r} is missing")
+        if not isinstance(interface[field], kind):
+            raise TypeError(
+                f"__cuda_array_interface__: {field!r} must be a {kind.__name__}, not {interface[field]!r}"
+            )
+
+
 def _array_typeof(value, interface):
     if interface is None:
         dtype, ndim = value.dtype, value.ndim
         c, f = value.flags.c_contiguous, value.flags.f_contiguous
     else:
+        _check_interface(interface)
         descr = interface.get("descr")
         structured = interface["typestr"][1] == "V" and descr and descr[0][0]
         dtype = np.dtype(descr if structured else interface["typestr"])

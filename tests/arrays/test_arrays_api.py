@@ -468,3 +468,31 @@ def test_transfer_hints():
     host = np.zeros(3)
     for hint in (cuda.In, cuda.Out, cuda.InOut):
         assert hint(host).array is host
+
+
+@pytest.mark.parametrize(
+    "interface, kind, said",
+    [
+        (5, TypeError, "must be a dict, not int"),
+        ({"shape": (3,)}, ValueError, "'typestr' is missing"),
+        ({"typestr": "<f4"}, ValueError, "'shape' is missing"),
+    ],
+)
+def test_wrong_interfaces_are_named(interface, kind, said):
+    class Given:
+        __cuda_array_interface__ = interface
+
+    @cuda.jit
+    def lazy(x):
+        "x[0] = 1;"
+
+    @cuda.jit("void(float32[:])")
+    def eager(x):
+        "x[0] = 1;"
+
+    for kernel in lazy, eager:
+        where = rf"{kernel.__name__}\(\): parameter 1 'x': __cuda_array_interface__"
+        with pytest.raises(kind, match=f"{where}.*{said}"):
+            kernel[1, 1](Given())
+    with pytest.raises(kind, match=f"lazy.specialize: parameter 'x': .*{said}"):
+        lazy.specialize(Given())

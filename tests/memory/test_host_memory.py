@@ -297,7 +297,7 @@ assert cuda.pinned_array(1000, np.float32).base.is_locked
 def test_pinned_block():
     one, two = np.ones(5000, "f4"), np.zeros(100, "f4")
     stream = cuda.stream()
-    with cuda.pinned(one, two, np.zeros(0)):
+    with cuda.pinned(one, two, np.zeros(0), np.zeros(3, "V0")):
         device = cuda.to_device(one, stream=stream)
         add[5, 1024, stream](device, 1)
         device[:100].copy_to_host(two, stream=stream)

@@ -259,6 +259,15 @@ def test_integer_division(module):
     assert launch(module, "divides", 5, checks=("memory",))[5] == -1
 
 
+def test_a_floor_division_is_one():
+    @cuda.jit
+    def floor(x, y):
+        x[0] = x[0] // y[0]
+
+    with pytest.raises(KernelError, match="divides the integer 7 by zero$"), cuda.checks():
+        floor[1, 1](np.full(1, 7), np.zeros(1, int))
+
+
 def test_nan_and_infinity(module):
     nan = {"checks": ("nan",), "dtype": np.float32}
     zero = r"makes infinity of (finite numbers: 1 / 0|a finite number, which it divides by zero)"
