@@ -16,6 +16,10 @@ def test_interp(points):
     alike(np.interp, X[:, ::-2], xp, fp + 2j * xp, left=1 - 1j)
     alike(np.interp, X[0], xp[::-1] + 5, xp, period=-3)
     alike(np.interp, X[:0], xp.astype("i4"), [1] * points)
+    for place in (0, -1):
+        odd = xp.copy()
+        odd[place] = np.nan
+        alike(np.interp, X, odd, fp, left=7, right=-7)
 
 
 @pytest.mark.parametrize(

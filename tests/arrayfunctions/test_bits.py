@@ -40,5 +40,6 @@ def test_unpackbits(case, order, count):
 def test_what_is_no_bits(function):
     alike(function, np.zeros(3))
     alike(function, np.zeros(3, "u1"), bitorder="middle")
+    alike(function, np.zeros(3, "u1"), bitorder=10)
     alike(function, np.zeros(3, "u1"), axis=1)
     alike(function, np.array(3, "u1"), axis=0)

@@ -83,6 +83,9 @@ def test_ravel_multi_index(data):
 def test_wrong_multi_indices():
     alike(np.ravel_multi_index, (PLACES, PLACES), (3,))
     alike(np.ravel_multi_index, (PLACES,), (3, 3))
+    for mode in ("raise", "wrap", "clip"):
+        alike(np.ravel_multi_index, (PLACES, PLACES), (3, 0), mode)
+        alike(np.ravel_multi_index, (PLACES[:0], PLACES[:0]), (3, 0), mode)
     alike(np.ravel_multi_index, (PLACES, PLACES * 1.5), (3, 3))
     alike(np.ravel_multi_index, (PLACES, PLACES), (3, 3), ("wrap",))
     alike(np.ravel_multi_index, (PLACES, PLACES[:2]), (3, 3))

@@ -68,6 +68,7 @@ def test_wrong_edits():
         alike(function, MATRIX, 1, *rest, axis=2)
         alike(function, MATRIX, [1, 9], *rest, axis=0)
         alike(function, MATRIX, [0.5, 1], *rest, axis=0)
+        alike(function, MATRIX, np.array([0.0, 1]), *rest, axis=0)
         alike(function, MATRIX, np.zeros((2, 2), bool), *rest, axis=0)
         alike(function, np.array(3.0), 0, *rest)
         alike(function, np.array(3.0), 0, *rest, axis=0)
@@ -92,3 +93,10 @@ def test_trim_zeros():
             alike(np.trim_zeros, host, trim)
         for axis in (-1, (0,), (), 5):
             alike(np.trim_zeros, host, "fb", axis)
+
+
+def test_order_is_kept():
+    for host in (MATRIX, np.asfortranarray(MATRIX)):
+        for places in (1, slice(9, None), slice(0, 2)):
+            made = np.delete(moved(host).copy("K"), places, axis=1)
+            assert made.is_f_contiguous() == np.delete(host, places, axis=1).flags.f_contiguous

@@ -59,3 +59,10 @@ def test_an_array_without_axes_has_no_axis_0():
     for axis in (0, None):
         same(np.median, (device,), (host,), {"axis": axis})
         same(np.quantile, (device, 0.5), (host, 0.5), {"axis": axis})
+
+
+@pytest.mark.parametrize("method", ["midpoint", "averaged_inverted_cdf", "linear"])
+def test_dtypes_of_places_count(method):
+    line = np.arange(5, dtype="f4")
+    for q in (np.float32(0.5), np.float64(0.5), 0.5):
+        same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})

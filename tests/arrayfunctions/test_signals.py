@@ -121,3 +121,7 @@ def test_unwrap(dtype):
         alike(np.unwrap, phases, **keywords)
     alike(np.unwrap, np.array([0, 2, 4, 2, 0, -2], dtype), period=4)  # half a period, both ways
     alike(np.unwrap, phases[:, :0])
+
+
+def test_covariances_of_complex_numbers_by_weights():
+    alike(np.cov, MATRIX * 1j, aweights=np.arange(6.0))

@@ -58,6 +58,8 @@ def _three_axes(a, axis):
 
 
 def _is_big(bitorder):
+    if not isinstance(bitorder, str):
+        raise TypeError(f"bitorder must be a str, not {type(bitorder).__name__}")
     if bitorder not in ("big", "little"):
         raise ValueError("'order' must be either 'little' or 'big'")
     return int(bitorder == "big")

@@ -193,6 +193,8 @@ def ravel_multi_index(
 def _inside(place, n, mode):
     if place.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
+    if place.size and not n:
+        raise ValueError("ravel_multi_index: there is no place along an axis of length 0")
     place = place.astype(np.intp, copy=False)
     if mode == "wrap":
         return np.mod(place, n)

@@ -225,6 +225,8 @@ def histogramdd(
         edges = []
         for column, of_bins, limits in zip(columns, bins, range, strict=True):
             column = _numbers_of("histogramdd", column)
+            if np.ndim(of_bins) == 0 and not isinstance(of_bins, str) and of_bins < 1:
+                raise ValueError("histogramdd: a number of bins must be positive")
             of_column, _, _ = _edges(column, of_bins, limits)
             edges.append(arguments.array(of_column))
             number = _bin_of(column, edges[-1])

@@ -46,7 +46,7 @@ def cov(
         middle, degrees = mean(x, 1, keepdims=True), x.shape[1] - ddof
     else:
         middle, total = average(x, 1, both, True, keepdims=True)
-        degrees = total = total.ravel()[0].item()
+        degrees = total = total.ravel()[0].item().real
         if ddof:
             degrees -= ddof if others is None else ddof * np.sum(both * others).item() / total
     if degrees <= 0:

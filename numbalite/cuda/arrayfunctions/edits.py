@@ -80,7 +80,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> DeviceNDArray:
 def _without(a, axis, left_out):
     """The pieces around places in steps; those between them are what a mask keeps."""
     if not left_out:
-        return a.copy()
+        return a.copy("A")
     if left_out.step < 0:
         left_out = left_out[::-1]
     begin, end = left_out[0], left_out[-1] + 1
@@ -88,7 +88,7 @@ def _without(a, axis, left_out):
     if left_out.step > 1:
         within = _all_but(end - begin, slice(None, None, left_out.step), a)
         parts.insert(1, a[_at(axis, slice(begin, end))][_at(axis, within)])
-    return concatenate(parts, axis)
+    return concatenate(parts, axis, _room(a, axis, -len(left_out)))
 
 
 def _all_but(n, places, beside):
@@ -141,9 +141,9 @@ def _with_block(a, axis, number, values, is_scalar):
 def _with_each(a, axis, places, values):
     """A value before each place: of places alike, the first value comes first."""
     n, count = a.shape[axis], places.shape[0]
+    if places.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
     if not isinstance(places, DeviceNDArray):
-        if places.dtype.kind not in "iu":
-            raise IndexError("arrays used as indices must be of integer (or boolean) type")
         if places.size and not (-n <= places.min() and places.max() <= n):
             worst = places[np.argmax(np.abs(places + (n + 1) // 2))]
             raise IndexError(f"index {worst} is out of bounds for axis {axis} with size {n}")

@@ -143,10 +143,11 @@ def _between(rows, n, q, method, is_weak):
     part = place - before
     # NumPy's places above the last element are counted from the end, and so is the fraction.
     part = np.where(above, place + 1, part)
+    number = part.dtype.type if part.dtype.kind == "f" else np.float64
     if method == "averaged_inverted_cdf":
-        part = np.where(part == 0, 0.5, 1.0)
+        part = np.where(part == 0, number(0.5), number(1))
     elif method == "midpoint":
-        part = np.where(place % 1 == 0, 0.0, 0.5)
+        part = np.where(place % 1 == 0, number(0), number(0.5))
     low, high = _taken(rows, before), _taken(rows, after)
     width = high - low
     if isinstance(part, _core.DeviceArray):

@@ -223,11 +223,11 @@ def _interpolation(x, xp, fp, out, left, right, has_left, has_right, at_nan):
         long long low = 0, high = n;  // the first place that lies behind `at` is in low ... high
         while (low < high) {
             long long middle = low + (high - low) / 2;
-            if (at < xp[middle]) high = middle; else low = middle + 1;
+            if (at >= xp[middle]) low = middle + 1; else high = middle;  // so NaN counts as larger
         }
-        long long j = low - 1;
+        long long j = max(low - 1, 0ll);
         if (at != at && n > 1) made = at_nan == 0 ? at : 0.0;
-        else if (j < 0) made = has_left ? left : fp[0];
+        else if (at < xp[0]) made = has_left ? left : fp[0];
         else if (at > xp[n - 1]) made = has_right ? right : fp[n - 1];
         else if (j == n - 1 || xp[j] == at) made = fp[j];
         else {
