@@ -23,7 +23,7 @@ TYPES = {
 WITHOUT = {
     ("b", name)
     for name in "subtract negative positive sign divmod remainder fmod floor_divide power".split()
-}
+} | {("i", "ldexp")}
 
 
 def source():
