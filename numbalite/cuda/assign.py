@@ -52,6 +52,14 @@ def on_device(number: int) -> Any:
     return _nothing if number == _core.current_device() else _devices.gpus[number]
 
 
+def on_device_of(*values: Any) -> Any:
+    """The context in which the device of the first device array is the calling thread's."""
+    for value in values:
+        if isinstance(value, _core.DeviceArray):
+            return on_device(value.device)
+    return _nothing
+
+
 def is_number(dtype: DTypeLike) -> bool:
     """Is there a C++ type for it, in native byte order?"""
     return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]

@@ -11,6 +11,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.libraries.table import CUFFT
@@ -47,7 +48,7 @@ class Operand:
         part = array[tuple(cut)]
         if part.shape == tuple(shape):
             return Operand(part, self.owned)
-        made = empty(shape, array.dtype, array)
+        made = empty_beside(array, shape, array.dtype)
         made.fill(0)
         assign.assign(made[tuple(cut)], part)
         return Operand(made, True)
@@ -55,15 +56,9 @@ class Operand:
     def ordered(self, axes: Sequence[int]) -> Operand:
         """A copy that lies so that the axes are the last in memory."""
         view = moved(self.array, axes)
-        made = empty(view.shape, view.dtype, view)
+        made = empty_beside(view, view.shape, view.dtype)
         assign.assign(made, view)
         return Operand(moved_back(made, axes), True)
-
-
-def empty(shape: Any, dtype: Any, beside: DeviceNDArray) -> DeviceNDArray:
-    """A new array on the same device and stream."""
-    made = arguments.empty(shape, dtype, beside)
-    return made.bind(beside.stream) if beside.stream else made
 
 
 def _order(ndim, axes):
@@ -91,10 +86,10 @@ def _layout(array, axes):
 
 def _target(source, shape, dtype, axes):
     """A new array for the result: C order if cuFFT can write that."""
-    made = empty(shape, dtype, source)
+    made = empty_beside(source, shape, dtype)
     if _layout(made, axes) is None:
         view = moved(made, axes)
-        made = moved_back(empty(view.shape, dtype, source), axes)
+        made = moved_back(empty_beside(source, view.shape, dtype), axes)
     return made
 
 

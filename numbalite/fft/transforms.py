@@ -12,6 +12,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.cuda.shapes import AxisError
@@ -21,7 +22,6 @@ from numbalite.fft.execution import (
     Operand,
     complex_to_complex,
     complex_to_real,
-    empty,
     real_to_complex,
     scale,
 )
@@ -175,7 +175,7 @@ def _rfft(name, a, s, axes, norm, out):
         shape[last] = shape[last] // 2 + 1
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
-        return _finish(name, empty(shape, complex_dtype, a), 1, out), None
+        return _finish(name, empty_beside(a, shape, complex_dtype), 1, out), None
     copied = operand.owned
     operand, plan = real_to_complex(operand, together)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
@@ -204,7 +204,7 @@ def _irfft(name, a, s, axes, norm, out):
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
         real = np.dtype(operand.array.dtype.char.lower())
-        return _finish(name, empty(shape, real, a), 1, out), None
+        return _finish(name, empty_beside(a, shape, real), 1, out), None
     result = complex_to_real(operand, axes if distinct else [last], sizes[-1]).array
     return _finish(name, result, factor, out), None
 

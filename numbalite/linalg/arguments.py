@@ -66,21 +66,10 @@ def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
     return stack(array.swapaxes(-1, -2), dtype)
 
 
-def empty(beside: Any, shape: tuple[int, ...], dtype: Any) -> DeviceNDArray:
-    """A new array on the same device and stream."""
-    made = arguments.empty(shape, dtype, beside)
-    return made.bind(beside.stream) if beside.stream else made
-
-
 def check(infos: DeviceNDArray, message: str) -> None:
     """LinAlgError if a factorization has failed. Waits for it, and reads four bytes a matrix."""
     if infos.size and infos.copy_to_host().any():
         raise LinAlgError(message)
-
-
-def on_device(array: Any) -> Any:
-    """The context in which an array's device is the calling thread's."""
-    return arguments.on_device_of(array)
 
 
 def same_device(name: str, a: Any, b: Any) -> None:

@@ -10,15 +10,15 @@ import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments as given
 from numbalite.cuda.arrayfunctions import reductions
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
+from numbalite.cuda.assign import on_device_of
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
     check,
     computed_in,
-    empty,
     matrices,
-    on_device,
     real_of,
     same_device,
     square,
@@ -50,7 +50,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """a = q r by Householder's reflections; modes reduced, complete, r and raw. It does not wait."""
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
-    with on_device(a):
+    with on_device_of(a):
         a = matrices("qr", a)
         dtype = computed_in("qr", a)
         batch, (m, n) = a.shape[:-2], a.shape[-2:]
@@ -59,7 +59,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         if factors.size:
             scales = lapack.qr(factors)
         else:
-            scales = empty(a, (factors.shape[0], k), dtype)
+            scales = empty_beside(a, (factors.shape[0], k), dtype)
         if mode == "raw":
             return factors.reshape((*batch, n, m)), scales.reshape((*batch, k))
         columns = m if mode == "complete" else k
@@ -78,7 +78,7 @@ def _q(factors, scales, columns, batch):
     if columns <= n:
         wide = factors if columns == n else factors[:, :columns].copy("C")
     else:
-        wide = empty(factors, (count, columns, m), factors.dtype)
+        wide = empty_beside(factors, (count, columns, m), factors.dtype)
         wide.fill(0)
         wide[:, :n] = factors
     lapack.qr_columns(wide, scales)
@@ -99,7 +99,7 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
         u, values, v, infos = lapack.svd(given_by, full, vectors)
         check(infos, "SVD did not converge")
     else:
-        values = empty(a, (count, k), real_of(dtype))
+        values = empty_beside(a, (count, k), real_of(dtype))
         long = identities(a, count, max(m, n), dtype)
         u = long if full else long[:, :k].copy("C")
         v = identities(a, count, k, dtype)
@@ -117,7 +117,7 @@ def svd(
 ) -> Any:
     """The singular values, and with compute_uv the vectors. LinAlgError where it does not converge; for
     that it waits. `hermitian` makes nothing quicker."""
-    with on_device(a):
+    with on_device_of(a):
         a = matrices("svd", a)
         u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
         return named("svd", u, values, vh) if compute_uv else values
@@ -131,7 +131,7 @@ def svdvals(x: Any, /) -> Any:
 @implements("linalg.cond")
 def cond(x: Any, p: Any = None) -> Any:
     """The condition number in a norm; infinite where there is no inverse."""
-    with on_device(x):
+    with on_device_of(x):
         x = matrices("cond", x, "x")
         if 0 in x.shape[-2:]:
             raise LinAlgError("cond is not defined on empty arrays")
@@ -158,7 +158,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     """How many singular values are above a limit."""
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
-    with on_device(A):
+    with on_device_of(A):
         A = given.array(A, "A")
         if A.ndim < 2:
             return int(np.any(A))
@@ -186,7 +186,7 @@ def _adjoint(a):
 @implements("linalg.pinv")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_VALUE) -> Any:
     """Moore and Penrose's inverse, by singular values."""
-    with on_device(a):
+    with on_device_of(a):
         a = matrices("pinv", a)
         dtype = computed_in("pinv", a)
         if rcond is None:
@@ -196,7 +196,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
         elif rtol is not _NO_VALUE:
             raise ValueError("`rtol` and `rcond` can't be both set.")
         if not a.size:
-            return empty(a, a.shape[:-2] + a.shape[:-3:-1], a.dtype)
+            return empty_beside(a, a.shape[:-2] + a.shape[:-3:-1], a.dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
@@ -207,7 +207,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
 @implements("linalg.lstsq")
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution of a x = b: (x, sums of squared residuals, rank, singular values)."""
-    with given.on_device_of(a, b):
+    with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
         is_vector = b.ndim == 1
         if a.ndim != 2 or b.ndim not in (1, 2):
@@ -245,12 +245,12 @@ def _least_squares(a, b, dtype, rcond):
         distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
     else:
         rank, distance = 0, b
-        x = empty(a, (n, columns), dtype)
+        x = empty_beside(a, (n, columns), dtype)
         x.fill(0)
     if rank == n and m > n:
         residuals = reductions.sum(elementwise.ufunc("squared", "squares")(distance), 0)
     else:
-        residuals = empty(a, (0,), real)
+        residuals = empty_beside(a, (0,), real)
     return x, residuals, np.int32(rank), values
 
 
@@ -271,7 +271,7 @@ def _hermitian(name, a, UPLO, vectors):
         values, infos = lapack.eigh(factors, side == "L", vectors)
         check(infos, "Eigenvalues did not converge")
     else:
-        values = empty(a, (count, n), real_of(dtype))
+        values = empty_beside(a, (count, n), real_of(dtype))
     values = values.reshape(a.shape[:-1])
     if not vectors:
         return values
@@ -284,13 +284,13 @@ def _hermitian(name, a, UPLO, vectors):
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix, of which one triangle is
     read. LinAlgError where it does not converge; for that it waits."""
-    with on_device(a):
+    with on_device_of(a):
         return _hermitian("eigh", a, UPLO, True)
 
 
 @implements("linalg.eigvalsh")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    with on_device(a):
+    with on_device_of(a):
         return _hermitian("eigvalsh", a, UPLO, False)
 
 
@@ -314,7 +314,7 @@ def _general(name, a, vectors):
         values, columns, infos = lapack.eig(factors, vectors)
         check(infos, "Eigenvalues did not converge")
     else:
-        values = empty(a, factors.shape[:2], np.result_type(dtype, np.complex64))
+        values = empty_beside(a, factors.shape[:2], np.result_type(dtype, np.complex64))
         columns = factors
     made = None
     if vectors:
@@ -331,13 +331,13 @@ def _general(name, a, vectors):
 def eig(a: Any) -> Any:
     """Eigenvalues, in no order, and eigenvectors of any square matrix. It waits: for what is not finite, for what
     does not converge, and for whether all eigenvalues of a real matrix are real."""
-    with on_device(a):
+    with on_device_of(a):
         return named("eig", *_general("eig", a, True))
 
 
 @implements("linalg.eigvals")
 def eigvals(a: Any) -> Any:
-    with on_device(a):
+    with on_device_of(a):
         return _general("eigvals", a, False)[0]
 
 
@@ -403,7 +403,7 @@ def _matrix(x, order, axes, keepdims):
 @implements("linalg.norm")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """A norm of a vector or a matrix. Those of matrices by singular values (2, -2, nuc) wait."""
-    with on_device(x):
+    with on_device_of(x):
         x = given.array(x, "x")
         if x.dtype.kind not in "fc":
             x = x.astype(float)
@@ -437,7 +437,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements("linalg.vector_norm")
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    with on_device(x):
+    with on_device_of(x):
         x = given.array(x, "x")
         if axis is None:
             made = norm(x.ravel(), ord)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.libraries.table import CUBLAS, CUDA_TYPES, CUSOLVER, LETTERS, memory, workspace
-from numbalite.linalg.arguments import empty, real_of
+from numbalite.linalg.arguments import real_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -51,7 +52,7 @@ def _addresses(stack):
     places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(
         stack._address
     )
-    made = empty(stack, places.shape, np.uint64)
+    made = empty_beside(stack, places.shape, np.uint64)
     made._write(places, stack.stream)
     return _core.LibraryValue(made._address, None, (made, stack))
 
@@ -74,14 +75,14 @@ class _Generic:
 def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     """LU with partial pivoting: (pivots counted from 1, infos). Pivots are int32 if `is_small`."""
     count, n, _ = stack.shape
-    infos = empty(stack, (count,), np.int32)
+    infos = empty_beside(stack, (count,), np.int32)
     if is_small(stack):
-        pivots = empty(stack, (count, n), np.int32)
+        pivots = empty_beside(stack, (count, n), np.int32)
         cublas = CUBLAS.on(stack.stream)
         name = f"{LETTERS[stack.dtype.char]}getrfBatched"
         cublas(name, n, _addresses(stack), n, pivots, infos, count)
         return pivots, infos
-    pivots = empty(stack, (count, n), np.int64)
+    pivots = empty_beside(stack, (count, n), np.int64)
     kind = _type(stack)
     getrf = _Generic(stack, "Xgetrf", n, n, kind, stack, n, kind)
     for i in range(count):
@@ -111,7 +112,7 @@ def lu_solve(
         where = ctypes.addressof(status)
         cublas(name, operation, n, columns, places[0], n, pivots, places[1], n, where, count)
         return
-    kind, info, params = _type(lus), empty(lus, (1,), np.int32), _made(lus, "Params")
+    kind, info, params = _type(lus), empty_beside(lus, (1,), np.int32), _made(lus, "Params")
     handle = _solver(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
@@ -121,7 +122,7 @@ def lu_solve(
 def cholesky(stack: DeviceNDArray, upper: bool) -> DeviceNDArray:
     """A = L L^H or U^H U, in its triangle; the other one stays. Infos."""
     count, n, _ = stack.shape
-    infos = empty(stack, (count,), np.int32)
+    infos = empty_beside(stack, (count,), np.int32)
     kind, fill = _type(stack), _UPPER if upper else _LOWER
     if is_small(stack):
         name = f"{LETTERS[stack.dtype.char]}potrfBatched"
@@ -137,8 +138,8 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
     """Householder's reflectors in place, R above them; their scales."""
     count, n, m = stack.shape
     scales, info = (
-        empty(stack, (count, min(m, n)), stack.dtype),
-        empty(stack, (1,), np.int32),
+        empty_beside(stack, (count, min(m, n)), stack.dtype),
+        empty_beside(stack, (1,), np.int32),
     )
     kind = _type(stack)
     geqrf = _Generic(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
@@ -150,7 +151,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
 def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
     """The columns of Q in place of the reflectors; columns that had none continue the basis."""
     count, n, m = stack.shape
-    k, info = scales.shape[1], empty(stack, (1,), np.int32)
+    k, info = scales.shape[1], empty_beside(stack, (1,), np.int32)
     is_complex = stack.dtype.kind == "c"
     name = f"{LETTERS[stack.dtype.char]}{'ungqr' if is_complex else 'orgqr'}"
     handle = _solver(stack)
@@ -163,8 +164,8 @@ def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
 def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArray, DeviceNDArray]:
     """Eigenvalues, ascending, and infos; the eigenvectors are the columns in place of the matrices."""
     count, n, _ = stack.shape
-    values = empty(stack, (count, n), real_of(stack.dtype))
-    infos = empty(stack, (count,), np.int32)
+    values = empty_beside(stack, (count, n), real_of(stack.dtype))
+    infos = empty_beside(stack, (count,), np.int32)
     kind, real, fill = _type(stack), _type(values), _UPPER if upper else _LOWER
     begin = (int(vectors), fill, n, kind)
     if is_small(stack, TINY):
@@ -198,9 +199,9 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
     """Complex eigenvalues of any square matrices, the eigenvectors' columns, infos. Of a real matrix two
     columns are the real and the imaginary parts for a pair of eigenvalues. The matrices are destroyed."""
     count, n, _ = stack.shape
-    values = empty(stack, (count, n), np.result_type(stack.dtype, np.complex64))
-    made = empty(stack, stack.shape, stack.dtype) if vectors else None
-    infos = empty(stack, (count,), np.int32)
+    values = empty_beside(stack, (count, n), np.result_type(stack.dtype, np.complex64))
+    made = empty_beside(stack, stack.shape, stack.dtype) if vectors else None
+    infos = empty_beside(stack, (count,), np.int32)
     kind, of_values = _type(stack), _type(values)
 
     def args(i):
@@ -240,9 +241,9 @@ def _jacobi(stack, name, args, infos, parameters):
 
 def _tiny_svd(stack, full, vectors):
     count, n, m = stack.shape
-    values = empty(stack, (count, n), real_of(stack.dtype))
-    infos = empty(stack, (count,), np.int32)
-    u, v = (empty(stack, (count, k, k), stack.dtype) for k in (m, n))
+    values = empty_beside(stack, (count, n), real_of(stack.dtype))
+    infos = empty_beside(stack, (count,), np.int32)
+    u, v = (empty_beside(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
     jacobi = _made(stack, "GesvdjInfo")
     _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
@@ -259,10 +260,10 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
     count, n, m = stack.shape
     if is_small(stack, TINY):
         return _tiny_svd(stack, full, vectors)
-    values = empty(stack, (count, n), real_of(stack.dtype))
-    infos = empty(stack, (count,), np.int32)
-    u = empty(stack, (count, m if full else n, m), stack.dtype) if vectors else None
-    v = empty(stack, (count, n, n), stack.dtype) if vectors else None
+    values = empty_beside(stack, (count, n), real_of(stack.dtype))
+    infos = empty_beside(stack, (count,), np.int32)
+    u = empty_beside(stack, (count, m if full else n, m), stack.dtype) if vectors else None
+    v = empty_beside(stack, (count, n, n), stack.dtype) if vectors else None
     job = ord("N") if not vectors else ord("A") if full else ord("S")
     kind, real = _type(stack), _type(values)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.kernels.decorators import jit
-from numbalite.linalg.arguments import empty
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,7 +63,7 @@ def _join_pairs(out, values, columns):
 def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
     """Complex eigenvectors, by rows, of a real stack by columns, in which LAPACK has the real and the imaginary
     parts for a pair of eigenvalues side by side."""
-    out = empty(columns, columns.shape, values.dtype)
+    out = empty_beside(columns, columns.shape, values.dtype)
     if out.size:
         _join_pairs.forall(out.size, stream=columns.stream)(out, values, columns)
     return out
@@ -71,7 +71,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     """A new stack with the lower or upper triangles of another one, and zeros."""
-    out = empty(source, source.shape, source.dtype)
+    out = empty_beside(source, source.shape, source.dtype)
     if out.size:
         _copy_triangle.forall(out.size, stream=source.stream)(out, source, int(lower))
     return out
@@ -79,7 +79,7 @@ def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
 
 def identities(beside: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
     """A stack of identity matrices."""
-    out = empty(beside, (count, rows, rows), dtype)
+    out = empty_beside(beside, (count, rows, rows), dtype)
     if out.size:
         _fill_identity.forall(out.size, stream=beside.stream)(out)
     return out

@@ -9,15 +9,15 @@ import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments as given
 from numbalite.cuda.arrayfunctions import reductions
+from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.assign import on_device_of
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
     check,
     computed_in,
-    empty,
-    on_device,
     real_of,
     same_device,
     square,
@@ -50,7 +50,7 @@ def _right_side(a, b):
 @implements("linalg.solve")
 def solve(a: Any, b: Any) -> Any:
     """x of a x = b: LU with partial pivoting. LinAlgError for a singular matrix; for that it waits."""
-    with given.on_device_of(a, b):
+    with on_device_of(a, b):
         a, b = square("solve", a), given.array(b, "b")
         same_device("solve", a, b)
         dtype = computed_in("solve", a, b)
@@ -83,7 +83,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
     lus = stack(a, dtype)
     made = identities(lus, lus.shape[0], lus.shape[1], dtype)
     if not made.size:
-        return made, empty(a, (0,), np.int32)
+        return made, empty_beside(a, (0,), np.int32)
     pivots, infos = lapack.lu(lus)
     lapack.lu_solve(lus, pivots, made, lapack.NONE)
     return made, infos
@@ -92,7 +92,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
 @implements("linalg.inv")
 def inv(a: Any) -> Any:
     """The inverse. LinAlgError for a singular matrix; for that it waits."""
-    with on_device(a):
+    with on_device_of(a):
         a = square("inv", a)
         made, infos = inverses(a, computed_in("inv", a))
         check(infos, _SINGULAR)
@@ -110,7 +110,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 @implements("linalg.tensorsolve")
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    with given.on_device_of(a, b):
+    with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
     if axes is not None:
         last = [axis % a.ndim for axis in axes]
@@ -138,8 +138,8 @@ def _diagonals(a, dtype):
 
 
 def _ones(a, dtype):
-    with on_device(a):
-        made = empty(a, a.shape[:-2], dtype)
+    with on_device_of(a):
+        made = empty_beside(a, a.shape[:-2], dtype)
         made.fill(1)
         return made
 
@@ -147,7 +147,7 @@ def _ones(a, dtype):
 @implements("linalg.det")
 def det(a: Any) -> Any:
     """The determinant. It does not wait."""
-    with on_device(a):
+    with on_device_of(a):
         a = square("det", a)
         dtype = computed_in("det", a)
         if not a.size:
@@ -160,7 +160,7 @@ def det(a: Any) -> Any:
 @implements("linalg.slogdet")
 def slogdet(a: Any) -> Any:
     """The determinant's sign (or phase) and the logarithm of its size. It does not wait."""
-    with on_device(a):
+    with on_device_of(a):
         a = square("slogdet", a)
         dtype = computed_in("slogdet", a)
         real = real_of(dtype)
@@ -180,7 +180,7 @@ def slogdet(a: Any) -> Any:
 @implements("linalg.cholesky")
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """L of a = L L^H, or U of a = U^H U. LinAlgError if there is none; for that it waits."""
-    with on_device(a):
+    with on_device_of(a):
         a = square("cholesky", a)
         factors = stack(a, computed_in("cholesky", a))
         if not factors.size:

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import shapes
 from numbalite.cuda.arrays import DeviceNDArray, device_array, to_device
 from numbalite.cuda.foreign import if_cuda_array
 from numbalite.kernels.decorators import jit
 from numbalite.random import parameters
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.random.generator import Generator
 
-AxisError = getattr(np, "exceptions", np).AxisError
 _SHORT = 1024  # permute.cuh
 _THREADS = 256
 _MOST_BLOCKS = 1 << 16
@@ -84,13 +85,6 @@ def _as(array, dtype):
     return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)
 
 
-def _axis_of(what, axis, ndim):
-    number = operator.index(axis)
-    if not -ndim <= number < ndim:
-        raise AxisError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}")
-    return number % ndim
-
-
 def _sizes(shape, axis):
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
@@ -107,15 +101,13 @@ def _on_device(what, name, value, stream):
     return found.bind(stream) if stream else found
 
 
-def _dense(array):
-    return array if array.is_c_contiguous() else array.copy()
-
-
 def _shuffled(what, bits, array, axis, stream):
     """A contiguous copy, shuffled along an axis."""
-    sizes = _sizes(array.shape, _axis_of(what, axis, array.ndim))
+    sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
     index = indices(bits, 1, sizes[1], sizes[1], stream)
-    return take(_dense(array), index, sizes, sizes[1], False, stream).reshape(array.shape)
+    return take(operands.contiguous(array), index, sizes, sizes[1], False, stream).reshape(
+        array.shape
+    )
 
 
 def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
@@ -161,18 +153,20 @@ def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArr
     if axis is None:
         sizes, lines, turned = (1, array.size, 1), 1, array
     else:
-        number = _axis_of("permuted", axis, array.ndim)
+        number = shapes.axis_number(axis, array.ndim, "permuted")
         order = [*(k for k in range(array.ndim) if k != number), number]
         turned = array.transpose(order)
         n = array.shape[number]
         lines = array.size // n if n else 0
         sizes = (lines, n, 1)
     index = indices(bits, lines, sizes[1], sizes[1], stream)
-    made = take(_dense(turned), index, sizes, sizes[1], True, stream).reshape(turned.shape)
+    made = take(operands.contiguous(turned), index, sizes, sizes[1], True, stream).reshape(
+        turned.shape
+    )
     if axis is not None:
         made = made.transpose(tuple(np.argsort(order).tolist()))
     if target is None:
-        return _dense(made)
+        return operands.contiguous(made)
     target[...] = made
     return out
 
@@ -189,7 +183,7 @@ def choice(
         if array.ndim == 0:
             n, array = operator.index(array.item()), None
         else:
-            axis = _axis_of("choice", axis, array.ndim)
+            axis = shapes.axis_number(axis, array.ndim, "choice")
             n = array.shape[axis]
     shape = () if size is None else parameters.shape_of("choice", size)
     m = math.prod(shape)
@@ -209,7 +203,7 @@ def choice(
         index = indices(bits, 1, n, m, stream)
     if array is None:
         return index.reshape(shape)
-    taken = take(_dense(array), index, _sizes(array.shape, axis), m, False, stream)
+    taken = take(operands.contiguous(array), index, _sizes(array.shape, axis), m, False, stream)
     return taken.reshape((*array.shape[:axis], *shape, *array.shape[axis + 1 :]))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.sparse import kernels
+from numbalite.ufuncs import operands
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray
         raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
     if dtype is not None and array.dtype != dtype:
         array = array.astype(dtype)
-    return array if array.is_c_contiguous() else array.copy()
+    return operands.contiguous(array)
 
 
 def index_dtype(*arrays: Any) -> np.dtype:

@@ -19,6 +19,7 @@ from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
 from numbalite.sparse import construct, kernels
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -126,11 +127,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
             matmul(b.T, a.T, out.T)
             return out
         made = matmul(b.T, a.T, out)
-        return made if made.ndim == 1 else _by_rows(made.T)
-
-
-def _by_rows(array):
-    return array if array.is_c_contiguous() else array.copy("C")
+        return made if made.ndim == 1 else operands.contiguous(made.T)
 
 
 def _times(rows, operation, b, out, shape):
@@ -159,7 +156,7 @@ def _times(rows, operation, b, out, shape):
     if not (rows.nnz and made.size):
         made.fill(0)
     elif b.ndim == 1:
-        _vector_product(rows, operation, b if b.is_c_contiguous() else b.copy(), made)
+        _vector_product(rows, operation, operands.contiguous(b), made)
     else:
         _matrix_product(rows, operation, b if _is_dense(b) else b.copy("C"), made)
     if out is not None and made is not out:
@@ -543,7 +540,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
         if not a.nnz:  # the diagonal is of ones, and there is nothing else
             return right
         _solved(a, right, made, lower, unit)
-        return _by_rows(made) if b.ndim == 2 else made
+        return operands.contiguous(made) if b.ndim == 2 else made
 
 
 def _solved(a, right, made, lower, unit):

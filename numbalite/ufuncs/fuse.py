@@ -415,7 +415,7 @@ class _Mapping:
 
     def __call__(self, args, out, stream):
         device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)
-        with operands.on_device_of(device):
+        with assign.on_device_of(device):
             return self.ufunc(*args, *self.constants, out=out, casting="unsafe", stream=stream)
 
 

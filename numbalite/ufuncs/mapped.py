@@ -12,7 +12,7 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import templates
-from numbalite.cuda import shapes
+from numbalite.cuda import assign, shapes
 from numbalite.kernels.builder import Builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
@@ -59,7 +59,7 @@ class MappedFold:
 
     def __call__(self, args: tuple, axis: Any, keepdims: Any, out: Any, stream: Any) -> Any:
         device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)
-        with operands.on_device_of(device):
+        with assign.on_device_of(device):
             given = [self._operand(one, stream) for one in args]
             shape = np.broadcast_shapes(*(one.shape for one in given))
             axes = operands.axes_of(axis, len(shape))

@@ -231,7 +231,7 @@ class ReductionMethods:
             second = operands.device_view(b) if operands.is_on_device(b) else operands.host_array(b)
             operands.check_dtype(second.dtype, self.__name__)
             inputs = (x.dtype, type(b) if type(b) in (int, float, complex) else second.dtype)
-        with operands.on_device_of(x if on_device else second):
+        with assign.on_device_of(x if on_device else second):
             places = scatter.places_of(x.shape, indices, stream)
             if self.nin == 2 and not _broadcasts(second.shape, places.shape):
                 raise ValueError("array is not broadcastable to correct shape")
@@ -316,7 +316,7 @@ class _Call:
 
     def device(self):
         """The context with the array's device, or the output's, as the current one."""
-        return operands.on_device_of(self.array if self.is_device else self.out)
+        return assign.on_device_of(self.array if self.is_device else self.out)
 
     def upload(self):
         if not self.is_device:

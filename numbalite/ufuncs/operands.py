@@ -9,10 +9,8 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda import shapes
 
-from ..cuda import arrays, assign, devices, foreign
+from ..cuda import arrays, assign, foreign
 from ..cuda.exchange import from_dlpack
-
-AxisError = getattr(np, "exceptions", np).AxisError
 
 
 def is_on_device(value) -> bool:
@@ -57,24 +55,6 @@ def to_device(value, stream):
     return arrays.to_device(value, stream)
 
 
-class on_device_of:
-    """The context in which an array's device is the current one."""
-
-    def __init__(self, array):
-        number = getattr(array, "device", None)
-        self.other = None
-        if isinstance(array, _core.DeviceArray) and number != _core.current_device():
-            self.other = devices.gpus[number]
-
-    def __enter__(self):
-        if self.other is not None:
-            self.other.__enter__()
-
-    def __exit__(self, *error):
-        if self.other is not None:
-            self.other.__exit__(*error)
-
-
 def axes_of(axis, ndim) -> tuple:
     """The axes as sorted numbers: all for None. AxisError, ValueError for one that is there twice."""
     if axis is None:
@@ -85,9 +65,7 @@ def axes_of(axis, ndim) -> tuple:
         number = operator.index(one)
         if ndim == 0 and not isinstance(axis, tuple) and number in (0, -1):
             return ()
-        if not -ndim <= number < ndim:
-            raise AxisError(number, ndim)
-        numbers.append(number % ndim)
+        numbers.append(shapes.axis_number(number, ndim))
     if len(set(numbers)) < len(numbers):
         raise ValueError("duplicate value in 'axis'")
     return tuple(sorted(numbers))
@@ -103,6 +81,11 @@ def spread(array, shape):
     if array.shape == shape:
         return array
     return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
+
+
+def contiguous(array, stream=0):
+    """A device array in C order: itself or a copy."""
+    return array if array.is_c_contiguous() else array.copy(stream=stream)
 
 
 def is_aligned(array) -> bool:

@@ -104,7 +104,7 @@ class Reduce(_core.Reduction):
                 f"zero-size array to reduction operation {self.__name__} which has no identity: "
                 f"give init="
             )
-        with operands.on_device_of(array if on_device else None):
+        with assign.on_device_of(array if on_device else None):
             can_be_known = size is None and init is None
             return self._run(arr, array, axes, shape, initial, res, stream, axis, can_be_known)
 

@@ -127,7 +127,7 @@ def _on_device(shape, parts, stream):
     if len(shape) == 1:
         one = indices[0]
         array = one.array.astype(np.int64, copy=False)
-        return Places(array if array.is_c_contiguous() else array.copy(stream=stream), one)
+        return Places(operands.contiguous(array, stream), one)
     for one in indices:
         _look(one, stream)
     return Places(_joined(shape, indices, stream))

@@ -9,6 +9,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda import assign as assignment
 from numbalite.cuda.algorithms import selection
+from numbalite.cuda.assign import on_device_of
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def flags(condition: Any) -> Any:
 
 def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
     """The elements that the mask chooses, in C order; their number is waited for."""
-    with operands.on_device_of(array):
+    with on_device_of(array):
         mask = _beside(mask, array)
         count = int(np.count_nonzero(mask))
         out = _core.device_empty((count,), array.dtype, "C")
@@ -47,7 +48,7 @@ def assign(
         raise ValueError("assignment destination is read-only")
     if not array.size:
         return
-    with operands.on_device_of(array):
+    with on_device_of(array):
         stream = stream or array.stream
         mask, values = _apart(_beside(mask, array), array, stream), _apart(values, array, stream)
         if not values.is_c_contiguous():

@@ -89,7 +89,7 @@ class Given:
         self.is_device = operands.is_on_device(value)
         array = operands.device_view(value) if self.is_device else operands.host_array(value)
         check_elements(array.dtype, operation.called)
-        self.device = operands.on_device_of(array if self.is_device else None)
+        self.device = assign.on_device_of(array if self.is_device else None)
         with self.device:
             array = operands.to_device(array, stream)
             self.array = array if operands.is_aligned(array) else array.copy(stream=stream)

@@ -113,7 +113,7 @@ class Sort:
         made, dtype = self._of(x.dtype)
         keys = device_array(x.shape, dtype, stream=stream)
         if x.size:
-            dense = x if x.is_c_contiguous() else x.copy(stream=stream)
+            dense = operands.contiguous(x, stream)
             blocks = min(-(-x.size // _THREADS), _MOST_BLOCKS)
             made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
         return keys

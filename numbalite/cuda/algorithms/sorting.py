@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.algorithms import order, radix
 from numbalite.cuda.arrays import device_array
@@ -50,11 +49,7 @@ def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
 
 def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
     """What was made of `rows_of`, contiguous with the axis where it was."""
-    return _dense(_back(rows, axis), stream)
-
-
-def _dense(a, stream):
-    return a if a.is_c_contiguous() else a.copy(stream=stream)
+    return operands.contiguous(_back(rows, axis), stream)
 
 
 def sort(
@@ -90,7 +85,7 @@ def sort(
 def _stored(made, out, stream):
     """The result, in `out` if that is given."""
     if out is None:
-        return _dense(made, stream)
+        return operands.contiguous(made, stream)
     operands.copy(made, out, stream)
     return out
 
@@ -114,7 +109,7 @@ def argsort(
         radix.sort_rows(how, rows, None, places, a.size // n, n, stream)
     else:
         places.fill(0, stream=stream)
-    return _dense(_back(places, axis), stream)
+    return operands.contiguous(_back(places, axis), stream)
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
@@ -153,7 +148,7 @@ def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) 
         return device_array(places.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
     taken = shuffling.take(rows, index, sizes, m, True, stream)
-    return _dense(_back(taken._reshaped(index.shape, "C", False), axis), stream)
+    return operands.contiguous(_back(taken._reshaped(index.shape, "C", False), axis), stream)
 
 
 def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
@@ -161,10 +156,3 @@ def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
     if axis is None:
         return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
     return a, shapes.axis_number(axis, a.ndim)
-
-
-def on_device_of(a: Any) -> Any:
-    """The context of the array's device."""
-    return assign.on_device(
-        a.device if isinstance(a, _core.DeviceArray) else _core.current_device()
-    )

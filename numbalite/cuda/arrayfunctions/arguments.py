@@ -9,6 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import arrays, assign, devices
+from numbalite.cuda.assign import on_device_of
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -38,18 +39,16 @@ def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]
         return [array(value, what) for value in values]
 
 
-def on_device_of(*values: Any) -> Any:
-    """The context in which the device of the first device array is the calling thread's."""
-    for value in values:
-        if isinstance(value, _core.DeviceArray):
-            return assign.on_device(value.device)
-    return assign.on_device(_core.current_device())
-
-
 def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
     """A new array, on the device of another one."""
     with on_device_of(beside):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
+
+
+def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
+    """A new array, on the device and the stream of another one."""
+    made = empty(shape, dtype, array)
+    return made.bind(array.stream) if array.stream else made
 
 
 def chosen(number: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, types
+from numbalite.cuda import assign
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.reduceloops import OwnLoops
@@ -53,7 +54,7 @@ def run(
     kept = operands.without(a.shape, axes)
     keeps = keepdims is not np._NoValue and bool(keepdims)
     shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape)) if keeps else kept
-    with operands.on_device_of(a):
+    with assign.on_device_of(a):
         made = operands.empty(shape, dtype)
         flat = made
         if keeps:

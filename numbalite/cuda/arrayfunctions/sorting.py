@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda import shapes
+from numbalite.cuda import assign, shapes
 from numbalite.cuda.algorithms import sorting
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -52,7 +52,7 @@ def sort(
 ) -> DeviceNDArray:
     a = arguments.array(a)
     fields = checked(a, kind, order, stable)
-    with sorting.on_device_of(a):
+    with assign.on_device_of(a):
         return sorting.sort(*sorting.axis_of(a, axis), False, fields)
 
 
@@ -69,7 +69,7 @@ def _places(a, axis, fields, descending=False, stream=0):
     """Of a number, one."""
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)
-    with sorting.on_device_of(a):
+    with assign.on_device_of(a):
         return sorting.argsort(*sorting.axis_of(a, axis), descending, fields, stream)
 
 
@@ -91,7 +91,7 @@ def sort_in_place(
     if a.readonly:
         raise ValueError("sort array is read-only")
     axis = shapes.axis_number(axis, a.ndim)
-    with sorting.on_device_of(a):
+    with assign.on_device_of(a):
         sorting.sort(a, axis, descending, fields, a, stream)
 
 
@@ -133,7 +133,7 @@ def lexsort(keys: Any, axis: Any = -1) -> DeviceNDArray:
     keys = arguments.arrays_of(keys)
     if len({key.shape for key in keys}) > 1:
         raise ValueError("all keys need to be the same shape")
-    with sorting.on_device_of(keys[0]):
+    with assign.on_device_of(keys[0]):
         if keys[0].ndim == 0:
             return sorting.argsort(keys[0]._reshaped((1,), "C", False), 0)._reshaped((), "C", False)
         return sorting.lexsort(keys, sorting.axis_of(keys[0], operator.index(axis))[1])
