@@ -405,20 +405,24 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
     return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s", advice);
 }
 
+/* The exception of reading the argument, with the kernel and the parameter. */
+static int unreadable(nl_py_call *call, int index) {
+    char where[360];
+    const nl_param *p = &call->params->items[index];
+    snprintf(where, sizeof where, "%.200s(): parameter %d '%.100s'", call->name, p->number + 1,
+             p->name);
+    nl_py_error_at(where);
+    return -1;
+}
+
 static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_value *v;
     if (is_address(&call->params->items[index], value))
         return write_address(call, index, value, at);
     v = call->device ? nl_py_values_export(call->values, value)
                      : nl_py_values_read(call->values, value);
-    if (!v) {
-        char where[360];
-        const nl_param *p = &call->params->items[index];
-        snprintf(where, sizeof where, "%.200s(): parameter %d '%.100s'", call->name, p->number + 1,
-                 p->name);
-        nl_py_error_at(where);
-        return -1;
-    }
+    if (!v)
+        return unreadable(call, index);
     if (!call->device)
         return write_in_place(call, index, v, at);
     switch ((nl_py_value_kind)v->kind) {
@@ -459,7 +463,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     }
     int found = nl_py_values_number(call->values, value, &s);
     if (found < 0)
-        return -1;
+        return unreadable(call, index);
     if (!found)
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
     switch (nl_scalar_store(&s, p->dtype, at)) {

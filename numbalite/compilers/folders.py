@@ -19,6 +19,7 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 # For information about cache directory tags see https://bford.info/cachedir/
 """
 _PREFIX = "numbalite-"
+_ROOM = 1 << 20  # bytes that the files of any build fit into
 _swept: set[str] = set()  # folders in which abandoned ones were looked for
 
 
@@ -60,6 +61,23 @@ def is_ours(folder: str, *names: str) -> bool:
     except OSError:
         return False
     return is_marked(folder) and all(stat.S_ISREG(status.st_mode) for status in files)
+
+
+def without_room(folder: str) -> str:
+    """Why a program may have failed to write files of usual size there, as a sentence; or nothing."""
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if most != resource.RLIM_INFINITY and most < _ROOM:
+        return f"a file may have {most} bytes in this process: raise the limit, ulimit -f"
+    try:
+        system = os.statvfs(folder)
+    except OSError:
+        return ""
+    free = system.f_bavail * system.f_frsize
+    if free >= _ROOM:
+        return ""
+    return f"{folder} has room for {free} bytes: remove what is not needed, or set TMPDIR to a folder with room"
 
 
 def remove(folder: str) -> None:

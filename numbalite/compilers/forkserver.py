@@ -55,7 +55,7 @@ def run(command, stdin, folder, environment, plainly):
         server = _server(command[0], environment, plainly)
     except OSError:
         return None
-    return server and server.run(command, stdin, folder or os.getcwd(), environment)
+    return server and server.run(command, stdin, folder, environment)
 
 
 def _server(program, environment, plainly):

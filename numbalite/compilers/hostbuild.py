@@ -136,8 +136,8 @@ def _environment():
     return environment
 
 
-def _run(command, stdin=b"", folder=None):
-    """Runs a compiler, as a fork where that is possible."""
+def _run(command, stdin=b"", folder=os.sep):
+    """Runs a compiler, as a fork where that is possible. The working directory may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
         result = forkserver.run(command, stdin, folder, _environment(), _start)
         if result is not None:
@@ -145,7 +145,7 @@ def _run(command, stdin=b"", folder=None):
     return _start(command, stdin, folder)
 
 
-def _start(command, stdin=b"", folder=None):
+def _start(command, stdin=b"", folder=os.sep):
     """Runs a program to its end; it ends with us where we are interrupted, and what it has started."""
     try:
         return process.run(command, stdin, folder, _environment())
@@ -422,7 +422,8 @@ class _Build:
         text = _reader(self.source, self.marked).errors(log)
         if not text:
             identify(self.compiler)  # which says so if it is too old
-            text = f"{shlex.join(self.compiler.command)} failed:\n{log.strip()[-2000:]}"
+            full = folders.without_room(os.path.dirname(self.output))
+            text = f"{shlex.join(self.compiler.command)} failed:\n{full or log.strip()[-2000:]}"
         elif all(
             hostunit.END in line or _is_ours(line)
             for line in text.splitlines()

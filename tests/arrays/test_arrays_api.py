@@ -490,7 +490,11 @@ def test_wrong_interfaces_are_named(interface, kind, said):
     def eager(x):
         "x[0] = 1;"
 
-    for kernel in lazy, eager:
+    @cuda.jit("void(float32)")
+    def number(x):
+        ";"
+
+    for kernel in lazy, eager, number:
         where = rf"{kernel.__name__}\(\): parameter 1 'x': __cuda_array_interface__"
         with pytest.raises(kind, match=f"{where}.*{said}"):
             kernel[1, 1](Given())

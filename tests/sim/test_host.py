@@ -10,12 +10,13 @@ import stat
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from kit.sample import some
 
 import numbalite
-from numbalite.compilers import elf, folders, host, hostbuild, hostoptions, hostprelude
+from numbalite.compilers import elf, folders, forkserver, host, hostbuild, hostoptions, hostprelude
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.types import describe
@@ -79,6 +80,17 @@ def test_a_working_directory_that_is_gone(compiled, monkeypatch, tmp_path):
     monkeypatch.chdir(folder)
     folder.rmdir()
     assert compiled(Source(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
+    program = host.find().path
+    monkeypatch.setitem(forkserver._asked, program, 99)
+    assert hostbuild._run([program, "--version"]).returncode == 0
+
+
+def test_a_disk_without_room(compiled, monkeypatch):
+    monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._step(["false"]))
+    room = SimpleNamespace(f_bavail=4, f_frsize=1024)
+    monkeypatch.setattr(os, "statvfs", lambda folder: room)
+    with pytest.raises(CompileError, match="failed:\n.* has room for 4096 bytes: .*TMPDIR"):
+        compiled(Source(PLAIN, "user.cu", ("k",)))
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
