@@ -134,14 +134,16 @@ def test_library_calls(operation, monkeypatch):
         for name, function in list(table.functions.items()):
             monkeypatch.setitem(table.functions, name, counted(name, function))
     operation()
-    gc.collect()
-    calls, before = seen, _core.live()
-    for step in range(1, calls + 1):
-        seen, at = 0, step
-        with pytest.raises(CudaAPIError, match="failed"):
-            operation()
-    seen, at = 0, 0
-    operation()
-    assert seen == calls > 20
+    calls, before = seen, None
+    for _ in range(2):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
+        gc.collect()
+        before = _core.live()
+        for step in range(1, calls + 1):
+            seen, at = 0, step
+            with pytest.raises(CudaAPIError, match="failed"):
+                operation()
+        seen, at = 0, 0
+        operation()
+        assert seen == calls > 20
     gc.collect()
     assert _core.live() == before
