@@ -28,6 +28,7 @@ enum {
 typedef struct step {
     PyObject *kernel, *launcher; /* a Dispatcher, and what it gives for the default stream */
     PyObject *grid, *block, *plan;
+    PyObject *shared;     /* bytes of dynamic shared memory */
     uint8_t slots[SLOTS]; /* those given, then the scratch arrays */
 } step;
 
@@ -58,13 +59,15 @@ static PyObject *first_of(PyObject *obj) {
     return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_array_view(a, a->address, &layout);
 }
 
-static PyObject *launcher_on(const step *s, PyObject *stream) {
-    if (!stream)
-        return Py_NewRef(s->launcher);
-    PyObject *config = PyTuple_Pack(3, s->grid, s->block, stream);
+static PyObject *configure(const step *s, PyObject *stream) {
+    PyObject *config = PyTuple_Pack(4, s->grid, s->block, stream, s->shared);
     PyObject *launcher = config ? PyObject_GetItem(s->kernel, config) : NULL;
     Py_XDECREF(config);
     return launcher;
+}
+
+static PyObject *launcher_on(const step *s, PyObject *stream) {
+    return stream ? configure(s, stream) : Py_NewRef(s->launcher);
 }
 
 static int launch(const step *s, PyObject *const *arrays, PyObject *stream) {
@@ -137,21 +140,27 @@ wrong:
 
 static int add_step(reduction_plan *p, PyObject *obj) {
     step *s = &p->steps[p->step_count];
-    PyObject *kernel, *grid, *block, *plan, *slots;
-    if (!PyArg_ParseTuple(obj, "OOOOO", &kernel, &grid, &block, &plan, &slots) ||
+    PyObject *slots, *none = PyLong_FromLong(0);
+    int result = -1;
+    s->shared = none;
+    if (!none ||
+        !PyArg_ParseTuple(obj, "OOOOO|O", &s->kernel, &s->grid, &s->block, &s->plan, &slots,
+                          &s->shared) ||
         read_slots(slots, GIVEN + p->scratch_count, s->slots) < 0)
-        return -1;
-    PyObject *config = PyTuple_Pack(2, grid, block);
-    s->launcher = config ? PyObject_GetItem(kernel, config) : NULL;
-    Py_XDECREF(config);
+        goto done;
+    s->launcher = configure(s, none);
     if (!s->launcher)
-        return -1;
-    s->kernel = Py_NewRef(kernel);
-    s->grid = Py_NewRef(grid);
-    s->block = Py_NewRef(block);
-    s->plan = Py_NewRef(plan);
+        goto done;
+    Py_INCREF(s->kernel);
+    Py_INCREF(s->grid);
+    Py_INCREF(s->block);
+    Py_INCREF(s->plan);
+    Py_INCREF(s->shared);
     p->step_count++;
-    return 0;
+    result = 0;
+done:
+    Py_XDECREF(none);
+    return result;
 }
 
 static int add_scratch(reduction_plan *p, PyObject *obj) {
@@ -231,6 +240,7 @@ static void plan_dealloc(PyObject *self) {
         Py_DECREF(p->steps[i].grid);
         Py_DECREF(p->steps[i].block);
         Py_DECREF(p->steps[i].plan);
+        Py_DECREF(p->steps[i].shared);
     }
     for (int i = 0; i < p->scratch_count; i++) {
         Py_DECREF(p->scratch[i].descr);
@@ -263,11 +273,13 @@ static PyMethodDef plan_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot plan_slots[] = {
-    {Py_tp_doc, "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is "
-                "(Dispatcher, grid, block, plan of the kernel, five slots): a slot is 0 for the "
-                "input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch arrays, "
-                "which are given as (count, dtype), or with a 0-d array that fills them, and made "
-                "anew for each run."},
+    {Py_tp_doc,
+     "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is "
+     "(Dispatcher, grid, block, plan of the kernel, five slots[, bytes of dynamic shared memory]): "
+     "a slot is 0 for the input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch "
+     "arrays, which are given as (count, dtype), or with a 0-d array that fills them, and made "
+     "anew "
+     "for each run."},
     {Py_tp_new, plan_new},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_traverse, plan_traverse},

@@ -135,6 +135,37 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const letters<T> &all, int64 i, int64 ti
     return before;
 }
 
+/* reduceplan.py's letters_of_windows counts the same. A window is as many tiles as a block has threads. */
+NUMBALITE_FUNCTION int64 letters_of_windows(int64 tiles) {
+    return tiles + (tiles + blockDim.x - 1) / blockDim.x;
+}
+
+/* The same for all warps of a block, which look at the tiles before theirs in the tile's window, a thread at
+ * each. The last tile of a window tells the fold of the line so far. Between ask(), which takes no time,
+ * and wait() a block can do something else; it has posted the tile's fold before. */
+template <class T> struct window {
+    letters<T> all;
+    int64 i, tile, tiles, number; /* the line's letters begin at i; the window's number */
+    typename letters<T>::asked here, before;
+
+    NUMBALITE_FUNCTION bool is_first() const { return number == 0; }
+    NUMBALITE_FUNCTION bool is_last_tile() const { return tile == (number + 1) * blockDim.x - 1; }
+
+    NUMBALITE_FUNCTION void ask() {
+        number = quotient(tile, blockDim.x);
+        int64 first = number * blockDim.x + threadIdx.x / 32 * 32, count = tile - first;
+        here = all.ask(i + (count > 0 ? first : 0), count < 0 ? 0 : count < 32 ? (int)count : 32);
+        before = all.ask(i + tiles + (number > 0 ? number - 1 : 0), number > 0 && threadIdx.x < 32);
+    }
+    /* What the warp's tiles fold to. */
+    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_here(Op op) { return all.wait(here, op); }
+    /* The line before the window; for the first warp. */
+    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_before(Op op) { return all.wait(before, op); }
+
+    NUMBALITE_FUNCTION void post_tile(const T &own) const { all.post(i + tile, own); }
+    NUMBALITE_FUNCTION void post_line(const T &so_far) const { all.post(i + tiles + number, so_far); }
+};
+
 /* The block's number, in the order in which blocks begin; the memory's first word counts them. */
 NUMBALITE_FUNCTION int64 next_ticket(nl_letter *memory) {
     __shared__ nl_letter ticket;

@@ -13,6 +13,7 @@
 #ifndef NUMBALITE_RADIX_CUH
 #define NUMBALITE_RADIX_CUH
 
+#include "numbalite/block_memory.cuh"
 #include "numbalite/order.cuh"
 #include "numbalite/warp.cuh"
 
@@ -22,16 +23,6 @@ namespace nl_sort {
 enum { DIGITS = 256, TICKETS = 32 }; /* radix.py has them, too */
 
 struct no_value {};
-
-/* Shared memory of as many bytes as the launch gives. */
-NUMBALITE_FUNCTION unsigned char *block_memory() {
-#ifdef NUMBALITE_SIM
-    return numbalite_sim::dynamic_shared<unsigned char[]>();
-#else
-    extern __shared__ __align__(16) unsigned char memory[];
-    return memory;
-#endif
-}
 
 /* The lanes whose digits are equal: a vote for each bit, turned round where the lane's own bit is
  * 0. In PTX, which becomes three instructions for a bit, where __ballot_sync becomes seven. */

@@ -109,6 +109,52 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
     }
 }
 
+/* From the folds of a thread's K pieces: `left`, what is before each of them in its run (nothing before the
+ * first lane's), and `of_run`, the folds of the warp's runs so far. */
+template <class T, int K, class Op>
+NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
+    int lane = laneid();
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        unsigned int follows = bits_if(lane >= step);
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            T both = op(shfl_up_sync(ALL, sum[k], step), sum[k]);
+            sum[k] = chosen(follows, both, sum[k]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        left[k] = shfl_up_sync(ALL, sum[k], 1);
+        of_run[k] = shfl_sync(ALL, sum[k], 31);
+        if (k > 0)
+            of_run[k] = op(of_run[k - 1], of_run[k]);
+    }
+}
+
+/* A piece of a line, element i and those behind it: `v` are running folds of the piece, `prefix` is what is
+ * before it. `wide`: results are neighbours, at a multiple of 16 bytes. */
+template <class O, bool Exclusive, class T, int V, class Op>
+NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
+                                    int64 length, bool wide, Op op) {
+    O items[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+        if (Exclusive)
+            items[j] = nl_convert<O>(j > 0 ? op(prefix.value, v[j - 1]) : prefix.value);
+        else
+            items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[j]) : v[j]);
+    }
+    if (V > 1 && wide && i + V <= length) {
+        write_piece(items, y + i * sizeof(O));
+    } else {
+#pragma unroll
+        for (int j = 0; j < V; ++j)
+            if (i + j < length)
+                *(O *)(y + (i + j) * step) = items[j];
+    }
+}
+
 /* A tile of a line, by a block: `load` gives a thread its pieces, `store` gets each of them with what is
  * before it, if there is anything; `start` is before the line. Everything that is combined is combined in
  * the same order in each call. What is not wanted is combined all the same, and not taken: lanes that part and meet
@@ -121,7 +167,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     pieces<V, K> mine(tile * p.chunk);
 
-    T v[K][V], left[K], sum[K];
+    T v[K][V], left[K], sum[K], of_run[K];
     load(v, mine);
 #pragma unroll
     for (int k = 0; k < K; ++k) {
@@ -130,23 +176,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
             v[k][j] = op(v[k][j - 1], v[k][j]);
         sum[k] = v[k][V - 1];
     }
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        unsigned int follows = bits_if(lane >= step);
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-            T both = op(shfl_up_sync(ALL, sum[k], step), sum[k]);
-            sum[k] = chosen(follows, both, sum[k]);
-        }
-    }
-    T of_run[K]; /* the folds of the warp's first runs */
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        left[k] = shfl_up_sync(ALL, sum[k], 1);
-        of_run[k] = shfl_sync(ALL, sum[k], 31);
-        if (k > 0)
-            of_run[k] = op(of_run[k - 1], of_run[k]);
-    }
+    scan_runs(sum, left, of_run, op);
     if (lane == 0)
         of_warps[warp] = of_run[K - 1];
     __syncthreads();
@@ -215,22 +245,7 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
         read_pieces<S>(v, x, axis.input, p.length, mine);
     };
     auto store = [&](const maybe<T> &prefix, const T(&v)[V], int64 i) {
-        O items[V];
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-            if (Exclusive)
-                items[j] = nl_convert<O>(j > 0 ? op(prefix.value, v[j - 1]) : prefix.value);
-            else
-                items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[j]) : v[j]);
-        }
-        if (V > 1 && wide && i + V <= p.length) {
-            write_piece(items, y + i * sizeof(O));
-        } else {
-#pragma unroll
-            for (int j = 0; j < V; ++j)
-                if (i + j < p.length)
-                    *(O *)(y + (i + j) * axis.output) = items[j];
-        }
+        store_piece<O, Exclusive>(prefix, v, y, axis.output, i, p.length, wide, op);
     };
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }

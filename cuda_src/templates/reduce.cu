@@ -1,6 +1,6 @@
 /* A kernel of a reduction, a scan or ufunc.at; the function is reduce_pair.cu or reduce_at.cu. Four blocks fit in a
-   multiprocessor: with fewer the memory waits (a scan of 2^27 numbers: 392 us; 449 where the compiler decides). */
-extern "C" __global__ void __launch_bounds__(${threads}, 4) ${kernel}(
+   multiprocessor, or one with a pipeline: with fewer the memory waits. */
+extern "C" __global__ void __launch_bounds__(${threads}, ${blocks}) ${kernel}(
     const __grid_constant__ numbalite::nl_reduce::plan p, const void *input, const void *where,
     void *output, bool *flags, const numbalite::int64 *segments) {
     numbalite::nl_reduce::${body}

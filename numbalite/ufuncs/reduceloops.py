@@ -18,7 +18,7 @@ from numbalite.compilers import templates
 from numbalite.compilers.source import Source
 from numbalite.kernels.builder import Builder, identifiers
 from numbalite.kernels.images import Images
-from numbalite.kernels.kernel import Kernel
+from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, Kernel
 from numbalite.kernels.options import Options
 from numbalite.types.describe import Parameter
 
@@ -26,6 +26,11 @@ from . import commuting, element, operands
 from . import reduceplan as plans
 
 _KEPT_PLANS = 256
+_MAJOR, _SHARED_MEMORY = (
+    75,
+    97,
+)  # CUdevice_attribute: COMPUTE_CAPABILITY_MAJOR, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+_STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
 
 
 class Loop(_core.Dispatcher):
@@ -42,6 +47,22 @@ class Loop(_core.Dispatcher):
 def are_serial() -> bool:
     """Do a block's threads run one after another?"""
     return _core.driver_has("serial_threads")
+
+
+def pipelines() -> int:
+    """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
+    attributes = [
+        [
+            _core.device_attribute(device, number)
+            for number in (_MAJOR, _SHARED_MEMORY, MULTIPROCESSOR_COUNT)
+        ]
+        for device in range(_core.device_count())
+    ]
+    if any(
+        major < 9 or memory < plans.PIPELINE_MEMORY + _STATIC for major, memory, _ in attributes
+    ):
+        return 0
+    return max(count for _, _, count in attributes)
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -65,6 +86,8 @@ _BODIES = {
                    "nl_function());",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "nl_function());",
+    "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
+                      "nl_function());",
     "select_values": _SELECT.format("VALUES"),
     "select_places": _SELECT.format("PLACES"),
     "select_halves": _SELECT.format("HALVES"),
@@ -88,6 +111,7 @@ _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
     "by": ("by_key", "reduce_pair"),
+    "pipelined": ("pipelined_scan", "reduce_pair"),
     "select": ("select", "reduce_test"),
     "reverse": ("select", "reduce_test"),
 }
@@ -153,7 +177,8 @@ class Loops:
         builder.write_own(
             templates.fill(
                 "by_key" if word == "by_key" else "reduce",
-                threads=plans.THREADS,
+                threads=plans.PIPELINE_THREADS if word == "pipelined_scan" else plans.THREADS,
+                blocks=1 if word == "pipelined_scan" else 4,
                 kernel=f"nl_{kind}",
                 body=body,
             )
@@ -430,9 +455,9 @@ def _add_scan(
     stored, loop, _ = dtypes
     lines = math.prod(dim.length for dim in kept)
     source, target = slots
-    way, folding = plans.choose_scan(
-        kept, along, stored.itemsize, loop.itemsize, address, are_serial()
-    )
+    sizes, serial = [dtype.itemsize for dtype in dtypes], are_serial()
+    blocks = 0 if serial else pipelines()
+    way, folding = plans.choose_scan(kept, along, sizes, address, serial, blocks)
     before = letters = source
     if folding is not None:
         before = _FIRST_SCRATCH + len(scratch)
@@ -447,16 +472,20 @@ def _add_scan(
         _add_scan(loops, of_lines, parts, (loop,) * 3, 0, own, steps, scratch)
     elif way.parts > 1:
         letters = _FIRST_SCRATCH + len(scratch)
-        count = 1 + plans.letters_of(lines, way.parts) * -(-loop.itemsize // 4)
+        in_pipeline = way.kind.startswith("pipelined")
+        told = plans.letters_of_windows if in_pipeline else plans.letters_of
+        count = 1 + told(lines, way.parts) * -(-loop.itemsize // 4)
         scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
     slots = source, before, target, letters, source
-    steps.append(_scan_step(loops, way, kept, along, dtypes, slots, initial, exclusive))
+    steps.append(_scan_step(loops, way, kept, along, dtypes, slots, blocks, initial, exclusive))
 
 
-def _scan_step(loops, way, kept, along, dtypes, slots, initial=None, exclusive=False):
+def _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial=None, exclusive=False):
     lines = math.prod(dim.length for dim in kept)
     plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=dtypes[1].itemsize)
     kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive)
     slices = lines * way.parts
+    if way.kind.startswith("pipelined"):
+        return kernel, blocks, way.threads, plan, slots, plans.PIPELINE_MEMORY
     grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
     return kernel, grid, way.threads, plan, slots

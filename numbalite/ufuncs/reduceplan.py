@@ -1,7 +1,7 @@
 """How reductions and scans are divided among threads: dimensions, ways, and the plan as kernels get it.
 
-It depends on shapes, strides and alignment alone, never on the device, so that equal calls give equal
-bits. No memory is looked at.
+It depends on shapes, strides and alignment alone, and for long scans on whether all devices have bulk copies, so
+that equal calls give equal bits. No memory is looked at.
 """
 
 from __future__ import annotations
@@ -42,6 +42,14 @@ _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES = 1 << 17
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
+PIPELINE_THREADS, _PIPELINE_PIECES, _PIPELINE_STAGES = (
+    768,
+    5,
+    3,
+)  # the last two are pipelined_scan.cuh's, too
+_PIPELINE_TILE = 16 * PIPELINE_THREADS * _PIPELINE_PIECES  # bytes
+PIPELINE_MEMORY = _PIPELINE_STAGES * _PIPELINE_TILE  # of a block
+_PIPELINE_TURNS = 4  # tiles for each block, at least
 
 
 class Dimension(NamedTuple):
@@ -316,11 +324,29 @@ def grid_of(way, results):
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
 
 
-def choose_scan(kept, along, stored, loop, address, serial):
+def _in_pipeline(kept, along, sizes, address, blocks):
+    """How many elements a piece has where lines are scanned in a pipeline; 0 where they should not be."""
+    stored, loop, result = sizes
+    tiles = -(-along.length * stored // _PIPELINE_TILE)
+    if tiles * math.prod(dim.length for dim in kept) < _PIPELINE_TURNS * blocks or tiles < 2:
+        return 0
+    if (
+        stored > 8
+        or loop > 8
+        or result > 2 * stored
+        or not _is_packed(along, kept, 16, address, stored)
+    ):
+        return 0
+    return 16 // stored
+
+
+def choose_scan(kept, along, sizes, address, serial, blocks=0):
     """(how to scan, how to fold the parts before, None if there is no need to)
 
-    ``stored`` and ``loop`` are the sizes of what is read and of what is combined.
+    ``sizes`` are those of what is read, what is combined and what is written. ``blocks``: as many can have a pipeline;
+    0: the device has none.
     """
+    stored, loop, _ = sizes
     lines = math.prod(dim.length for dim in kept)
     length = along.length
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
@@ -331,6 +357,10 @@ def choose_scan(kept, along, stored, loop, address, serial):
         chunk = -(-length // parts)
         folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
         return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
+    width = _in_pipeline(kept, along, sizes, address, blocks) if blocks else 0
+    if width:
+        chunk = _PIPELINE_TILE // stored
+        return Way(f"pipelined_scan{width}", PIPELINE_THREADS, 1, -(-length // chunk), chunk), None
     packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
     width = 16 // stored if packed else 1
     runs = 1
@@ -344,3 +374,8 @@ def choose_scan(kept, along, stored, loop, address, serial):
 def letters_of(lines, tiles) -> int:
     """How many values the tiles of all lines tell those after them, as lookback.cuh has it."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))
+
+
+def letters_of_windows(lines, tiles) -> int:
+    """The same in a pipeline."""
+    return lines * (tiles + -(-tiles // PIPELINE_THREADS))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.sample import some
 
 from numbalite import cuda
 from numbalite.ufuncs import reduceloops, reduceplan
@@ -69,6 +70,86 @@ def test_groups_and_ranges_of_tiles(small_tiles):
     ).copy_to_host()
     for line in range(2):
         assert (got[line] == composed(maps[line])).all()
+
+
+@pytest.fixture
+def pipelines(monkeypatch, driver_kind):
+    """Lines of a few thousand elements are scanned in a pipeline, by three blocks; their tiles make many windows."""
+    if driver_kind == "sim":
+        monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
+    elif not reduceloops.pipelines():
+        pytest.skip("needs bulk copies: compute capability 9.0")
+    monkeypatch.setattr(reduceloops, "pipelines", lambda: 3)
+    monkeypatch.setattr(reduceplan, "PIPELINE_THREADS", 32)
+    monkeypatch.setattr(reduceplan, "_PIPELINE_TILE", 16 * 32 * 5)
+    monkeypatch.setattr(reduceplan, "PIPELINE_MEMORY", 3 * 16 * 32 * 5)
+    monkeypatch.setattr(reduceplan, "_PIPELINE_TURNS", 1)
+    used = []
+    choose = reduceplan.choose_scan
+
+    def noted(*args):
+        way = choose(*args)
+        used.append(way[0].kind.rstrip("0123456789"))
+        return way
+
+    monkeypatch.setattr(reduceplan, "choose_scan", noted)
+    return used
+
+
+SMALL = np.dtype([("m", "u2"), ("c", "u2")])
+
+
+def test_pipelined_records(pipelines):
+    """An operation that does not commute; an incomplete last piece, an initial number, lines, in place."""
+    composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
+    maps = np.empty(2 * 26_003, SMALL)
+    for name in SMALL.names:
+        maps[name] = np.random.default_rng(4).integers(0, 1 << 16, maps.size)
+
+    def expected(maps, so_far=None):
+        out = np.empty_like(maps)
+        for i, (m, c) in enumerate(maps.tolist()):
+            if so_far is not None:
+                m, c = so_far[0] * m & 0xFFFF, so_far[1] * m + c & 0xFFFF
+            out[i] = so_far = m, c
+        return out
+
+    d, start = cuda.to_device(maps), (3, 5)
+    assert (composition(d).copy_to_host() == expected(maps)).all()
+    begun = expected(maps, start)
+    assert (composition(d, initial=start).copy_to_host() == begun).all()
+    exclusive = composition(d, initial=start, exclusive=True).copy_to_host()
+    assert exclusive[0].tolist() == start and (exclusive[1:] == begun[:-1]).all()
+    lines = d[:-6].reshape(2, -1)  # each begins at a multiple of 16 bytes
+    got = composition(lines, 1).copy_to_host()
+    for line, host in zip(got, maps[:-6].reshape(2, -1), strict=True):
+        assert (line == expected(host)).all()
+    composition(d, out=d)
+    assert (d.copy_to_host() == expected(maps)).all()
+    assert set(pipelines) == {"pipelined_scan"}
+
+
+@pytest.mark.parametrize("code", some(2, "ifdlQFe"))
+def test_pipelined_sums(pipelines, code):
+    x = np.random.default_rng(5).integers(0, 3, 30_001).astype(code)
+    x[1::2] *= -1 if code not in "Q" else 1
+    got = total(cuda.to_device(x)).copy_to_host()
+    np.testing.assert_array_equal(got, np.cumsum(x, dtype=x.dtype))
+    assert pipelines == ["pipelined_scan"]
+
+
+def test_what_is_not_for_a_pipeline(pipelines):
+    """Places that are not aligned, columns, strides, elements of 16 bytes."""
+    x = np.random.default_rng(6).integers(0, 9, (30_001, 2)).astype("i4")
+    d = cuda.to_device(x)
+    for got, host in (
+        (total(d, 0), x),
+        (total(d[:, 0], 0), x[:, 0]),
+        (total(d.reshape(-1)[1:], 0), x.reshape(-1)[1:]),
+        (total(cuda.to_device(x[:, 0].astype("D")), 0), x[:, 0].astype("D")),
+    ):
+        np.testing.assert_array_equal(got.copy_to_host(), np.cumsum(host, 0, dtype=host.dtype))
+    assert "pipelined_scan" not in pipelines
 
 
 def test_a_larger_initial_than_numbers_have(as_on_a_gpu):

@@ -135,7 +135,9 @@ def test_library_calls(operation, monkeypatch):
             monkeypatch.setitem(table.functions, name, counted(name, function))
     operation()
     calls, before = seen, None
-    for _ in range(2):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
+    for _ in range(
+        2
+    ):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
         gc.collect()
         before = _core.live()
         for step in range(1, calls + 1):

@@ -40,6 +40,15 @@ def test_architectures(nvrtc, loops, kind):
         compiled(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
 
 
+@pytest.mark.parametrize("code", some(2, "bhiqdF"))
+def test_pipelines(nvrtc, loops, code):
+    """Bulk copies need compute capability 9.0."""
+    dtype = np.dtype(code)
+    made = loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
+    for arch in (90, nvrtc.architectures[-1]):
+        compiled(nvrtc, made, arch, to="sm")
+
+
 @pytest.mark.parametrize("code", some(3, "?bhiqBHIQdFD"))
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")

@@ -1,0 +1,21 @@
+/* block_memory: the dynamic shared memory of a launch, as generated kernels use it. */
+#ifndef NUMBALITE_BLOCK_MEMORY_CUH
+#define NUMBALITE_BLOCK_MEMORY_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+/* Shared memory of as many bytes as the launch gives. */
+NUMBALITE_FUNCTION unsigned char *block_memory() {
+#ifdef NUMBALITE_SIM
+    return numbalite_sim::dynamic_shared<unsigned char[]>();
+#else
+    extern __shared__ __align__(16) unsigned char memory[];
+    return memory;
+#endif
+}
+
+} // namespace numbalite
+
+#endif
