@@ -6,6 +6,8 @@
 #include "py/reduction.h"
 
 #include <string.h>
+#include "core/device.h"
+#include "py/capture.h"
 #include "py/devcopy.h"
 #include "py/devarray.h"
 #include "py/stream.h"
@@ -18,7 +20,7 @@ enum {
     MOST_SCRATCH = 16,
     MOST_AXES = NL_MAX_DIMS,
     ALIGNMENT = 16,
-    SLOTS = 5,      /* arrays of a launch, behind the plan */
+    MOST_SLOTS = 6, /* arrays of a launch, behind the plan */
     GIVEN = 4,      /* input, mask, output, segments */
     NO_DTYPE = 255, /* none was asked for */
 };
@@ -28,13 +30,18 @@ enum {
 typedef struct step {
     PyObject *kernel, *launcher; /* a Dispatcher, and what it gives for the default stream */
     PyObject *grid, *block, *plan;
-    PyObject *shared;     /* bytes of dynamic shared memory */
-    uint8_t slots[SLOTS]; /* those given, then the scratch arrays */
+    PyObject *shared; /* bytes of dynamic shared memory */
+    int slot_count;
+    uint8_t slots[MOST_SLOTS]; /* those given, then the scratch arrays */
 } step;
 
+/* What a launch leaves as it was filled can be used by the next one on the same stream; `kept` is
+ * the array of the default stream's last one. */
 typedef struct scratch {
     PyObject *descr, *filling; /* a 0-d array, or NULL */
     int64_t count;
+    int is_kept;
+    PyObject *kept; /* or NULL */
 } scratch;
 
 typedef struct reduction_plan {
@@ -71,18 +78,24 @@ static PyObject *launcher_on(const step *s, PyObject *stream) {
 }
 
 static int launch(const step *s, PyObject *const *arrays, PyObject *stream) {
-    PyObject *args[1 + SLOTS] = {s->plan}, *done = NULL;
+    PyObject *args[1 + MOST_SLOTS] = {s->plan}, *done = NULL;
     PyObject *launcher = launcher_on(s, stream);
-    for (int i = 0; i < SLOTS; i++)
+    for (int i = 0; i < s->slot_count; i++)
         args[1 + i] = arrays[s->slots[i]];
     if (launcher)
-        done = PyObject_Vectorcall(launcher, args, 1 + SLOTS, NULL);
+        done = PyObject_Vectorcall(launcher, args, 1 + s->slot_count, NULL);
     Py_XDECREF(launcher);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
 
-static PyObject *make_scratch(reduction_plan *p, const scratch *s, PyObject *stream) {
+static int is_current(const nl_py_array *array) {
+    nl_error ignored = {0};
+    const nl_device *device = nl_device_current(&ignored);
+    return array->buffer->device == device && array->buffer->generation == device->generation;
+}
+
+static PyObject *fill_scratch(reduction_plan *p, const scratch *s, PyObject *stream) {
     nl_layout layout = {.ndim = 1, .shape = {s->count}};
     PyObject *array = empty(p->state, s->descr, &layout);
     if (array && s->filling) {
@@ -92,6 +105,27 @@ static PyObject *make_scratch(reduction_plan *p, const scratch *s, PyObject *str
             Py_CLEAR(array);
         Py_XDECREF(done);
     }
+    return array;
+}
+
+/* What a graph uses is the graph's alone: it may run beside later calls. */
+static PyObject *make_scratch(reduction_plan *p, scratch *s, PyObject *stream) {
+    if (!s->is_kept || stream || nl_capture_under_way())
+        return fill_scratch(p, s, stream);
+    PyObject *array, *old = NULL;
+    Py_BEGIN_CRITICAL_SECTION((PyObject *)p);
+    array = Py_XNewRef(s->kept);
+    Py_END_CRITICAL_SECTION();
+    if (array && is_current((nl_py_array *)array))
+        return array;
+    Py_XSETREF(array, fill_scratch(p, s, NULL));
+    if (array) {
+        Py_BEGIN_CRITICAL_SECTION((PyObject *)p);
+        old = s->kept;
+        s->kept = Py_NewRef(array);
+        Py_END_CRITICAL_SECTION();
+    }
+    Py_XDECREF(old);
     return array;
 }
 
@@ -122,19 +156,20 @@ done:
     return result;
 }
 
-static int read_slots(PyObject *obj, int most, uint8_t *slots) {
-    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) != SLOTS)
+static int read_slots(PyObject *obj, int most, step *s) {
+    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) > MOST_SLOTS)
         goto wrong;
-    for (int i = 0; i < SLOTS; i++) {
+    s->slot_count = (int)PyTuple_GET_SIZE(obj);
+    for (int i = 0; i < s->slot_count; i++) {
         long slot = PyLong_AsLong(PyTuple_GET_ITEM(obj, i));
         if (slot < 0 || slot >= most)
             goto wrong;
-        slots[i] = (uint8_t)slot;
+        s->slots[i] = (uint8_t)slot;
     }
     return 0;
 wrong:
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "a step has %d slots below %d", SLOTS, most);
+        PyErr_Format(PyExc_ValueError, "a step has at most %d slots, below %d", MOST_SLOTS, most);
     return -1;
 }
 
@@ -146,7 +181,7 @@ static int add_step(reduction_plan *p, PyObject *obj) {
     if (!none ||
         !PyArg_ParseTuple(obj, "OOOOO|O", &s->kernel, &s->grid, &s->block, &s->plan, &slots,
                           &s->shared) ||
-        read_slots(slots, GIVEN + p->scratch_count, s->slots) < 0)
+        read_slots(slots, GIVEN + p->scratch_count, s) < 0)
         goto done;
     s->launcher = configure(s, none);
     if (!s->launcher)
@@ -165,13 +200,16 @@ done:
 
 static int add_scratch(reduction_plan *p, PyObject *obj) {
     long long count;
+    int is_kept = 0;
     PyObject *dtype, *filling = NULL;
-    if (!PyArg_ParseTuple(obj, "LO|O", &count, &dtype, &filling))
+    if (!PyArg_ParseTuple(obj, "LO|Op", &count, &dtype, &filling, &is_kept))
         return -1;
     if (!nl_host_is_descr(dtype) || count < 0) {
-        PyErr_SetString(PyExc_TypeError, "a scratch array is (count, numpy.dtype[, 0-d array])");
+        PyErr_SetString(PyExc_TypeError,
+                        "a scratch array is (count, numpy.dtype[, 0-d array[, is it kept]])");
         return -1;
     }
+    p->scratch[p->scratch_count].is_kept = is_kept;
     p->scratch[p->scratch_count].filling = Py_XNewRef(filling);
     p->scratch[p->scratch_count].count = count;
     p->scratch[p->scratch_count++].descr = Py_NewRef(dtype);
@@ -245,6 +283,7 @@ static void plan_dealloc(PyObject *self) {
     for (int i = 0; i < p->scratch_count; i++) {
         Py_DECREF(p->scratch[i].descr);
         Py_XDECREF(p->scratch[i].filling);
+        Py_XDECREF(p->scratch[i].kept);
     }
     nl_py_free(self);
 }
@@ -274,12 +313,14 @@ static PyMethodDef plan_methods[] = {
 
 static PyType_Slot plan_slots[] = {
     {Py_tp_doc,
-     "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is "
-     "(Dispatcher, grid, block, plan of the kernel, five slots[, bytes of dynamic shared memory]): "
-     "a slot is 0 for the input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch "
-     "arrays, which are given as (count, dtype), or with a 0-d array that fills them, and made "
-     "anew "
-     "for each run."},
+     "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is (Dispatcher, "
+     "grid, block, plan of the kernel, slots[, bytes of dynamic shared memory]): a slot is 0 for "
+     "the "
+     "input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch arrays, which are "
+     "given "
+     "as (count, dtype), or with a 0-d array that fills them, and made anew for each run; one that "
+     "is "
+     "kept (a fourth item, True) only where the stream or the device is another."},
     {Py_tp_new, plan_new},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_traverse, plan_traverse},

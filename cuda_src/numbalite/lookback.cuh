@@ -37,6 +37,16 @@ NUMBALITE_FUNCTION nl_letter read_letter(nl_letter *at) {
 #endif
 }
 
+/* The fold of the first lanes' values, at least one; the same in all lanes. */
+template <class T, class Op> NUMBALITE_FUNCTION T fold_first(T value, int count, Op op) {
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        T both = op(value, shfl_down_sync(ALL, value, step));
+        value = chosen(bits_if(laneid() + step < count), both, value);
+    }
+    return shfl_sync(ALL, value, 0);
+}
+
 /* Values on their way to other blocks. Each 4 bytes of one have a word of their own, with a bit that
  * says that they are there: what is read is never half of a value, and no fence is needed. The first
  * words of all values come first, then the second ones. */
@@ -76,12 +86,9 @@ template <class T> struct letters {
             there = there && a.found[k] >> 32 != 0;
         return there;
     }
-    /* The fold of what was asked for, for which the warp waits; the same in all lanes. */
-    template <class Op> NUMBALITE_FUNCTION maybe<T> wait(asked &a, Op op) const {
-        maybe<T> m = nothing<T>();
-        if (a.count == 0)
-            return m;
-        while (!__all_sync(ALL, is_there(a))) {
+    /* Until the warp has what its lanes have asked for; the lane's own. */
+    NUMBALITE_FUNCTION T get(asked &a) const {
+        while (!__all_sync(ALL, a.count == 0 || is_there(a))) {
 #ifdef NUMBALITE_SIM
             __nanosleep(100);
 #endif
@@ -93,14 +100,17 @@ template <class T> struct letters {
 #pragma unroll
         for (int k = 0; k < words; ++k)
             part[k] = (unsigned int)a.found[k];
-        memcpy(&m.value, part, sizeof(T));
-#pragma unroll
-        for (int each = 1; each < 32; each *= 2) {
-            T both = op(m.value, shfl_down_sync(ALL, m.value, each));
-            m.value = chosen(bits_if(laneid() + each < a.count), both, m.value);
+        T value = T();
+        memcpy(&value, part, sizeof(T));
+        return value;
+    }
+    /* The fold of what was asked for, for which the warp waits; the same in all lanes. */
+    template <class Op> NUMBALITE_FUNCTION maybe<T> wait(asked &a, Op op) const {
+        maybe<T> m = nothing<T>();
+        if (a.count > 0) {
+            m.value = fold_first(get(a), a.count, op);
+            m.has = true;
         }
-        m.value = shfl_sync(ALL, m.value, 0);
-        m.has = true;
         return m;
     }
 };
@@ -140,30 +150,35 @@ NUMBALITE_FUNCTION int64 letters_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
 
-/* The same for all warps of a block, which look at the tiles before theirs in the tile's window, a thread at
- * each. The last tile of a window tells the fold of the line so far. Between ask(), which takes no time,
- * and wait() a block can do something else; it has posted the tile's fold before. */
+/* What lies before a tile, for all warps of a block: each looks at 32 tiles of the window, and the first one
+ * at what the last tile of the window before tells, the fold of the line so far. Between the constructor, which
+ * asks, and waiting a block can do something else; it has posted the tile's own fold before. */
 template <class T> struct window {
-    letters<T> all;
-    int64 i, tile, tiles, number; /* the line's letters begin at i; the window's number */
+    const letters<T> &all;
+    int64 number, of_lines; /* which window; where the folds of the line so far are */
+    int within;             /* tiles of the window before this one */
     typename letters<T>::asked here, before;
 
-    NUMBALITE_FUNCTION bool is_first() const { return number == 0; }
-    NUMBALITE_FUNCTION bool is_last_tile() const { return tile == (number + 1) * blockDim.x - 1; }
-
-    NUMBALITE_FUNCTION void ask() {
-        number = quotient(tile, blockDim.x);
-        int64 first = number * blockDim.x + threadIdx.x / 32 * 32, count = tile - first;
-        here = all.ask(i + (count > 0 ? first : 0), count < 0 ? 0 : count < 32 ? (int)count : 32);
-        before = all.ask(i + tiles + (number > 0 ? number - 1 : 0), number > 0 && threadIdx.x < 32);
+    /* The line's letters begin at i. */
+    NUMBALITE_FUNCTION window(const letters<T> &all, int64 i, int64 tile, int64 tiles)
+        : all(all), number(quotient(tile, blockDim.x)), of_lines(i + tiles) {
+        int first = (int)(threadIdx.x / 32 * 32), count;
+        within = (int)(tile - number * blockDim.x);
+        count = within - first;
+        here = all.ask(i + (count > 0 ? tile - count : 0), count < 0 ? 0 : count < 32 ? count : 32);
+        before = all.ask(of_lines + (number > 0 ? number - 1 : 0), 1);
     }
-    /* What the warp's tiles fold to. */
-    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_here(Op op) { return all.wait(here, op); }
-    /* The line before the window; for the first warp. */
-    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_before(Op op) { return all.wait(before, op); }
-
-    NUMBALITE_FUNCTION void post_tile(const T &own) const { all.post(i + tile, own); }
-    NUMBALITE_FUNCTION void post_line(const T &so_far) const { all.post(i + tiles + number, so_far); }
+    NUMBALITE_FUNCTION bool is_first() const { return number == 0; }
+    NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
+    /* So many warps have looked at tiles. */
+    NUMBALITE_FUNCTION int warps() const { return (within + 31) / 32; }
+    /* What the warp's tiles fold to, if it has any. */
+    template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
+        return fold_first(all.get(here), here.count, op);
+    }
+    /* The line before the window, which is not the first one; for one warp. */
+    NUMBALITE_FUNCTION T wait_before() { return all.get(before); }
+    NUMBALITE_FUNCTION void post_line(const T &so_far) const { all.post(of_lines + number, so_far); }
 };
 
 /* The block's number, in the order in which blocks begin; the memory's first word counts them. */

@@ -17,36 +17,60 @@ namespace numbalite {
 namespace nl_reduce {
 
 /* reduceplan.py has them, too. A piece has 16 bytes. */
-enum { PIPELINE_PIECES = 5, PIPELINE_STAGES = 3 };
+enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 3 };
 
-/* A tile's elements in shared memory, `count` of them there; behind those are T(). */
-template <class T, class S, int V>
-NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int64 i, int64 count) {
+/* V elements of a tile in shared memory, which has `count`; T() behind those. Whole: it has all. */
+template <bool Whole, class T, class S, int V>
+NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int i, int count) {
     run<S, V> raw = *(const run<S, V> *)(stage + i);
 #pragma unroll
     for (int j = 0; j < V; ++j)
-        v[j] = i + j < count ? nl_convert<T>(raw.item[j]) : T();
+        v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
+
+/* A thread's pieces of a tile are neighbours of those of the lanes beside it, as in scan.cuh; this is its first. */
+template <int V> NUMBALITE_FUNCTION int first_piece() {
+    return (int)((threadIdx.x / 32 * PIPELINE_PIECES * 32 + threadIdx.x % 32) * V);
+}
+
+/* The folds of a thread's pieces. */
+template <bool Whole, int V, class S, class T, int K, class Op>
+NUMBALITE_FUNCTION void fold_pieces(T (&sum)[K], const S *stage, int count, Op op) {
+    int mine = first_piece<V>();
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        T v[V];
+        read_staged<Whole>(v, stage, mine + k * 32 * V, count);
+        sum[k] = v[0];
+#pragma unroll
+        for (int j = 1; j < V; ++j)
+            sum[k] = op(sum[k], v[j]);
+    }
+}
+
+/* A line's tile; behind the last one of all lines there are some that are none. */
+struct tile_of_line {
+    int64 tile, line;
+};
 
 /* The stages of a block's tiles, and which tile is in each. */
 template <class S> struct tile_stages {
     unsigned char *memory;
     nl_pipeline::arrival *arrivals;
-    int64 *numbers;
+    tile_of_line *tiles;
     int64 bytes; /* of a tile */
 
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    /* The next tile is on its way; for one thread. There may be none left. */
-    NUMBALITE_FUNCTION void fetch(const plan &p, const char *input, nl_letter *tickets, int stage) const {
-        int64 number = (int64)atomicAdd(tickets, 1ull);
-        int64 tile = quotient(number, p.results), line = number - tile * p.results;
-        numbers[stage] = number;
+    /* The tile with this ticket is on its way; for one thread. */
+    NUMBALITE_FUNCTION void fetch(const plan &p, const char *input, nl_letter ticket, int stage) const {
+        int64 tile = quotient((int64)ticket, p.results), line = (int64)ticket - tile * p.results;
+        tiles[stage] = {tile, line};
         if (tile >= p.parts) {
             nl_pipeline::expect(&arrivals[stage], 0);
             return;
         }
-        int64 left = (p.length - tile * p.chunk) * (int64)sizeof(S);
+        int64 left = p.length * (int64)sizeof(S) - tile * bytes;
         int64 there = left < bytes ? left : bytes, whole = there & ~15ll;
         const char *from = input + place_of(p, line, 0, nullptr).input + tile * bytes;
         for (int64 i = whole; i < there; i += sizeof(S))
@@ -59,19 +83,13 @@ template <class S> struct tile_stages {
 
 /* What is before each of a thread's pieces in its warp; nothing is before the first lane's first one. Gives the
  * warp's fold. */
-template <class S, int V, class T, int K, class Op>
-NUMBALITE_FUNCTION T fold_staged(T (&before)[K], const S *stage, int64 count, Op op) {
-    pieces<V, K> mine(0);
+template <int V, class S, class T, int K, class Op>
+NUMBALITE_FUNCTION T fold_staged(T (&before)[K], const S *stage, int count, bool whole, Op op) {
     T sum[K], left[K], of_run[K];
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        T v[V];
-        read_staged(v, stage, mine[k], count);
-        sum[k] = v[0];
-#pragma unroll
-        for (int j = 1; j < V; ++j)
-            sum[k] = op(sum[k], v[j]);
-    }
+    if (whole) /* in the whole block */
+        fold_pieces<true, V>(sum, stage, count, op);
+    else
+        fold_pieces<false, V>(sum, stage, count, op);
     scan_runs(sum, left, of_run, op);
     unsigned int follows = bits_if(laneid() > 0);
     before[0] = left[0];
@@ -81,134 +99,139 @@ NUMBALITE_FUNCTION T fold_staged(T (&before)[K], const S *stage, int64 count, Op
     return of_run[K - 1];
 }
 
-/* The fold of the first `count` numbers of an array, one for each lane; the same in all lanes. */
-template <class T, class Op> NUMBALITE_FUNCTION maybe<T> fold_first(const T *numbers, int count, Op op) {
-    maybe<T> m = nothing<T>();
-    if (laneid() < count) {
-        m.value = numbers[laneid()];
-        m.has = true;
+/* Running folds of a thread's pieces, to where the tile's results are; `base` is before its warp. */
+template <bool Whole, bool Exclusive, int V, class S, class T, class O, int K, class Op>
+NUMBALITE_FUNCTION void store_staged(const maybe<T> &base, const T (&before)[K], const S *stage, O *,
+                                     char *y, int64 step, int count, bool wide, Op op) {
+    int lane = laneid(), mine = first_piece<V>();
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        int i = mine + k * 32 * V;
+        T v[V];
+        read_staged<Whole>(v, stage, i, count);
+#pragma unroll
+        for (int j = 1; j < V; ++j)
+            v[j] = op(v[j - 1], v[j]);
+        maybe<T> prefix = {before[k], k > 0 || lane > 0};
+        if (base.has) {
+            T both = op(base.value, before[k]);
+            prefix.value = k > 0 ? both : chosen(bits_if(lane > 0), both, base.value);
+            prefix.has = true;
+        }
+        store_piece<O, Exclusive, Whole>(prefix, v, y, step, i, count, wide, op);
     }
-    fold_lanes(m, op);
-    return m;
 }
 
 template <class S, class T, class O, int V, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *out, void *memory, Op op) {
     constexpr int K = PIPELINE_PIECES, stages = PIPELINE_STAGES;
     __shared__ nl_pipeline::arrival arrivals[stages];
-    __shared__ int64 numbers[stages];
-    __shared__ T of_warps[2][32];       /* of the tile that is scanned and the next one, in turn */
-    __shared__ maybe<T> of_windows[32]; /* of the tiles that each warp has looked at */
+    __shared__ tile_of_line tiles[stages];
+    __shared__ T of_warps[2][32];   /* of the tile that is scanned and the next one, in turn */
+    __shared__ T of_windows[32];    /* of the tiles that each warp has looked at */
     __shared__ maybe<T> before_window;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    bool fetches = threadIdx.x == blockDim.x - 32; /* in the warp that has the least to do beside */
     const dimension &axis = p.dims[p.kept];
     nl_letter *tickets = (nl_letter *)memory;
-    int64 total = p.results * p.parts, each = letters_of_windows(p.parts);
-    tile_stages<S> ring = {block_memory(), arrivals, numbers, p.chunk * (int64)sizeof(S)};
+    int64 each = letters_of_windows(p.parts);
+    letters<T> all = {tickets + 1, p.results * each};
+    tile_stages<S> ring = {block_memory(), arrivals, tiles, p.chunk * (int64)sizeof(S)};
 
-    auto window_of = [&](int64 number) {
-        window<T> w;
-        w.all.first = tickets + 1;
-        w.all.step = p.results * each;
-        w.tile = quotient(number, p.results);
-        w.i = (number - w.tile * p.results) * each;
-        w.tiles = p.parts;
-        return w;
+    auto count_of = [&](const tile_of_line &it) {
+        int64 left = p.length - it.tile * p.chunk;
+        return (int)(left < p.chunk ? left : p.chunk);
     };
-    /* Reads the tile of a stage; gives its number. */
+    /* Reads the tile of a stage. */
     T before[K];
     auto fold = [&](int stage, int turn) {
-        int64 number = numbers[stage], count = p.length - quotient(number, p.results) * p.chunk;
-        T own = fold_staged<S, V>(before, ring.at(stage), count, op);
+        tile_of_line it = tiles[stage];
+        int count = count_of(it);
+        T own = fold_staged<V>(before, ring.at(stage), count, count == p.chunk, op);
         if (lane == 0)
             of_warps[turn][warp] = own;
-        return number;
+        return it;
     };
-    auto tell = [&](int64 number, int turn) {
-        if (warp > 0 || number >= total)
-            return;
-        maybe<T> own = fold_first(of_warps[turn], warps, op);
-        if (lane == 0)
-            window_of(number).post_tile(own.value);
+    /* All warps take part: lanes that may have parted shuffle slowly. */
+    auto tell = [&](const tile_of_line &it, int turn) {
+        T own = fold_first(of_warps[turn][lane < warps ? lane : 0], warps, op);
+        if (threadIdx.x == 0 && it.tile < p.parts)
+            all.post(it.line * each + it.tile, own);
     };
 
-    if (threadIdx.x == 0) {
+    if (fetches) {
         for (int stage = 0; stage < stages; ++stage)
             nl_pipeline::make_arrival(&arrivals[stage]);
         nl_pipeline::publish_arrivals();
         for (int stage = 0; stage < stages - 1; ++stage)
-            ring.fetch(p, (const char *)input, tickets, stage);
+            ring.fetch(p, (const char *)input, atomicAdd(tickets, 1ull), stage);
     }
     __syncthreads();
     nl_pipeline::wait(&arrivals[0], 0);
-    int64 number = fold(0, 0);
+    tile_of_line now = fold(0, 0);
     __syncthreads();
-    tell(number, 0);
+    tell(now, 0);
 
     int stage = 0, turn = 0;
     unsigned int parity = 0; /* of the stage's arrival */
-    while (number < total) {
+    nl_letter ticket = fetches ? atomicAdd(tickets, 1ull) : 0;
+    while (now.tile < p.parts) {
         int next_stage = stage + 1 < stages ? stage + 1 : 0;
         unsigned int next_parity = next_stage > 0 ? parity : parity ^ 1;
-        if (threadIdx.x == 0)
-            ring.fetch(p, (const char *)input, tickets, stage > 0 ? stage - 1 : stages - 1);
+        if (fetches)
+            ring.fetch(p, (const char *)input, ticket, stage > 0 ? stage - 1 : stages - 1);
         T here[K];
 #pragma unroll
         for (int k = 0; k < K; ++k)
             here[k] = before[k];
-        window<T> w = window_of(number);
-        w.ask();
+        window<T> w(all, now.line * each, now.tile, p.parts);
 
         nl_pipeline::wait(&arrivals[next_stage], next_parity);
-        int64 next = fold(next_stage, turn ^ 1);
+        tile_of_line next = fold(next_stage, turn ^ 1);
         __syncthreads();
         tell(next, turn ^ 1);
 
-        maybe<T> m = w.wait_here(op);
+        T of_window = w.wait_here(op);
         if (lane == 0)
-            of_windows[warp] = m;
-        if (warp == 0) {
-            maybe<T> line = w.wait_before(op);
-            if (w.is_first())
+            of_windows[warp] = of_window;
+        if (warp == warps - 1) {
+            maybe<T> line = nothing<T>();
+            if (w.is_first()) {
                 begin_with(p, line, op);
+            } else {
+                line.value = w.wait_before();
+                line.has = true;
+            }
             if (lane == 0)
                 before_window = line;
         }
         __syncthreads();
         maybe<T> base = before_window;
-        m = lane < warps ? of_windows[lane] : nothing<T>();
-        fold_lanes(m, op);
-        append(base, m, op);
-        if (warp == 0 && w.is_last_tile()) {
+        T in_window = fold_first(of_windows[lane < warps ? lane : 0], w.warps(), op);
+        if (w.warps() > 0)
+            append(base, in_window, op);
+        T of_warp = of_warps[turn][lane < warps ? lane : 0];
+        if (w.is_last_tile()) {
             maybe<T> so_far = base;
-            append(so_far, fold_first(of_warps[turn], warps, op), op);
-            if (lane == 0)
+            append(so_far, fold_first(of_warp, warps, op), op);
+            if (threadIdx.x == 0)
                 w.post_line(so_far.value);
         }
-        append(base, fold_first(of_warps[turn], warp, op), op);
+        T in_tile = fold_first(of_warp, warp, op);
+        if (warp > 0)
+            append(base, in_tile, op);
+        if (fetches) /* it comes while the results are written */
+            ticket = atomicAdd(tickets, 1ull);
 
-        place at = place_of(p, number - w.tile * p.results, 0, nullptr);
-        char *y = (char *)out + at.output;
+        int count = count_of(now);
+        char *y = (char *)out + place_of(p, now.line, 0, nullptr).output + now.tile * p.chunk * axis.output;
         bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
-        int64 begin = w.tile * p.chunk;
-        pieces<V, K> mine(0);
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-            T v[V];
-            read_staged(v, ring.at(stage), mine[k], p.length - begin);
-#pragma unroll
-            for (int j = 1; j < V; ++j)
-                v[j] = op(v[j - 1], v[j]);
-            maybe<T> prefix = {here[k], k > 0 || lane > 0};
-            if (base.has) {
-                T both = op(base.value, here[k]);
-                prefix.value = k > 0 ? both : chosen(bits_if(lane > 0), both, base.value);
-                prefix.has = true;
-            }
-            store_piece<O, Exclusive>(prefix, v, y, axis.output, begin + mine[k], p.length, wide, op);
-        }
+        if (count == p.chunk && wide)
+            store_staged<true, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
+        else
+            store_staged<false, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
         __syncthreads(); /* the stage can be written to */
-        number = next, stage = next_stage, parity = next_parity, turn ^= 1;
+        now = next, stage = next_stage, parity = next_parity, turn ^= 1;
     }
 }
 

@@ -5,7 +5,8 @@
  * on sizes and alignment alone, so that equal calls give equal bits.
  *
  * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
- * result go to a scratch array, which another launch folds (reduceloops.py plans both). Ways:
+ * result go to a scratch array. The last block to be done folds them, if one block can, else another launch
+ * (reduceloops.py plans both). Ways:
  *
  * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
  *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
@@ -58,10 +59,32 @@ struct __align__(16) plan {
     int32 team;    /* warps that fold a part together, 1 or all of the block */
     int32 is_last; /* results are stored, not parts */
     int32 segment; /* the kept dimension along which there are segments, or -1 */
-    int32 by_part, unused;
+    int32 by_part;
+    int32 by_one; /* block, whatever its number */
     double divisor; /* for Op::result */
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
+
+NUMBALITE_FUNCTION unsigned int block_of(const plan &p) { return p.by_one ? 0 : blockIdx.x; }
+
+/* Of a launch whose last block folds the parts that all blocks have left. */
+struct plan_of_both {
+    plan parts, result;
+};
+
+/* Is this the last block of the launch to come here? Then it sees what all have written. The counter is 0
+ * before the launch, and 0 again after it. */
+NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
+    __shared__ bool is_last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        is_last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    if (is_last)
+        __threadfence();
+    return is_last;
+}
 
 /* What an operation on numbers of type T has beside the operation: see above. */
 template <class Op, class T> struct operation_on {
@@ -489,7 +512,7 @@ NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int
 template <class T, class O, class Source, bool Masked, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
-    int64 slot = p.team == 1 ? (int64)blockIdx.x * TEAM + threadIdx.x / 32 : blockIdx.x;
+    int64 slot = p.team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
     if (slot >= p.results * p.parts)
         return; /* whole warps, and no barrier follows */
     int64 result = slot, part = 0;
@@ -697,7 +720,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
     __shared__ bool have[BLOCK];
     int lanes = (int)(p.results / V), rows = BLOCK / lanes;
     int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
-    place at = place_of(p, 0, blockIdx.x, nullptr);
+    place at = place_of(p, 0, block_of(p), nullptr);
     const char *x = (const char *)input + lane * (int64)sizeof(wide);
     int64 step = p.dims[p.kept].input, i = at.begin + row;
     T total[V];
@@ -719,11 +742,19 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
                 for (int v = 0; v < V; ++v)
                     total[v] = op(total[v], op.from(next[k].item[v], i + k * rows));
         }
-        for (; i < at.end; i += rows) {
-            w = *(const wide *)(x + i * step);
+        constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
+        for (; i < at.end; i += few * rows) { /* the rest: all on their way at once, too */
+            wide rest[few];
 #pragma unroll
-            for (int v = 0; v < V; ++v)
-                total[v] = op(total[v], op.from(w.item[v], i));
+            for (int k = 0; k < few; ++k)
+                if (i + k * rows < at.end)
+                    rest[k] = *(const wide *)(x + (i + k * rows) * step);
+#pragma unroll
+            for (int k = 0; k < few; ++k)
+                if (i + k * rows < at.end)
+#pragma unroll
+                    for (int v = 0; v < V; ++v)
+                        total[v] = op(total[v], op.from(rest[k].item[v], i + k * rows));
         }
     }
     have[threadIdx.x] = has;
@@ -757,7 +788,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
         maybe<T> all = {has ? total[v] : T(), has};
         if (p.is_last)
             begin_with(p, all, op);
-        store<T, O>(p, all, at, lane * V + v, blockIdx.x, out, nullptr, false, op);
+        store<T, O>(p, all, at, lane * V + v, block_of(p), out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
     }
 }

@@ -133,10 +133,11 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
 }
 
 /* A piece of a line, element i and those behind it: `v` are running folds of the piece, `prefix` is what is
- * before it. `wide`: results are neighbours, at a multiple of 16 bytes. */
-template <class O, bool Exclusive, class T, int V, class Op>
-NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
-                                    int64 length, bool wide, Op op) {
+ * before it. `wide`: results are neighbours, at a multiple of 16 bytes. Whole: they are, and all of the piece is in
+ * the line. */
+template <class O, bool Exclusive, bool Whole = false, class T, int V, class Int, class Op>
+NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, Int i,
+                                    Int length, bool wide, Op op) {
     O items[V];
 #pragma unroll
     for (int j = 0; j < V; ++j) {
@@ -145,7 +146,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
         else
             items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[j]) : v[j]);
     }
-    if (V > 1 && wide && i + V <= length) {
+    if (Whole || (V > 1 && wide && i + V <= length)) {
         write_piece(items, y + i * sizeof(O));
     } else {
 #pragma unroll

@@ -117,14 +117,16 @@ _FAMILIES = {
 }
 # What kernels take beside the plan; True: they do not write to it.
 _TAKEN = {"input": True, "where": True, "output": False, "flags": False, "segments": True}
+_TAKEN_BY_BOTH = {
+    "input": True, "where": True, "output": False, "flags": False, "parts": False, "counter": False,
+}  # fmt: skip
 _TAKEN_BY_KEY = {
     "keys": True, "values": True, "out_values": False, "letters": False, "out_keys": False,
     "count": False,
 }  # fmt: skip
 
 
-def _rows(taken, wide, itemsize):
-    size = plans.plan_size(wide, itemsize)
+def _rows(taken, size):
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
         for name, const in taken.items()
@@ -153,9 +155,11 @@ class Loops:
         self._plans = {}
 
     def generated(
-        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False
-    ):
-        """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
+        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
+        last="",
+    ):  # fmt: skip
+        """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``. ``last`` is the kind
+        of fold of the parts that it leaves, for its last block."""
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
             letter: self._cxx(builder, dtype)
@@ -165,24 +169,34 @@ class Loops:
         if loop.itemsize > 16:
             size = plans.initial_size(loop.itemsize)
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
-        word, numbers = _KIND.fullmatch(kind).groups()
+        word = _KIND.fullmatch(kind)[1]
         header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
         unary = unary or template == "reduce_test"
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         function = self._write_function(builder, template, names, loop, unary)
-        body = _BODIES[word].format(
-            **names, masked=str(masked).lower(), exclusive=str(exclusive).lower(), width=numbers,
-            tile=numbers.replace("x", ", "),
-        )  # fmt: skip
-        builder.write_own(
-            templates.fill(
-                "by_key" if word == "by_key" else "reduce",
-                threads=plans.PIPELINE_THREADS if word == "pipelined_scan" else plans.THREADS,
-                blocks=1 if word == "pipelined_scan" else 4,
-                kernel=f"nl_{kind}",
-                body=body,
+
+        def body(kind, **types):
+            word, numbers = _KIND.fullmatch(kind).groups()
+            return _BODIES[word].format(
+                **{**names, **types}, masked=str(masked).lower(), exclusive=str(exclusive).lower(),
+                width=numbers, tile=numbers.replace("x", ", "),
+            )  # fmt: skip
+
+        launched = {"threads": plans.THREADS, "kernel": f"nl_{kind}{last}"}
+        if last:
+            text = templates.fill(
+                "reduce_both",
+                **launched,
+                body=body(kind, O=names["T"]),
+                last_body=body(last, S=names["T"]),
             )
-        )
+        elif word == "pipelined_scan":
+            launched["threads"] = plans.PIPELINE_THREADS
+            text = templates.fill("reduce", **launched, blocks=1, body=body(kind))
+        else:
+            name = "by_key" if word == "by_key" else "reduce"
+            text = templates.fill(name, **launched, blocks=4, body=body(kind))
+        builder.write_own(text)
         return builder, function
 
     def _cxx(self, builder, dtype):
@@ -219,23 +233,35 @@ class Loops:
         return commuting.commutes(self.function_for(dtype), dtype)
 
     def loop(
-        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False
-    ) -> Loop:
+        self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
+        last="",
+    ) -> Loop:  # fmt: skip
         """The kernel; not compiled before its first launch."""
         codes = map(code_of, (stored, loop, result))
-        key = kind, *codes, masked, wide, unary, exclusive
+        key = kind, *codes, masked, wide, unary, exclusive, last
         with self._lock:
             found = self._loops.get(key)
             if found is None:
                 builder, function = self.generated(
-                    kind, stored, loop, result, masked, wide, unary, exclusive
+                    kind, stored, loop, result, masked, wide, unary, exclusive, last
                 )
-                images, labels = self._images(builder, function, kind, loop)
-                taken = _TAKEN_BY_KEY if kind.startswith("by_key") else _TAKEN
+                images, labels = self._images(builder, function, kind + last, loop)
+                taken = (
+                    _TAKEN_BY_KEY
+                    if kind.startswith("by_key")
+                    else _TAKEN_BY_BOTH
+                    if last
+                    else _TAKEN
+                )
+                size = plans.plan_size(wide, loop.itemsize) * (2 if last else 1)
                 kernel = Kernel(
-                    images, f"nl_{kind}", self.name, _rows(taken, wide, loop.itemsize),
-                    self.options, labels=labels,
-                )  # fmt: skip
+                    images,
+                    f"nl_{kind}{last}",
+                    self.name,
+                    _rows(taken, size),
+                    self.options,
+                    labels=labels,
+                )
                 found = self._loops[key] = Loop(kernel, ("plan", *taken))
             return found
 
@@ -317,34 +343,46 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment, div
     if masked:  # whether a part has any element that the mask selects
         flags = parts + 1
         scratch.append((results * way.parts, np.dtype(bool)))
-    first = _step_for_parts(
-        loops, way, kept, folded, (stored, loop), masked, by_part,
-        _INPUT, _WHERE, parts, flags, _SEGMENTS,
-    )  # fmt: skip
     size, count = loop.itemsize, way.parts
     apart, after = (1, results) if by_part else (count, 1)
-    kept = [
+    of_parts = plans.merged([
         plans.Dimension(dim.length, n * apart * size, n * apart, dim.output)
         for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
-    ]
-    kept, folded = plans.merged(kept), [plans.Dimension(count, after * size, after)]
-    last = plans.choose(kept, folded, size, 0, masked, serial, size, loops.commutes(loop))
-    last = last._replace(parts=1, chunk=count)
-    plan, wide = plans.packed_plan(
-        last, kept, folded, initial=initial, itemsize=size, divisor=divisor
+    ])  # fmt: skip
+    parts_of_one = [plans.Dimension(count, after * size, after)]
+    first, first_wide = plans.packed_plan(
+        way, kept, folded, is_last=False, by_part=by_part, itemsize=size
     )
+    last = None if first_wide else plans.by_last_block(way, results, masked, size)
+    in_one_launch = last is not None
+    if not in_one_launch:
+        last = plans.choose(
+            of_parts, parts_of_one, size, 0, masked, serial, size, loops.commutes(loop)
+        )
+        last = last._replace(parts=1, chunk=count)
+    plan, wide = plans.packed_plan(
+        last, of_parts, parts_of_one, initial=initial, itemsize=size, divisor=divisor,
+        by_one=in_one_launch,
+    )  # fmt: skip
+    if in_one_launch:
+        counter = parts + len(scratch)
+        scratch.append((1, np.dtype("u4"), np.array(0, "u4"), True))
+        kernel = loops.loop(way.kind, stored, loop, result, masked, last=last.kind)
+        slots = _INPUT, _WHERE, _OUTPUT, flags, parts, counter
+        both = np.void(first.tobytes() + plan.tobytes())
+        return _core.ReductionPlan([_step(kernel, way, results, both, *slots)], scratch)
+    kernel = loops.loop(way.kind, stored, loop, loop, masked, first_wide)
+    steps = [_step(kernel, way, results, first, _INPUT, _WHERE, parts, flags, _SEGMENTS)]
     kernel = loops.loop(last.kind, loop, loop, result, masked, wide)
-    second = _step(kernel, last, results, plan, parts, flags, _OUTPUT, _OUTPUT, parts)
-    return _core.ReductionPlan([first, second], scratch)
+    steps.append(_step(kernel, last, results, plan, parts, flags, _OUTPUT, _OUTPUT, parts))
+    return _core.ReductionPlan(steps, scratch)
 
 
-def _step_for_parts(loops, way, kept, folded, dtypes, masked, by_part, *slots):
-    stored, loop = dtypes
-    plan, wide = plans.packed_plan(
-        way, kept, folded, is_last=False, by_part=by_part, itemsize=loop.itemsize
-    )
+def _step_for_parts(loops, way, kept, along, stored, loop, *slots):
+    """The launch that folds each part of a scan's lines."""
+    plan, wide = plans.packed_plan(way, kept, [along], is_last=False, itemsize=loop.itemsize)
     results = math.prod(dim.length for dim in kept)
-    kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
+    kernel = loops.loop(way.kind, stored, loop, loop, wide=wide)
     return _step(kernel, way, results, plan, *slots)
 
 
@@ -464,9 +502,7 @@ def _add_scan(
         size = loop.itemsize
         scratch.append((lines * way.parts, loop))
         slots = source, source, before, before, source
-        steps.append(
-            _step_for_parts(loops, folding, kept, [along], (stored, loop), False, False, *slots)
-        )
+        steps.append(_step_for_parts(loops, folding, kept, along, stored, loop, *slots))
         of_lines = plans.merged([plans.Dimension(lines, way.parts * size, 0, way.parts * size)])
         parts, own = plans.Dimension(way.parts, size, 0, size), (before, before)
         _add_scan(loops, of_lines, parts, (loop,) * 3, 0, own, steps, scratch)

@@ -24,6 +24,7 @@ _PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where ther
 _PART_BYTES_ANY_ORDER = 1 << 14, 1 << 18
 _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
+_BUSY_BLOCKS, _LARGE_PART_BYTES = 512, 1 << 16
 _USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
 _ROW_BYTES, _LONG_ROW_BYTES = (
     1 << 13,
@@ -42,11 +43,8 @@ _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES = 1 << 17
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
-PIPELINE_THREADS, _PIPELINE_PIECES, _PIPELINE_STAGES = (
-    768,
-    5,
-    3,
-)  # the last two are pipelined_scan.cuh's, too
+PIPELINE_THREADS = 512
+_PIPELINE_PIECES, _PIPELINE_STAGES = 8, 3  # pipelined_scan.cuh's, too
 _PIPELINE_TILE = 16 * PIPELINE_THREADS * _PIPELINE_PIECES  # bytes
 PIPELINE_MEMORY = _PIPELINE_STAGES * _PIPELINE_TILE  # of a block
 _PIPELINE_TURNS = 4  # tiles for each block, at least
@@ -121,16 +119,16 @@ def plan_size(wide, itemsize=1) -> int:
 
 def packed_plan(
     way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None, by_part=False,
-    itemsize=1, divisor=1.0,
+    itemsize=1, divisor=1.0, by_one=False,
 ):  # fmt: skip
-    """(the plan as a record, whether it is a wide one)"""
+    """(the plan as a record, whether it is a wide one). ``by_one``: for one block, which may have any number."""
     dims = [*kept, *folded]
     wide = len(dims) > _FEW
     head = (initial or b"").ljust(initial_size(itemsize), b"\0") + _HEAD.pack(
         math.prod(dim.length for dim in kept) if results is None else results,
         math.prod(dim.length for dim in folded),
         way.parts, way.chunk,
-        len(kept), len(folded), initial is not None, way.team, is_last, segment, by_part, 0,
+        len(kept), len(folded), initial is not None, way.team, is_last, segment, by_part, by_one,
         divisor,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
@@ -230,6 +228,14 @@ def _in_narrow_parts(width, kept, folded, itemsize):
     return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk)
 
 
+def _part(elements, itemsize, limits):
+    """How many elements a part has, of so many in all: parts are as many as keep the device busy, then larger, for
+    the end of each takes time, then more."""
+    least, most = (n // itemsize for n in limits)
+    larger = min(elements // _BUSY_BLOCKS, _LARGE_PART_BYTES // itemsize)
+    return min(max(elements // _USUAL_PARTS, larger, least), most)
+
+
 def _part_of_row(kept, folded, itemsize, address, results, limits):
     """How many neighbours a part has where the elements lie in rows with gaps between: a row, or an equal part
     of it; 0 where rows are short or cannot be divided so."""
@@ -242,11 +248,14 @@ def _part_of_row(kept, folded, itemsize, address, results, limits):
     ):
         return 0
     rows = math.prod(dim.length for dim in outer)
-    least, most = (n // itemsize for n in limits)
-    wanted = min(max(rows * row.length * results // _USUAL_PARTS, least), most)
+    wanted = _part(rows * row.length * results, itemsize, limits)
     first = max(1, row.length // wanted)
     count = next((n for n in range(first, 2 * first + 1) if row.length % n == 0), 0)
-    if not count or row.length // count > 2 * most or rows * count > _MOST_ROW_PARTS:
+    if (
+        not count
+        or row.length // count > 2 * limits[1] // itemsize
+        or rows * count > _MOST_ROW_PARTS
+    ):
         return 0
     return row.length // count
 
@@ -294,19 +303,31 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     size = itemsize if packed else max(itemsize, 4)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
-        least, most = (n // size for n in limits)
         if column_size and not masked and itemsize <= 16:
             chunk = _part_of_row(kept, folded, itemsize, address, results, limits)
             if chunk:
                 return Way("packed", THREADS, THREADS // _WARP, length // chunk, chunk)
-        chunk = min(max(length * results // _USUAL_PARTS, least), most)
-        chunk = max(chunk, -(-length * results // _MOST_PARTS))
+        least = limits[0] // size
+        chunk = max(_part(length * results, size, limits), -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least
         return Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
     one_warp = _LONG_ROW_BYTES if results >= _MANY_ROWS else _ROW_BYTES
     if length * itemsize <= one_warp and results >= 64:
         return Way(kind, THREADS, 1, 1, length)
     return Way(kind, THREADS, THREADS // _WARP, 1, length)
+
+
+def by_last_block(way, results, masked, size):
+    """How the last block of a launch that leaves parts folds them, numbers of so many bytes; None if it cannot."""
+    if way.kind.startswith("narrow"):
+        width = int(way.kind[6:])
+        while width > 1 and width * size > 16:
+            width //= 2
+        return Way(f"narrow{width}", THREADS, 1, 1, way.parts)
+    if way.kind in ("packed", "strided") and results <= THREADS // _WARP:
+        kind = "strided" if masked or size > 16 else "packed"
+        return Way(kind, THREADS, THREADS // _WARP if results == 1 else 1, 1, way.parts)
+    return None
 
 
 def grid_of(way, results):

@@ -81,8 +81,8 @@ def pipelines(monkeypatch, driver_kind):
         pytest.skip("needs bulk copies: compute capability 9.0")
     monkeypatch.setattr(reduceloops, "pipelines", lambda: 3)
     monkeypatch.setattr(reduceplan, "PIPELINE_THREADS", 32)
-    monkeypatch.setattr(reduceplan, "_PIPELINE_TILE", 16 * 32 * 5)
-    monkeypatch.setattr(reduceplan, "PIPELINE_MEMORY", 3 * 16 * 32 * 5)
+    monkeypatch.setattr(reduceplan, "_PIPELINE_TILE", 16 * 32 * 8)
+    monkeypatch.setattr(reduceplan, "PIPELINE_MEMORY", 3 * 16 * 32 * 8)
     monkeypatch.setattr(reduceplan, "_PIPELINE_TURNS", 1)
     used = []
     choose = reduceplan.choose_scan

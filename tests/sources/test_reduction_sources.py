@@ -40,6 +40,18 @@ def test_architectures(nvrtc, loops, kind):
         compiled(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
 
 
+@pytest.mark.parametrize(
+    "kind, last", [("packed", "packed"), ("strided", "strided"), ("narrow4", "narrow4")]
+)
+def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
+    f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
+    masked = kind == "strided"
+    made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]
+    for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
+        compiled(nvrtc, made, arch, to="sm")
+    compiled(nvrtc, loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90)
+
+
 @pytest.mark.parametrize("code", some(2, "bhiqdF"))
 def test_pipelines(nvrtc, loops, code):
     """Bulk copies need compute capability 9.0."""

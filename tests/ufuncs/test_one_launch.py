@@ -1,0 +1,80 @@
+"""Reductions whose last block folds the parts of all: one launch, the same bits each time, on any stream."""
+
+import numpy as np
+import pytest
+from kit.calls import traced_again
+
+from numbalite import cuda
+
+pytestmark = pytest.mark.usefixtures("as_on_a_gpu")
+RNG = np.random.default_rng(8)
+SHAPES = [((150_001,), 0), ((70_000, 3), 0), ((20_000, 16), 0), ((5, 40_000), 1)]
+
+
+@pytest.fixture
+def total():
+    return cuda.reduce("a + b")
+
+
+def numbers(shape):
+    return RNG.integers(-9, 9, shape).astype(np.int32)
+
+
+@pytest.mark.parametrize("shape, axis", SHAPES)
+def test_calls_after_one_another(shape, axis, total):
+    """A launch leaves the counter as it was."""
+    for _ in range(3):
+        x = numbers(shape)
+        np.testing.assert_array_equal(total(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4"))
+    d = cuda.to_device(x)
+    calls = traced_again(lambda: total(d, axis=axis))
+    assert calls.count("cuLaunchKernel") == 1
+    assert not any(name.startswith("cuMemset") for name in calls)
+
+
+def test_masks_initial_numbers_and_order():
+    """An operation that does not commute; parts of which the mask leaves nothing."""
+    x = numbers(150_001)
+    last = cuda.reduce("b")
+    assert int(last(cuda.to_device(x))) == x[-1]
+    where = np.zeros(x.size, bool)
+    where[100_000:100_009] = True
+    d, mask = cuda.to_device(x), cuda.to_device(where)
+    assert int(np.sum(d, where=mask, initial=7)) == x[where].sum() + 7
+    assert int(np.max(d, where=mask, initial=-99)) == x[where].max()
+
+
+def test_streams_at_once(total):
+    """Streams have counters of their own."""
+    d = [cuda.to_device(numbers(150_001)) for _ in range(4)]
+    streams = [cuda.stream() for _ in d] + [0]
+    for _ in range(3):
+        got = [total(x, stream=stream) for stream in streams for x in d]
+        cuda.synchronize()
+        for i, result in enumerate(got):
+            assert int(result) == d[i % len(d)].copy_to_host().sum()
+
+
+def test_graphs():
+    """What a graph counts is not what calls beside it count."""
+    d, stream = cuda.to_device(numbers(150_001)), cuda.stream()
+    out, other = cuda.device_array((), "i8"), cuda.device_array((), "i8")
+    np.sum(d, out=out)
+    with stream.capture() as graph:
+        np.sum(d, out=out)  # on the captured stream
+        np.add.reduce(d, out=other)
+    for _ in range(3):
+        d.copy_to_device(numbers(150_001))
+        beside = np.sum(d)
+        graph.launch(stream)
+        stream.synchronize()
+        expected = d.copy_to_host().sum()
+        assert int(beside) == int(out.copy_to_host()) == int(other.copy_to_host()) == expected
+
+
+def test_after_a_reset(total):
+    d = cuda.to_device(numbers(150_001))
+    total(d)
+    cuda.close()
+    x = numbers(150_001)
+    assert int(total(cuda.to_device(x))) == x.sum()
