@@ -6,7 +6,7 @@
  * (pipeline.cuh). So what a tile asks for was told a tile's time ago.
  *
  * The time between a tile's ticket and its fold counts, since all later tiles wait for it; so a ticket is taken
- * when the copy begins, and not before. Elements are combined in the same order in each call. */
+ * just before the copy begins. Elements are combined in the same order in each call. */
 #ifndef NUMBALITE_PIPELINED_SCAN_CUH
 #define NUMBALITE_PIPELINED_SCAN_CUH
 
@@ -60,24 +60,35 @@ template <class S> struct tile_stages {
     tile_of_line *tiles;
     int64 bytes; /* of a tile */
 
+    /* What is to be copied; worked out before there is a stage for it. */
+    struct request {
+        tile_of_line it;
+        const char *from;
+        unsigned int there; /* bytes */
+    };
+
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    /* The tile with this ticket is on its way; for one thread. */
-    NUMBALITE_FUNCTION void fetch(const plan &p, const char *input, nl_letter ticket, int stage) const {
-        int64 tile = quotient((int64)ticket, p.results), line = (int64)ticket - tile * p.results;
-        tiles[stage] = {tile, line};
-        if (tile >= p.parts) {
-            nl_pipeline::expect(&arrivals[stage], 0);
-            return;
+    NUMBALITE_FUNCTION request of(nl_letter ticket, const plan &p, const void *input) const {
+        int64 tile = quotient((int64)ticket, p.results);
+        request r = {{tile, (int64)ticket - tile * p.results}, (const char *)input, 0};
+        if (tile < p.parts) {
+            int64 left = p.length * (int64)sizeof(S) - tile * bytes;
+            r.from += place_of(p, r.it.line, 0, nullptr).input + tile * bytes;
+            r.there = (unsigned int)(left < bytes ? left : bytes);
         }
-        int64 left = p.length * (int64)sizeof(S) - tile * bytes;
-        int64 there = left < bytes ? left : bytes, whole = there & ~15ll;
-        const char *from = input + place_of(p, line, 0, nullptr).input + tile * bytes;
-        for (int64 i = whole; i < there; i += sizeof(S))
-            *(S *)((char *)at(stage) + i) = *(const S *)(from + i);
-        nl_pipeline::expect(&arrivals[stage], (unsigned int)whole);
+        return r;
+    }
+
+    /* The tile is on its way; for one thread. */
+    NUMBALITE_FUNCTION void fetch(const request &r, int stage) const {
+        unsigned int whole = r.there & ~15u;
+        tiles[stage] = r.it;
+        for (unsigned int i = whole; i < r.there; i += sizeof(S))
+            *(S *)((char *)at(stage) + i) = *(const S *)(r.from + i);
+        nl_pipeline::expect(&arrivals[stage], whole);
         if (whole > 0)
-            nl_pipeline::copy(&arrivals[stage], at(stage), from, (unsigned int)whole);
+            nl_pipeline::copy(&arrivals[stage], at(stage), r.from, whole);
     }
 };
 
@@ -164,7 +175,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             nl_pipeline::make_arrival(&arrivals[stage]);
         nl_pipeline::publish_arrivals();
         for (int stage = 0; stage < stages - 1; ++stage)
-            ring.fetch(p, (const char *)input, atomicAdd(tickets, 1ull), stage);
+            ring.fetch(ring.of(atomicAdd(tickets, 1ull), p, input), stage);
     }
     __syncthreads();
     nl_pipeline::wait(&arrivals[0], 0);
@@ -174,12 +185,14 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
 
     int stage = 0, turn = 0;
     unsigned int parity = 0; /* of the stage's arrival */
-    nl_letter ticket = fetches ? atomicAdd(tickets, 1ull) : 0;
+    typename tile_stages<S>::request coming = {};
+    if (fetches)
+        coming = ring.of(atomicAdd(tickets, 1ull), p, input);
     while (now.tile < p.parts) {
         int next_stage = stage + 1 < stages ? stage + 1 : 0;
         unsigned int next_parity = next_stage > 0 ? parity : parity ^ 1;
         if (fetches)
-            ring.fetch(p, (const char *)input, ticket, stage > 0 ? stage - 1 : stages - 1);
+            ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
         T here[K];
 #pragma unroll
         for (int k = 0; k < K; ++k)
@@ -220,9 +233,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         T in_tile = fold_first(of_warp, warp, op);
         if (warp > 0)
             append(base, in_tile, op);
-        if (fetches) /* it comes while the results are written */
-            ticket = atomicAdd(tickets, 1ull);
-
+        nl_letter ticket = fetches ? atomicAdd(tickets, 1ull) : 0; /* it comes while results are written */
         int count = count_of(now);
         char *y = (char *)out + place_of(p, now.line, 0, nullptr).output + now.tile * p.chunk * axis.output;
         bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
@@ -230,6 +241,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             store_staged<true, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
         else
             store_staged<false, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
+        if (fetches)
+            coming = ring.of(ticket, p, input);
         __syncthreads(); /* the stage can be written to */
         now = next, stage = next_stage, parity = next_parity, turn ^= 1;
     }
