@@ -209,6 +209,13 @@ def _irfft(name, a, s, axes, norm, out):
     return _finish(name, result, factor, out), None
 
 
+def _may_be_written(a, out):
+    """While `a` is read: they are the same elements, or share none."""
+    return not assign.overlap(a, out) or (
+        a._address == out._address and a._call_key() == out._call_key()
+    )
+
+
 def _remembered(compute, name, a, s, axes, norm, out, *more):
     """The same call of an array like an earlier one, into one like an earlier one, goes straight to its plan."""
     if type(a) is not DeviceNDArray or type(out) not in (DeviceNDArray, type(None)):
@@ -218,7 +225,7 @@ def _remembered(compute, name, a, s, axes, norm, out, *more):
         direct = plans.call(key)
     except TypeError:  # lists
         return compute(name, a, s, axes, norm, out, *more)[0]
-    if direct is not None and (out is None or not assign.overlap(a, out)):
+    if direct is not None and (out is None or _may_be_written(a, out)):
         return direct(a, out)
     result, direct = compute(name, a, s, axes, norm, out, *more)
     if direct is not None and (out is None or direct.fits(a, out)):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbalite import _core, cuda
+from numbalite.cuda import assign
 from numbalite.cuda.libs import cufft
 from numbalite.fft import plans
 from numbalite.libraries.table import CUFFT
@@ -164,6 +165,24 @@ def test_out_of_a_call_that_is_known():
         turned = cuda.device_array((6, 4), "D").T
         np.fft.ifft(d, out=turned)
         np.testing.assert_allclose(turned.copy_to_host(), np.fft.ifft(one))
+
+
+def test_out_is_the_input(monkeypatch):
+    """From the second call on it is transformed where it lies."""
+    host = np.random.default_rng(4).standard_normal((6, 8)) + 1j
+    d = cuda.to_device(host)
+    copied = []
+    monkeypatch.setattr(
+        assign, "assign", lambda *args, usual=assign.assign: copied.append(usual(*args))
+    )
+    for _ in range(3):
+        d.copy_to_device(host)
+        assert np.fft.ifft(d, axis=0, out=d) is d
+        np.testing.assert_allclose(d.copy_to_host(), np.fft.ifft(host, axis=0), atol=1e-10)
+    assert len(copied) == 1
+    part = cuda.to_device(host)  # elements that are shared, and not the same
+    assert np.fft.fft(part[:4], out=part[1:5]) is not None
+    np.testing.assert_allclose(part.copy_to_host()[1:5], np.fft.fft(host[:4]), atol=1e-10)
 
 
 @pytest.mark.parametrize(
