@@ -12,7 +12,8 @@
  *
  * in namespace numbalite::groups, which is also called cg, and cooperative_groups where the
  * toolkit's header is not included. Names and meaning are cooperative_groups'. Tiles have at most
- * 32 threads. In blocks that are not one-dimensional, ranks count x fastest, as there. */
+ * 32 threads; larger ones need that header. In blocks that are not one-dimensional, ranks count x
+ * fastest, as there. */
 #ifndef NUMBALITE_GROUPS_CUH
 #define NUMBALITE_GROUPS_CUH
 
@@ -32,7 +33,13 @@ namespace groups {
 /* ---- the block ---- */
 
 struct thread_block {
+    struct arrival_token {};
+
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) { __syncthreads(NUMBALITE_AT_SITE); }
+    static NUMBALITE_METHOD arrival_token barrier_arrive() { return arrival_token(); }
+    static NUMBALITE_METHOD void barrier_wait(arrival_token && NUMBALITE_AND_SITE) {
+        __syncthreads(NUMBALITE_AT_SITE);
+    }
     static NUMBALITE_METHOD void barrier_sync(NUMBALITE_SITE) { __syncthreads(NUMBALITE_AT_SITE); }
     static NUMBALITE_METHOD unsigned int thread_rank() { return numbalite::thread_rank(); }
     static NUMBALITE_METHOD unsigned int num_threads() {
@@ -117,38 +124,37 @@ struct lanes {
 };
 
 struct coalesced_group : lanes {
-    NUMBALITE_METHOD explicit coalesced_group(unsigned int m) { mask = m; }
-    NUMBALITE_METHOD unsigned int meta_group_rank() const { return 0; }
-    NUMBALITE_METHOD unsigned int meta_group_size() const { return 1; }
+    NUMBALITE_METHOD explicit coalesced_group(unsigned int m, unsigned int rank = 0,
+                                              unsigned int count = 1)
+        : meta_rank(rank), meta_size(count) {
+        mask = m;
+    }
+    NUMBALITE_METHOD unsigned int meta_group_rank() const { return meta_rank; }
+    NUMBALITE_METHOD unsigned int meta_group_size() const { return meta_size; }
+
+  private:
+    unsigned int meta_rank, meta_size;
 };
 NUMBALITE_FUNCTION coalesced_group coalesced_threads(NUMBALITE_SITE) {
     return coalesced_group(__activemask(NUMBALITE_AT_SITE));
 }
 
-/* N neighbouring lanes, N a power of two: shifts do what loops must do above. */
-template <unsigned int N, class Parent = void> struct thread_block_tile : lanes {
-#ifdef NUMBALITE_SIM
-    static_assert(N <= 32, "numbalite: tiles of more than 32 threads cannot run on the CPU simulator");
-#endif
-    static_assert(
-        N >= 1 && N <= 32 && (N & (N - 1)) == 0,
-        "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include cooperative_groups.h)");
+/* ---- tiles: neighbouring threads, a power of two ---- */
 
-    NUMBALITE_METHOD thread_block_tile() {
+template <unsigned int N, bool is_of_a_warp = (N <= 32)> struct tile_members {
+    static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include "
+                                "cooperative_groups.h)");
+};
+/* Shifts do what loops must do above. */
+template <unsigned int N> struct tile_members<N, true> : lanes {
+    static_assert(N >= 1 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+
+    NUMBALITE_METHOD tile_members() {
         mask = (N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1) << first();
-    }
-    /* A tile of a tile of the same size, or without the parent's type, is the same tile. */
-    template <class Other>
-    NUMBALITE_METHOD thread_block_tile(const thread_block_tile<N, Other> &t) {
-        mask = t.mask;
     }
     static NUMBALITE_METHOD constexpr unsigned int num_threads() { return N; }
     static NUMBALITE_METHOD constexpr unsigned int size() { return N; }
     static NUMBALITE_METHOD unsigned int thread_rank() { return laneid() & (N - 1); }
-    static NUMBALITE_METHOD unsigned int meta_group_rank() { return numbalite::thread_rank() / N; }
-    static NUMBALITE_METHOD unsigned int meta_group_size() {
-        return (thread_block::size() + N - 1) / N;
-    }
 
     NUMBALITE_METHOD unsigned int ballot(int predicate NUMBALITE_AND_SITE) const {
         return pack(__ballot_sync(mask, predicate NUMBALITE_AND_HERE));
@@ -177,31 +183,32 @@ template <unsigned int N, class Parent = void> struct thread_block_tile : lanes 
     NUMBALITE_METHOD unsigned int pack(unsigned int bits) const { return (bits & mask) >> first(); }
 };
 
-/* ---- any of these, told apart when the kernel runs ---- */
-
-struct thread_group {
-    unsigned int mask; /* 0: the whole block */
-
-    NUMBALITE_METHOD thread_group(const thread_block &) : mask(0) {}
-    NUMBALITE_METHOD thread_group(const lanes &g) : mask(g.mask) {}
-    NUMBALITE_METHOD void sync(NUMBALITE_SITE) const {
-        if (mask)
-            __syncwarp(mask NUMBALITE_AND_HERE);
-        else
-            __syncthreads(NUMBALITE_AT_SITE);
-    }
-    NUMBALITE_METHOD unsigned int num_threads() const {
-        return mask ? __popc(mask) : thread_block::size();
-    }
-    NUMBALITE_METHOD unsigned int size() const { return num_threads(); }
-    NUMBALITE_METHOD unsigned int thread_rank() const {
-        return mask ? __popc(mask & lanemask_lt()) : numbalite::thread_rank();
+/* Which of the parent's tiles it is. */
+template <unsigned int N, class Parent = void> struct thread_block_tile : tile_members<N> {
+    static NUMBALITE_METHOD unsigned int meta_group_rank() { return Parent::thread_rank() / N; }
+    static NUMBALITE_METHOD unsigned int meta_group_size() {
+        return (Parent::size() + N - 1) / N;
     }
 };
+template <unsigned int N> struct thread_block_tile<N, void> : tile_members<N> {
+    template <class Parent>
+    NUMBALITE_METHOD thread_block_tile(const thread_block_tile<N, Parent> &t)
+        : tile_members<N>(t), meta_rank(t.meta_group_rank()), meta_size(t.meta_group_size()) {}
+    NUMBALITE_METHOD unsigned int meta_group_rank() const { return meta_rank; }
+    NUMBALITE_METHOD unsigned int meta_group_size() const { return meta_size; }
+
+  private:
+    unsigned int meta_rank, meta_size;
+};
+NUMBALITE_FUNCTION thread_block_tile<1> this_thread() {
+    return thread_block_tile<1, thread_block_tile<1, thread_block>>();
+}
 
 /* ---- the grid ---- */
 
 struct grid_group {
+    struct arrival_token {};
+
     /* Was the kernel launched so that its blocks can wait for each other? */
     static NUMBALITE_METHOD bool is_valid() {
 #ifdef NUMBALITE_SIM
@@ -233,6 +240,13 @@ struct grid_group {
     }
     static NUMBALITE_METHOD dim3 group_dim() {
         return dim_blocks();
+    }
+    static NUMBALITE_METHOD dim3 thread_index() {
+        return dim3(blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y * blockDim.y + threadIdx.y,
+                    blockIdx.z * blockDim.z + threadIdx.z);
+    }
+    static NUMBALITE_METHOD dim3 dim_threads() {
+        return dim3(gridDim.x * blockDim.x, gridDim.y * blockDim.y, gridDim.z * blockDim.z);
     }
 #if defined(NUMBALITE_SIM) || __CUDA_ARCH__ >= 900
     static NUMBALITE_METHOD dim3 dim_clusters() {
@@ -295,6 +309,13 @@ struct grid_group {
 #endif
     }
 
+    static NUMBALITE_METHOD arrival_token barrier_arrive() {
+        return arrival_token();
+    }
+    static NUMBALITE_METHOD void barrier_wait(arrival_token && NUMBALITE_AND_SITE) {
+        sync(NUMBALITE_AT_SITE);
+    }
+
   private:
 #ifndef NUMBALITE_SIM
     static NUMBALITE_METHOD unsigned long long workspace() {
@@ -313,35 +334,90 @@ NUMBALITE_FUNCTION grid_group this_grid() {
 
 #include "numbalite/cluster.cuh"
 
+/* ---- any of these, told apart when the kernel runs ---- */
+
+struct thread_group {
+    NUMBALITE_METHOD thread_group(const lanes &g) : type(of_lanes), mask(g.mask) {}
+    NUMBALITE_METHOD thread_group(const thread_block &) : type(of_block), mask(0) {}
+    NUMBALITE_METHOD thread_group(const grid_group &) : type(of_grid), mask(0) {}
+    NUMBALITE_METHOD unsigned int get_type() const { return type; }
+    NUMBALITE_METHOD bool is_of_lanes() const { return type == of_lanes; }
+    NUMBALITE_METHOD coalesced_group as_lanes() const { return coalesced_group(mask); }
+
+#if defined(NUMBALITE_SIM) || __CUDA_ARCH__ >= 900
+    NUMBALITE_METHOD thread_group(const cluster_group &) : type(of_cluster), mask(0) {}
+#define NUMBALITE_OF_CLUSTER(what) type == of_cluster ? cluster_group::what:
+#else
+#define NUMBALITE_OF_CLUSTER(what)
+#endif
+#define NUMBALITE_OF_GROUP(what) \
+    type == of_lanes ? as_lanes().what : type == of_grid ? grid_group::what : \
+        NUMBALITE_OF_CLUSTER(what) thread_block::what
+    NUMBALITE_METHOD void sync(NUMBALITE_SITE) const {
+        NUMBALITE_OF_GROUP(sync(NUMBALITE_AT_SITE));
+    }
+    NUMBALITE_METHOD unsigned long long num_threads() const {
+        return NUMBALITE_OF_GROUP(num_threads());
+    }
+    NUMBALITE_METHOD unsigned long long size() const { return num_threads(); }
+    NUMBALITE_METHOD unsigned long long thread_rank() const {
+        return NUMBALITE_OF_GROUP(thread_rank());
+    }
+#undef NUMBALITE_OF_GROUP
+#undef NUMBALITE_OF_CLUSTER
+
+  private:
+    enum { of_lanes = 1, of_grid = 3, of_block = 4, of_cluster = 6 }; /* the toolkit's numbers */
+    unsigned int type, mask;
+};
+
 /* ---- parts of groups ---- */
 
 template <unsigned int N>
-NUMBALITE_FUNCTION thread_block_tile<N> tiled_partition(const thread_block &) {
-    return thread_block_tile<N>();
+NUMBALITE_FUNCTION thread_block_tile<N, thread_block> tiled_partition(const thread_block &) {
+    return thread_block_tile<N, thread_block>();
 }
 template <unsigned int N, unsigned int M, class Parent>
-NUMBALITE_FUNCTION thread_block_tile<N> tiled_partition(const thread_block_tile<M, Parent> &) {
-    static_assert(N <= M, "a part is not larger than the group");
-    return thread_block_tile<N>();
+NUMBALITE_FUNCTION thread_block_tile<N, thread_block_tile<M, Parent>>
+tiled_partition(const thread_block_tile<M, Parent> &) {
+    static_assert(N < M, "a tile of a tile is smaller than that");
+    return thread_block_tile<N, thread_block_tile<M, Parent>>();
+}
+/* Where the number of threads is known when the kernel runs, the last tile has those that are left. */
+NUMBALITE_FUNCTION coalesced_group tiled_partition(const coalesced_group &g, unsigned int n) {
+    if (n == 0 || n > 32 || (n & (n - 1)) != 0)
+        __trap();
+    unsigned int rank = g.thread_rank(), mask = g.mask, part = 0;
+    for (unsigned int i = 0; mask; mask &= mask - 1, ++i)
+        part |= i / n == rank / n ? mask & (0u - mask) : 0;
+    return coalesced_group(part, rank / n, (g.size() + n - 1) / n);
 }
 NUMBALITE_FUNCTION thread_group tiled_partition(const thread_block &, unsigned int n) {
-    unsigned int lane = (unsigned int)laneid();
-    return coalesced_group((n >= 32 ? 0xffffffffu : (1u << n) - 1) << (lane & ~(n - 1) & 31));
+    unsigned int first = numbalite::thread_rank() & ~31u, left = thread_block::size() - first;
+    return tiled_partition(
+        coalesced_group(left < 32 ? (1u << left) - 1 : 0xffffffffu), n);
 }
 NUMBALITE_FUNCTION thread_group tiled_partition(const thread_group &g, unsigned int n) {
-    return tiled_partition(thread_block(), n < g.size() ? n : g.size());
+    return g.is_of_lanes() ? thread_group(tiled_partition(g.as_lanes(), n))
+                           : tiled_partition(thread_block(), n);
 }
 
 /* The members for which the predicate is the same as for the thread itself. */
 NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
                                                     bool predicate NUMBALITE_AND_SITE) {
-    unsigned int yes = __ballot_sync(g.mask, predicate NUMBALITE_AND_HERE);
-    return coalesced_group(predicate ? yes & g.mask : g.mask & ~yes);
+    unsigned int yes = __ballot_sync(g.mask, predicate NUMBALITE_AND_HERE) & g.mask;
+    if (yes == 0 || yes == g.mask)
+        return coalesced_group(g.mask);
+    return coalesced_group(predicate ? yes : g.mask & ~yes, predicate, 2);
 }
+/* Those with the same label; such groups are numbered as their first members are. */
 template <class Label>
 NUMBALITE_FUNCTION coalesced_group labeled_partition(const lanes &g,
                                                      Label label NUMBALITE_AND_SITE) {
-    return coalesced_group(match_any_sync(g.mask, label NUMBALITE_AND_HERE));
+    unsigned int same = match_any_sync(g.mask, label NUMBALITE_AND_HERE);
+    unsigned int leader = same & (0u - same);
+    unsigned int leaders = __ballot_sync(g.mask, (lanemask_lt() & same) == 0 NUMBALITE_AND_HERE);
+    return coalesced_group(same, __popc(leaders & (leader - 1)), __popc(leaders & g.mask));
 }
 
 template <class Group> NUMBALITE_FUNCTION void sync(const Group &g NUMBALITE_AND_SITE) {
@@ -371,31 +447,37 @@ NUMBALITE_OPERATION(bit_or, a | b)
 NUMBALITE_OPERATION(bit_xor, a ^ b)
 #undef NUMBALITE_OPERATION
 
+template <class T, class U> struct is_same { static constexpr bool value = false; };
+template <class T> struct is_same<T, T> { static constexpr bool value = true; };
+#define NUMBALITE_SAME_TYPE(T, op, v) \
+    static_assert(groups::is_same<T, decltype(op(v, v))>::value, \
+                  "the operation's result has another type than its operands")
+
 /* Every member gets the result. */
-template <unsigned int N, class Parent, class T, class Op>
-NUMBALITE_FUNCTION T reduce(const thread_block_tile<N, Parent> &g, T value,
-                            Op op NUMBALITE_AND_SITE) {
+template <unsigned int N, class T, class Op>
+NUMBALITE_FUNCTION T reduce(const tile_members<N, true> &g, T value, Op op NUMBALITE_AND_SITE) {
+    NUMBALITE_SAME_TYPE(T, op, value);
     for (unsigned int step = N / 2; step; step /= 2)
         value = op(value, g.shfl_xor(value, step NUMBALITE_AND_HERE));
     return value;
 }
 template <class T, class Op>
 NUMBALITE_FUNCTION T inclusive_scan(const lanes &g, T value, Op op NUMBALITE_AND_SITE) {
+    NUMBALITE_SAME_TYPE(T, op, value);
     unsigned int rank = g.thread_rank(), size = g.num_threads();
     for (unsigned int step = 1; step < size; step *= 2) {
         T below = g.shfl_up(value, step NUMBALITE_AND_HERE);
         if (rank >= step)
-            value = op(below, value);
+            value = op(value, below);
     }
     return value;
 }
 template <class T, class Op>
 NUMBALITE_FUNCTION T reduce(const coalesced_group &g, T value, Op op NUMBALITE_AND_SITE) {
+    if (g.num_threads() == 32)
+        return reduce(tile_members<32>(), value, op NUMBALITE_AND_HERE);
     value = inclusive_scan(g, value, op NUMBALITE_AND_HERE);
     return g.shfl(value, g.num_threads() - 1 NUMBALITE_AND_HERE);
-}
-template <class T> NUMBALITE_FUNCTION T inclusive_scan(const lanes &g, T value NUMBALITE_AND_SITE) {
-    return inclusive_scan(g, value, plus<T>() NUMBALITE_AND_HERE);
 }
 /* The first member gets T(). */
 template <class T, class Op>
@@ -404,7 +486,12 @@ NUMBALITE_FUNCTION T exclusive_scan(const lanes &g, T value, Op op NUMBALITE_AND
     value = g.shfl_up(value, 1 NUMBALITE_AND_HERE);
     return g.thread_rank() == 0 ? T() : value;
 }
-template <class T> NUMBALITE_FUNCTION T exclusive_scan(const lanes &g, T value NUMBALITE_AND_SITE) {
+template <class Group, class T>
+NUMBALITE_FUNCTION T inclusive_scan(const Group &g, T value NUMBALITE_AND_SITE) {
+    return inclusive_scan(g, value, plus<T>() NUMBALITE_AND_HERE);
+}
+template <class Group, class T>
+NUMBALITE_FUNCTION T exclusive_scan(const Group &g, T value NUMBALITE_AND_SITE) {
     return exclusive_scan(g, value, plus<T>() NUMBALITE_AND_HERE);
 }
 
@@ -426,11 +513,8 @@ NUMBALITE_FUNCTION auto invoke_one_broadcast(const Group &g, Function &&function
     return g.shfl(result, 0);
 }
 
+#undef NUMBALITE_SAME_TYPE
 #undef NUMBALITE_METHOD
-
-#ifdef NUMBALITE_SIM
-#include "sim/groups.h"
-#endif
 
 } // namespace groups
 

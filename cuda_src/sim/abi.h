@@ -337,6 +337,10 @@ typedef struct nl_sim_ops {
     void *(*cluster_map)(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
     int (*cluster_rank_of)(const void *address);
     unsigned long long (*cluster_complete)(unsigned low);
+    /* All threads of a tile (there are 64, 128, ... 1024) meet, and each gets the value of the tile's
+     * thread `source`. */
+    unsigned long long (*tile)(unsigned threads, unsigned long long value, unsigned source, unsigned thread,
+                               nl_sim_site site);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

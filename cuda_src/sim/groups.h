@@ -1,19 +1,82 @@
-/* sim/groups: what cooperative_groups.h has beyond numbalite/groups.cuh, which includes this inside of its namespace,
- * and the names of what the simulator does not have. */
+/* sim/groups: what cooperative_groups.h has beyond numbalite/groups.cuh: tiles of several warps, and what groups do to
+ * atomic variables. */
+#ifndef NUMBALITE_SIM_GROUPS_H
+#define NUMBALITE_SIM_GROUPS_H
 
-#define NUMBALITE_SIM_GROUP(name) "cooperative_groups::" name " cannot run on the CPU simulator"
-#define NUMBALITE_SIM_NO_GROUP(name) NUMBALITE_SIM_CANNOT(NUMBALITE_SIM_GROUP(name))
+namespace numbalite {
+namespace groups {
 
-class NUMBALITE_SIM_NO_GROUP("multi_grid_group") multi_grid_group {};
-NUMBALITE_SIM_NO_GROUP("this_multi_grid") int this_multi_grid();
+/* ---- tiles of several warps ---- */
+
+/* Where such tiles keep what they exchange, before compute capability 8.0. Here the engine has it. */
+template <unsigned int threads = 1024> struct alignas(8) block_tile_memory {
+    char nl_memory[32 + threads / 32 * 8];
+};
 template <unsigned int threads>
-struct block_tile_memory NUMBALITE_SIM_CANNOT_BE(block_tile_memory,
-                                                 NUMBALITE_SIM_GROUP("block_tile_memory"));
-template <unsigned int threads>
-NUMBALITE_SIM_NO_GROUP("block_tile_memory")
-thread_block this_thread_block(block_tile_memory<threads> &);
-#undef NUMBALITE_SIM_NO_GROUP
-#undef NUMBALITE_SIM_GROUP
+NUMBALITE_SIM_INLINE thread_block this_thread_block(block_tile_memory<threads> &) {
+    return thread_block();
+}
+
+/* Like a GPU's, they have no ballot, no match, and of the shuffles shfl alone; each operation is a barrier too. */
+template <unsigned int N> struct tile_members<N, false> {
+    static_assert(N <= 1024 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, ... or 1024 threads");
+
+    static constexpr unsigned int num_threads() { return N; }
+    static constexpr unsigned int size() { return N; }
+    static NUMBALITE_SIM_INLINE unsigned int thread_rank() { return numbalite::thread_rank() & (N - 1); }
+    NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { shfl(0, thread_rank(), file, line); }
+    template <class T> NUMBALITE_SIM_INLINE T shfl(T value, unsigned int rank, NUMBALITE_SIM_SITE) const {
+        static_assert(sizeof(T) <= 8, "tiles of more than 32 threads exchange values of at most 8 bytes");
+        unsigned long long word = 0;
+        __builtin_memcpy(&word, &value, sizeof(T));
+        word = numbalite_sim::tile(N, word, rank, file, line);
+        __builtin_memcpy(&value, &word, sizeof(T));
+        return value;
+    }
+    NUMBALITE_SIM_INLINE int any(int predicate, NUMBALITE_SIM_SITE) const {
+        return warp().any(of_warps(warp().any(predicate, file, line), file, line), file, line);
+    }
+    NUMBALITE_SIM_INLINE int all(int predicate, NUMBALITE_SIM_SITE) const {
+        return warp().all(of_warps(warp().all(predicate, file, line), file, line), file, line);
+    }
+
+    /* The lanes of each warp get a value of one warp after the other, again and again. */
+    template <class T> NUMBALITE_SIM_INLINE T of_warps(T value, const char *file, int line) const {
+        return shfl(value, laneid() % (N / 32) * 32, file, line);
+    }
+    static NUMBALITE_SIM_INLINE tile_members<32> warp() { return tile_members<32>(); }
+    static NUMBALITE_SIM_INLINE tile_members<N / 32> warps() { return tile_members<N / 32>(); }
+};
+
+/* Sums are made in a GPU's order: of each warp, then of the warps. */
+template <unsigned int N, class T, class Op>
+NUMBALITE_SIM_INLINE T reduce(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
+    value = g.of_warps(reduce(g.warp(), value, op, file, line), file, line);
+    return reduce(g.warps(), value, op, file, line);
+}
+/* What a scan adds to those of the warps; T() in the first. */
+template <unsigned int N, class T, class Op>
+NUMBALITE_SIM_INLINE T before_warp(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
+    sum = exclusive_scan(g.warps(), g.of_warps(sum, file, line), op, file, line);
+    return g.warps().shfl(sum, g.thread_rank() / 32, file, line);
+}
+template <unsigned int N, class T, class Op>
+NUMBALITE_SIM_INLINE T inclusive_scan(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
+    value = inclusive_scan(g.warp(), value, op, file, line);
+    T before = before_warp(g, g.warp().shfl(value, 31, file, line), op, file, line);
+    return g.thread_rank() < 32 ? value : op(value, before);
+}
+template <unsigned int N, class T, class Op>
+NUMBALITE_SIM_INLINE T exclusive_scan(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
+    value = inclusive_scan(g.warp(), value, op, file, line);
+    T before = before_warp(g, g.warp().shfl(value, 31, file, line), op, file, line);
+    value = g.warp().shfl_up(value, 1, file, line);
+    if (laneid() == 0)
+        return before;
+    return g.thread_rank() < 32 ? value : op(value, before);
+}
+
+/* ---- atomic variables ---- */
 
 /* What a group's first member does to an atomic variable for all of them; gives what the variable was. They are
  * asynchronous on a GPU: here it is done when the first member has been there. */
@@ -35,6 +98,12 @@ NUMBALITE_SIM_INLINE void reduce_store_async(const Group &g, Atomic &atomic, T &
     if (g.thread_rank() == 0)
         atomic.store(all);
 }
+template <class Group, class To, class T, class Op>
+NUMBALITE_SIM_INLINE void reduce_store_async(const Group &g, To *to, T &&value, Op &&op, NUMBALITE_SIM_SITE) {
+    auto all = reduce(g, value, op, file, line);
+    if (g.thread_rank() == 0)
+        *to = all;
+}
 /* A scan that goes on from an atomic variable, to which the group's sum is added. */
 template <class Group, class Atomic, class T, class Op>
 NUMBALITE_SIM_INLINE T inclusive_scan_update(const Group &g, Atomic &atomic, T value, Op op, NUMBALITE_SIM_SITE) {
@@ -46,12 +115,13 @@ NUMBALITE_SIM_INLINE T inclusive_scan_update(const Group &g, Atomic &atomic, T v
 }
 template <class Group, class Atomic, class T, class Op>
 NUMBALITE_SIM_INLINE T exclusive_scan_update(const Group &g, Atomic &atomic, T value, Op op, NUMBALITE_SIM_SITE) {
-    value = inclusive_scan(g, value, op, file, line);
-    T all = g.shfl(value, g.num_threads() - 1, file, line), old = all, below = g.shfl_up(value, 1, file, line);
-    if (g.thread_rank() == 0)
+    bool is_first = g.thread_rank() == 0;
+    T below = exclusive_scan(g, value, op, file, line);
+    T all = g.shfl(is_first ? value : op(value, below), g.num_threads() - 1, file, line), old = all;
+    if (is_first)
         old = update_of(atomic, all, op);
     old = g.shfl(old, 0, file, line);
-    return g.thread_rank() == 0 ? old : op(old, below);
+    return is_first ? old : op(old, below);
 }
 template <class Group, class Atomic, class T>
 NUMBALITE_SIM_INLINE T inclusive_scan_update(const Group &g, Atomic &atomic, T value, NUMBALITE_SIM_SITE) {
@@ -61,3 +131,8 @@ template <class Group, class Atomic, class T>
 NUMBALITE_SIM_INLINE T exclusive_scan_update(const Group &g, Atomic &atomic, T value, NUMBALITE_SIM_SITE) {
     return exclusive_scan_update(g, atomic, value, plus<T>(), file, line);
 }
+
+} // namespace groups
+} // namespace numbalite
+
+#endif

@@ -68,6 +68,13 @@ NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, i
     return ops->barrier(op, value, rank(), nl_sim_site{file, line});
 }
 
+/* The threads of a tile of several warps meet: each gets the value of the tile's thread `source`. */
+NUMBALITE_SIM_OWN unsigned long long tile(unsigned threads, unsigned long long value, unsigned source,
+                                          const char *file, int line) {
+    engine_call call;
+    return ops->tile(threads, value, source, rank(), nl_sim_site{file, line});
+}
+
 NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
     engine_call call;

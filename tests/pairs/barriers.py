@@ -127,6 +127,24 @@ def barrier_over_the_grid_for_some_blocks(x: floats(64), y: zeros(64), out: zero
     """
 
 
+@pair("sync", grid=1, block=2 * N, expect=lambda x: np.repeat(x.reshape(2, N).max(1), N))
+def tile_of_warps_that_only_one_warp_calls(
+    x: ints(2 * N, below=1000), out: zeros(2 * N, dtype=np.int32)
+):
+    """
+    #include <cooperative_groups.h>
+    #include <cooperative_groups/reduce.h>
+    namespace cg = cooperative_groups;
+    __global__ void largest(const int *x, int *out) {
+        auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+        int v = x[threadIdx.x];
+        if (tile.thread_rank() < 32)                  //-
+            v = cg::reduce(tile, v, cg::greater<int>());  //!
+        out[threadIdx.x] = v;
+    }
+    """
+
+
 # --- collectives of a warp -------------------------------------------------------------------------------
 
 

@@ -114,6 +114,28 @@ def tile_waits_for_itself_alone(x: upto(N), out: zeros(1)):
     """
 
 
+@pair("race", array="s", grid=1, block=2 * N, expect=lambda x: x[::-1])
+def tile_of_warps_waits_for_itself_alone(x: upto(2 * N), out: zeros(2 * N)):
+    """
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    __global__ void reversed(const float *x, float *out) {
+        auto block = cg::this_thread_block();
+        auto tile = cg::tiled_partition<64>(block);
+        __shared__ float s[2 * N];
+        int me = block.thread_rank(), rank = tile.thread_rank(), other = 1 - tile.meta_group_rank();
+        s[me] = x[me];
+        tile.sync();
+        float mirrored = s[me - rank + 63 - rank];
+        tile.sync();
+        s[me] = mirrored;                             //!
+        tile.sync();                                  //-
+        block.sync();                                 //+
+        out[me] = s[64 * other + rank];               //!
+    }
+    """
+
+
 @pair("race", array="b", grid=1, block=N, expect=lambda b: {"b": np.arange(N // 2) * 2})
 def two_threads_for_each_byte(b: zeros(N // 2, dtype=np.uint8)):
     """

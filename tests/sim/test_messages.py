@@ -75,9 +75,6 @@ def test_old_textures(message):
 USED = {
     "cuda_fp8.h": ("__nv_fp8_e8m0 v;", "e8m0"),
     "mma.h": ("using namespace nvcuda::wmma; fragment<matrix_a, 8, 8, 32, precision::s4, row_major> a;", "wmma with numbers of 1 and 4 bits"),
-    "cooperative_groups.h": ("auto g = cooperative_groups::this_multi_grid();", "cooperative_groups::this_multi_grid"),
-    "cooperative_groups/scan.h": ("__shared__ cooperative_groups::block_tile_memory<64> m; this_thread_block(m);", "cooperative_groups::block_tile_memory"),
-    "cooperative_groups/reduce.h": ("cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of more than 32 threads"),
     "curand_kernel.h": ("curandStateSobol32 s;", "Sobol random numbers"),
     "curand.h": ("curandState s; x[0] = curand_poisson(&s, 3.0);", "curand_poisson"),
 }  # fmt: skip

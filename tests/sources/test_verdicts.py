@@ -124,6 +124,10 @@ def kernel(body, before=""):
     return f"{before}\n__global__ void k(float *x) {{\n{body}\n}}"
 
 
+GROUPS = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+#define TILE(n) cg::tiled_partition<n>(cg::this_thread_block())"""
 REFUSED = {
     "a header of the system": kernel("x[0] = 1;", "#include <sys/time.h>"),
     "a computed constant": kernel(
@@ -142,6 +146,15 @@ REFUSED = {
     ),
     "a load that is no instruction": kernel("float3 v = __ldg((float3 *)x);\nx[0] = v.x;"),
     "a store that is no instruction": kernel("__stcs((bool *)x, true);"),
+    "a vote of several warps": kernel("x[0] = TILE(64).ballot(1);", GROUPS),
+    "a shuffle of several warps by distance": kernel("x[0] = TILE(64).shfl_down(1.0f, 1);", GROUPS),
+    "wide values of several warps": kernel("x[0] = TILE(64).shfl(float4{}, 1).x;", GROUPS),
+    "a tile of 2048 threads": kernel("TILE(2048).sync();", GROUPS),
+    "a tile as large as its parent": kernel("cg::tiled_partition<64>(TILE(64)).sync();", GROUPS),
+    "a part of several warps": kernel(
+        "x[0] = cg::binary_partition(TILE(64), true).size();", GROUPS
+    ),
+    "a sum of another type": kernel("x[0] = cg::reduce(TILE(32), 1.5f, cg::plus<int>());", GROUPS),
     "all of CUB": kernel("x[0] = 1;", "#include <cub/cub.cuh>"),
 }
 

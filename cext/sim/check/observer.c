@@ -74,6 +74,13 @@ static void barrier(nl_sim_worker *w) {
     grid_barrier(w);
 }
 
+static void tile(nl_sim_worker *w, unsigned first, unsigned count) {
+    for (unsigned i = first; i < first + count; i++)
+        w->thread[i].worked = 1;
+    if (w->race)
+        nl_sim_race_tile(w, first, count);
+}
+
 static void cross_grid(nl_sim_job *job) {
     if (job->check->race)
         nl_sim_race_cross_grid(job->check->race);
@@ -132,6 +139,7 @@ const nl_sim_observer nl_sim_check_observer = {
     .end_thread = end_thread,
     .barrier = barrier,
     .grid_barrier = grid_barrier,
+    .tile = tile,
     .cross_grid = cross_grid,
     .cluster_arrive = cluster_arrive,
     .cluster_wait = cluster_wait,

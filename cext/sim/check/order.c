@@ -112,13 +112,20 @@ static void share_fences(nl_sim_order *o) {
     o->warp_fences = 0;
 }
 
+/* What threads know, into a clock. Those of a tile, or of a warp, often know the same. */
+static void join_known(nl_sim_order *o, nl_sim_clock **clock, unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++) {
+        if (i == first || o->thread_known[i] != o->thread_known[i - 1])
+            join(o, clock, o->thread_known[i]);
+    }
+}
+
 void nl_sim_order_barrier(nl_sim_order *o) {
-    for (unsigned i = 0; i < o->threads && o->acquired; i++) {
-        if (o->thread_known[i]) {
-            join(o, &o->known, o->thread_known[i]);
+    if (o->acquired) {
+        join_known(o, &o->known, 0, o->threads);
+        for (unsigned i = 0; i < o->threads; i++)
             nl_sim_clock_release(&o->thread_known[i]);
-            o->acquired--;
-        }
+        o->acquired = 0;
     }
     if (o->fences)
         share_fences(o);
@@ -186,6 +193,40 @@ void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
         share_warp_fences(o, first, lanes);
     if (o->acquired)
         share_acquired(o, first, lanes);
+}
+
+/* Fences of single threads are the tile's to hand over. */
+static void share_tile_fences(nl_sim_order *o, unsigned first, unsigned end) {
+    nl_sim_clock *fenced = NULL;
+    uint32_t barrier = 0;
+    for (unsigned i = first; i < end; i++) {
+        barrier = larger(barrier, o->fenced[i].barrier);
+        add_fenced(o, i, &fenced);
+    }
+    for (unsigned i = first; i < end && barrier; i++) {
+        forget_fence(&o->fenced[i]);
+        o->fenced[i] =
+            (nl_sim_fenced){.barrier = barrier, .of_thread = nl_sim_clock_retain(fenced)};
+    }
+    nl_sim_clock_release(&fenced);
+}
+
+void nl_sim_order_tile(nl_sim_order *o, unsigned first, unsigned count) {
+    nl_sim_clock *known = NULL;
+    unsigned end = first + count;
+    join_known(o, &known, first, end);
+    for (unsigned i = first; i < end; i++)
+        raise(o, &known, nl_sim_clock_thread(o->block, i), nl_sim_order_now(o, i));
+    o->time++;
+    for (unsigned i = first; i < end; i++) {
+        o->acquired += !o->thread_known[i];
+        nl_sim_clock_release(&o->thread_known[i]);
+        o->thread_known[i] = nl_sim_clock_retain(known);
+        o->thread_time[i] = o->time;
+    }
+    nl_sim_clock_release(&known);
+    if (o->fences)
+        share_tile_fences(o, first, end);
 }
 
 void nl_sim_order_fence(nl_sim_order *o, unsigned thread) {

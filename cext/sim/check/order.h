@@ -53,6 +53,8 @@ void nl_sim_order_begin(nl_sim_order *order, uint32_t block, unsigned threads, i
 void nl_sim_order_end(nl_sim_order *order);
 void nl_sim_order_barrier(nl_sim_order *order);
 void nl_sim_order_warp(nl_sim_order *order, unsigned warp, uint32_t lanes);
+/* Threads `first` to `first` + `count` - 1, all of some warps, have synchronised. */
+void nl_sim_order_tile(nl_sim_order *order, unsigned first, unsigned count);
 void nl_sim_order_fence(nl_sim_order *order, unsigned thread);
 /* An atomic or volatile access of `thread`. */
 void nl_sim_order_acquire(nl_sim_order *order, unsigned thread, const nl_sim_handover *handover,

@@ -632,6 +632,12 @@ void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     nl_sim_order_warp(&w->race_block->order, warp, lanes);
 }
 
+void nl_sim_race_tile(nl_sim_worker *w, unsigned first, unsigned count) {
+    settle_write(w);
+    settle_reads(w, first, first + count);
+    nl_sim_order_tile(&w->race_block->order, first, count);
+}
+
 void nl_sim_race_cross_grid(nl_sim_race *race) {
     nl_sim_handover_clear(&race->handover);
     if (++race->era == 0) {

@@ -65,6 +65,8 @@ void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread);
 void nl_sim_race_barrier(struct nl_sim_worker *worker);
 /* These lanes have synchronised. */
 void nl_sim_race_warp(struct nl_sim_worker *worker, unsigned warp, uint32_t lanes);
+/* So have these warps. */
+void nl_sim_race_tile(struct nl_sim_worker *worker, unsigned first, unsigned count);
 /* All blocks have synchronised; then, for each of them: it goes on. */
 void nl_sim_race_cross_grid(nl_sim_race *race);
 /* Another block is going to run. */

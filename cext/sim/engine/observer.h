@@ -18,6 +18,8 @@ typedef struct nl_sim_observer {
      * the grid. */
     void (*barrier)(nl_sim_worker *worker);
     void (*grid_barrier)(nl_sim_worker *worker);
+    /* So are all threads of a tile, which are `count` from `first` on. */
+    void (*tile)(nl_sim_worker *worker, unsigned first, unsigned count);
     /* All blocks are at the grid's barrier. */
     void (*cross_grid)(struct nl_sim_job *job);
     /* A thread arrives at the barrier of its cluster; it has waited there. parity: of the crossing.

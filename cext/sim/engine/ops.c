@@ -17,6 +17,7 @@
 #include "sim/engine/shadow.h"
 #include "sim/engine/texture.h"
 #include "sim/engine/thread.h"
+#include "sim/engine/tile.h"
 #include "sim/engine/warp.h"
 #include "sim/engine/xorwow.h"
 
@@ -100,4 +101,5 @@ const nl_sim_ops nl_sim_engine = {
     .cluster_map = nl_sim_cluster_map,
     .cluster_rank_of = nl_sim_cluster_rank_of,
     .cluster_complete = nl_sim_cluster_complete,
+    .tile = nl_sim_tile_exchange,
 };

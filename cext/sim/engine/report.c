@@ -42,6 +42,12 @@ static const char *const in_warp[][2] = {
     [NL_SIM_WARP_MATRIX] = {"an instruction for matrices (mma, ldmatrix, wmma)"},
 };
 
+static const char *const in_tile[] = {
+    [1] = "the barrier of a tile of 64 threads",   [2] = "the barrier of a tile of 128 threads",
+    [3] = "the barrier of a tile of 256 threads",  [4] = "the barrier of a tile of 512 threads",
+    [5] = "the barrier of a tile of 1024 threads",
+};
+
 static const char *word(const nl_sim_worker *w, const char *const names[2]) {
     return w->job->is_python && names[IN_PYTHON] ? names[IN_PYTHON] : names[IN_CXX];
 }
@@ -51,6 +57,8 @@ const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait) {
         return "the barrier of the cluster";
     if (wait >= NL_SIM_WAIT_GRID)
         return "the barrier over the grid";
+    if (wait > NL_SIM_WAIT_TILE)
+        return in_tile[wait - NL_SIM_WAIT_TILE];
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof in_warp / sizeof in_warp[0])
         return word(w, in_warp[wait - NL_SIM_WAIT_WARP]);
     if (wait >= NL_SIM_WAIT_BLOCK &&
@@ -68,9 +76,13 @@ static int waits(const nl_sim_worker *w, unsigned thread) {
     return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
 
+static int is_in_warp(const nl_sim_thread *t) {
+    return t->wait >= NL_SIM_WAIT_WARP && t->wait < NL_SIM_WAIT_TILE;
+}
+
 /* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
 static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
-    int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_CLUSTER;
+    int warp = is_in_warp(a);
     return a->wait == b->wait && a->site.line == b->site.line &&
            (a->site.file == b->site.file || a->site.line == 0 ||
             strcmp(a->site.file, b->site.file) == 0) &&
@@ -209,7 +221,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
         }
         add_place(f, t, thread->site);
         nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait));
-        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_CLUSTER) {
+        if (is_in_warp(thread)) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
         }

@@ -32,6 +32,7 @@ void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
     w->grid_waiting = w->yields = w->slices = w->slice = w->at_atomic = 0;
     w->active_waiting = w->shuffled;
     w->barrier.arrived = 0;
+    memset(w->tile_arrived, 0, sizeof w->tile_arrived);
     for (unsigned i = 0; i < w->warps; i++) {
         unsigned low = i * NL_SIM_LANES, count = w->threads - low;
         uint32_t lanes = count < NL_SIM_LANES ? (1u << count) - 1 : UINT32_MAX;

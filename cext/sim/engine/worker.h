@@ -5,9 +5,11 @@
  *   running   it is worker->current
  *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits its turn
  *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of one of its
- * groups entry; thread.wait and thread.site say for what, for reports exited    its bit is not in
- * warp.live As long as worker->fibers is 0 the block is still a plain loop and none of this is
- * kept. */
+ *             groups, or it is counted in tile_arrived; thread.wait and thread.site say for what,
+ *             for reports
+ *   exited    its bit is not in warp.live
+ *
+ * As long as worker->fibers is 0 the block is still a plain loop and none of this is kept. */
 #ifndef NL_SIM_ENGINE_WORKER_H
 #define NL_SIM_ENGINE_WORKER_H
 
@@ -23,6 +25,7 @@ enum {
     NL_SIM_WAIT_NONE = 0,
     NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
     NL_SIM_WAIT_WARP = 8,  /* + nl_sim_warp_op */
+    NL_SIM_WAIT_TILE = 57, /* + 1 for two warps, 2 for four, ... 5 for 32 */
     NL_SIM_WAIT_CLUSTER = 63,
     NL_SIM_WAIT_GRID = 64,
     NL_SIM_WAIT_SPIN, /* for its next turn, in a loop that tries again and again */
@@ -94,6 +97,7 @@ typedef struct nl_sim_worker {
     unsigned live;    /* threads that have not exited */
     uint32_t ready_warps;
     unsigned grid_waiting;
+    uint16_t tile_arrived[NL_SIM_WARPS]; /* tile.c */
     unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
     nl_sim_site grid_site;   /* of the thread that came last to the barrier over the grid */
     unsigned threads, warps;

@@ -1,6 +1,6 @@
 /* cooperative_groups/memcpy_async.h: a group's copies, each a group of copies of its own (sim/memcpy_async.h). */
 #pragma once
-#include "numbalite/groups.cuh"
+#include "../cooperative_groups.h"
 #include "sim/memcpy_async.h"
 
 namespace numbalite {

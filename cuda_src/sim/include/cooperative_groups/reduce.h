@@ -2,4 +2,4 @@
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include "numbalite/groups.cuh"
+#include "../cooperative_groups.h"

@@ -1,0 +1,69 @@
+/* sim/engine/tile: the last thread to arrive computes for all, wakes the others and goes on. All
+ * of the tile must come: one that has ended is waited for in vain, as on a GPU, where the others
+ * count its warp. */
+#include "sim/engine/tile.h"
+
+#include <stdio.h>
+#include "sim/engine/fault.h"
+#include "sim/engine/observer.h"
+#include "sim/engine/scheduler.h"
+
+/* How many threads of the tile have arrived: tiles of 1024, 512, ... 64 threads are numbered as a
+ * binary tree is. */
+static uint16_t *arrivals(nl_sim_worker *w, unsigned threads, unsigned first) {
+    return &w->tile_arrived[(NL_SIM_MAX_THREADS + first) / threads];
+}
+
+_Noreturn static void fault(nl_sim_worker *w, const char *text, unsigned thread, nl_sim_site site) {
+    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC, text, thread, site);
+}
+
+/* Each thread gets what its source has brought. */
+static void give(nl_sim_thread *tile, unsigned threads) {
+    uint64_t brought[NL_SIM_MAX_THREADS];
+    for (unsigned i = 0; i < threads; i++)
+        brought[i] = tile[i].value;
+    for (unsigned i = 0; i < threads; i++)
+        tile[i].value = brought[tile[i].argument];
+}
+
+static void wake(nl_sim_worker *w, unsigned threads, unsigned first) {
+    for (unsigned i = first; i < first + threads; i += NL_SIM_LANES)
+        nl_sim_wake(w, i / NL_SIM_LANES, UINT32_MAX);
+}
+
+unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long value, unsigned source,
+                                        unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_thread *t = &w->thread[thread];
+    unsigned first = thread & ~(threads - 1);
+    char text[160];
+    if (first + threads > w->threads) {
+        snprintf(text, sizeof text,
+                 "a tile of %u threads meets, and the block has only %u from thread %u on", threads,
+                 w->threads - first, first);
+        fault(w, text, thread, site);
+    }
+    if (source >= threads) {
+        snprintf(text, sizeof text, "shfl takes the value of thread %d of a tile of %u",
+                 (int)source, threads);
+        fault(w, text, thread, site);
+    }
+    t->value = value;
+    t->argument = source;
+    t->site = site;
+    t->wait = (uint8_t)(NL_SIM_WAIT_TILE + __builtin_ctz(threads / NL_SIM_LANES));
+    uint16_t *arrived = arrivals(w, threads, first);
+    if (++*arrived < threads) {
+        nl_sim_suspend(w, thread);
+    } else {
+        *arrived = 0;
+        if (w->observer)
+            w->observer->tile(w, first, threads);
+        give(&w->thread[first], threads);
+        wake(w, threads, first);
+        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    }
+    t->wait = NL_SIM_WAIT_NONE;
+    return t->value;
+}
