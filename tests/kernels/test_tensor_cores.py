@@ -39,6 +39,38 @@ __global__ void sum_of_rows(const __nv_bfloat16 *x, float *out, unsigned char *w
         where[i] = out[256 + i];
     out[512] = wmma::__float_to_tf32(1.0f + 3 * 0x1p-12f) - 1;
 }
+namespace small = wmma::experimental::precision;
+template <class T, int k> struct of_words {
+    wmma::fragment<wmma::matrix_a, 8, 8, k, T, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 8, 8, k, T, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, 8, 8, k, int> c;
+    __device__ of_words(const unsigned *pa, const unsigned *pb, const int *pc) {
+        static_assert(decltype(a)::num_elements == k / 4 && decltype(b)::num_storage_elements == 1, "");
+        wmma::load_matrix_sync(a, pa, 2 * k); /* the left half of wider matrices */
+        wmma::load_matrix_sync(b, pb, k);
+        wmma::load_matrix_sync(c, pc, 8, wmma::mem_row_major);
+    }
+    __device__ void store(int *d) { wmma::store_matrix_sync(d, c, 8, wmma::mem_row_major); }
+};
+template <class T> __device__ void four_bits(const unsigned *a, const unsigned *b, const int *c, int *d) {
+    of_words<T, 32> m(a, b, c);
+    wmma::mma_sync(m.c, m.a, m.b, m.c);
+    m.store(d);
+    wmma::fill_fragment(m.a, 13);
+    wmma::fill_fragment(m.c, 0);
+    wmma::mma_sync(m.c, m.a, m.b, m.c, true);
+    m.store(d + 64);
+}
+__global__ void s4(const unsigned *a, const unsigned *b, const int *c, int *d) { four_bits<small::s4>(a, b, c, d); }
+__global__ void u4(const unsigned *a, const unsigned *b, const int *c, int *d) { four_bits<small::u4>(a, b, c, d); }
+__global__ void b1(const unsigned *a, const unsigned *b, const int *c, int *d) {
+    of_words<small::b1, 128> m(a, b, c);
+    auto start = m.c;
+    wmma::bmma_sync(m.c, m.a, m.b, start);
+    m.store(d);
+    wmma::bmma_sync(m.c, m.a, m.b, start, wmma::experimental::bmmaBitOpAND);
+    m.store(d + 64);
+}
 __global__ void without_a_load(const __half *x, float *out) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> b;
@@ -126,3 +158,27 @@ def test_checks(module):
     with pytest.raises(KernelError, match="all 32 threads of a warp"):
         module.without_a_load[1, 16](x, out)
         cuda.synchronize()
+
+
+def words_of(x, bits):
+    """Numbers of so many bits, the first in the lowest of each word of 32."""
+    places = np.arange(0, 32, bits, dtype=np.uint32)
+    low = (x & ((1 << bits) - 1)).astype(np.uint32)
+    return (low.reshape(*x.shape[:-1], -1, len(places)) << places).sum(-1, dtype=np.uint32)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("s4", -8, 8), ("u4", 0, 16), ("b1", 0, 2)])
+def test_products_of_small_numbers(module, name, low, high):
+    bits, k = (1, 128) if name == "b1" else (4, 32)
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(low, high, (8, 2 * k)), rng.integers(low, high, (8, k))
+    c = rng.integers(-1000, 1000, (8, 8)).astype(np.int32)
+    d = np.zeros((2, 8, 8), np.int32)
+    module[name][1, 32](words_of(a, bits), words_of(b, bits), c, d)
+    a = a[:, :k]
+    if name == "b1":
+        expected = c + (a[:, None] ^ b).sum(-1), c + (a[:, None] & b).sum(-1)
+    else:
+        filled = np.full_like(a, -3 if name == "s4" else 13)
+        expected = a @ b.T + c, filled @ b.T
+    np.testing.assert_array_equal(d, expected)

@@ -74,7 +74,6 @@ def test_old_textures(message):
 # Headers of the toolkit, each with something of it that has no place on a CPU.
 USED = {
     "cuda_fp8.h": ("__nv_fp8_e8m0 v;", "e8m0"),
-    "mma.h": ("using namespace nvcuda::wmma; fragment<matrix_a, 8, 8, 32, precision::s4, row_major> a;", "wmma with numbers of 1 and 4 bits"),
     "curand_kernel.h": ("curandStateSobol32 s;", "Sobol random numbers"),
     "curand.h": ("curandState s; x[0] = curand_poisson(&s, 3.0);", "curand_poisson"),
 }  # fmt: skip

@@ -128,6 +128,9 @@ GROUPS = """#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
 #define TILE(n) cg::tiled_partition<n>(cg::this_thread_block())"""
+MATRICES = """#include <mma.h>
+using namespace nvcuda;
+namespace small = wmma::experimental::precision;"""
 REFUSED = {
     "a header of the system": kernel("x[0] = 1;", "#include <sys/time.h>"),
     "a computed constant": kernel(
@@ -155,6 +158,20 @@ REFUSED = {
         "x[0] = cg::binary_partition(TILE(64), true).size();", GROUPS
     ),
     "a sum of another type": kernel("x[0] = cg::reduce(TILE(32), 1.5f, cg::plus<int>());", GROUPS),
+    "a matrix of 4 bits by columns": kernel(
+        "wmma::fragment<wmma::matrix_a, 8, 8, 32, small::s4, wmma::col_major> a;", MATRICES
+    ),
+    "a product of bits": kernel(
+        "wmma::fragment<wmma::matrix_a, 8, 8, 128, small::b1, wmma::row_major> a;\n"
+        "wmma::fragment<wmma::matrix_b, 8, 8, 128, small::b1, wmma::col_major> b;\n"
+        "wmma::fragment<wmma::accumulator, 8, 8, 128, int> c;\nwmma::mma_sync(c, a, b, c);",
+        MATRICES,
+    ),
+    "numbers of another type": kernel(
+        "wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;\n"
+        "wmma::load_matrix_sync(a, x, 16);",
+        MATRICES,
+    ),
     "all of CUB": kernel("x[0] = 1;", "#include <cub/cub.cuh>"),
 }
 
