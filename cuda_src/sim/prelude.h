@@ -55,6 +55,8 @@
 #define __constant__
 #define __managed__
 #define __grid_constant__
+#define __NV_SILENCE_DEPRECATION_BEGIN
+#define __NV_SILENCE_DEPRECATION_END
 #ifdef NUMBALITE_HOST
 #define __shared__ \
     static_assert(false, "numbalite: __shared__ memory needs a grid of threads, and code for the " \

@@ -1,8 +1,8 @@
-"""CUB, thrust and libcu++ for the simulator: the toolkit's own headers, as they are but for their inline PTX.
+"""CUB, thrust, libcu++ and cuRAND for the simulator: the toolkit's own headers, as they are but for their inline PTX.
 
-What sources use most of libcu++ is in cuda_src/sim/include, too, and compiles there in a tenth of the time: the toolkit's
-headers come in with CUB, with thrust, with a header of libcu++ that is not there, and where those that are do not
-suffice.
+What sources use most of libcu++ and cuRAND is in cuda_src/sim/include, too, and compiles there in a tenth of the time: the
+toolkit's headers come in with CUB, with thrust, with a header of libcu++ that is not there, and where those that are do
+not suffice.
 
 The headers with asm statements are translated once (sim/ptx.py) and kept in the cache's directory, in front of the
 toolkit's folder. libcu++ takes the compiler for NVRTC; what differs then is in cuda_src/sim/cccl. Without the toolkit,
@@ -23,6 +23,7 @@ _INCLUDES = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE
 )
 _PROBE = "cub/block/block_reduce.cuh"
+_PROBE_OF_CURAND = "curand_kernel.h"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
 # A class that calls a template's instance by the template's name: g++ refuses that.
@@ -30,13 +31,15 @@ _SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
 _OFFSET = "!(&(((type*) 0)->member))"  # which for clang++ is no constant
 _LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
 
-_kept: dict[str, list] = {}  # the toolkit's folder -> the options
+_kept: dict[
+    str, str | None
+] = {}  # the toolkit's folder, or cuRAND's header -> what _translated gave
 
 
-def root_of_toolkit() -> str | None:
-    """The toolkit's folder with CUB, or None."""
-    path = headers.find(_PROBE, toolkit.include_directories())
-    return path and path[: -len(_PROBE) - 1]
+def root_of_toolkit(probe: str = _PROBE) -> str | None:
+    """The toolkit's folder with such a header, CUB's if none is named, or None."""
+    path = headers.find(probe, toolkit.include_directories())
+    return path and path[: -len(probe) - 1]
 
 
 def search(texts, all_of_it: bool = False) -> list:
@@ -50,9 +53,21 @@ def search(texts, all_of_it: bool = False) -> list:
     if root is None:
         return []
     if root not in _kept:
-        _kept[root] = _translated(root)
+        _kept[root] = _translated(root, _with_changes(root))
     own = os.path.join(headers.cuda_src(), "sim", "cccl")
     return [own, _kept[root], root] if _kept[root] else []
+
+
+def search_curand() -> tuple:
+    """The include folders of all of cuRAND: those in front of our own, and those behind; () if it is not there."""
+    root, libcuxx = root_of_toolkit(_PROBE_OF_CURAND), root_of_toolkit()
+    if root is None or libcuxx is None:
+        return ()
+    place = os.path.join(root, _PROBE_OF_CURAND)
+    if place not in _kept:
+        paths = [os.path.join(root, name) for name in os.listdir(root) if name.startswith("curand")]
+        _kept[place] = _translated(root, filter(_changes, paths))
+    return ([_kept[place]], [root, libcuxx]) if _kept[place] else ()
 
 
 def _needs(text, all_of_it):
@@ -63,12 +78,12 @@ def _needs(text, all_of_it):
     )
 
 
-def _translated(root):
+def _translated(root, paths):
     """The folder with the translated headers, made where it is not there; None if it cannot be made."""
     parent = cache.directory()
     if parent is None:
         return None
-    found = sorted(_with_changes(root))
+    found = sorted(paths)
     stats = [os.stat(path) for path in (*found, *_translators(), __file__)]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
     folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
@@ -113,6 +128,10 @@ def _with_changes(root):
                 below.clear()
             for name in names:
                 path = os.path.join(where, name)
-                text = files.text(path, "replace")
-                if _ASM.search(text) or _SAME_NAME.search(text):
+                if _changes(path):
                     yield path
+
+
+def _changes(path):
+    text = files.text(path, "replace")
+    return _ASM.search(text) or _SAME_NAME.search(text)

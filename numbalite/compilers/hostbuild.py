@@ -61,7 +61,9 @@ _NOT_IN_STEP = (
 _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
 """Loops that C++ takes to end, so that compilers leave out endless ones, and go on behind them. On a GPU, and in
 Python, they do not end."""
-_OF_CCCL = re.compile(r"error: .*\bcuda::")  # our part of libcu++ lacks it
+# What our parts of libcu++ and cuRAND lack.
+_OF_CCCL = re.compile(r"error: .*\bcuda::")
+_OF_CURAND = re.compile(r"error: .*\bcurand")
 _ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
 _NOBODYS = (
     hostunit.END,
@@ -196,9 +198,10 @@ def compile(source, kind="sim", *checks) -> Image:
             last += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")
 
-        def build(real):
+        def build(real, behind=()):
             between = [word for path in real for word in ("-I", path)]
-            search = [*included.search(), *between, *last]
+            end = [word for path in behind for word in ("-I", path)]
+            search = [*included.search(), *between, *last, *end]
             build = _Build(source, compiler, family, flags, search, output, kind, checks)
             build.marked = included.marked
             build.header = "prelude.h" if options.before else "head.h"
@@ -208,15 +211,25 @@ def compile(source, kind="sim", *checks) -> Image:
         try:
             log = build(real)
         except CompileError as problem:
-            if real or kind != "sim" or not _OF_CCCL.search(problem.log):
+            if kind != "sim":
                 raise
-            real = cccl.search(included.texts, all_of_it=True)
-            if not real:
+            front, behind = _more_folders(problem.log, included.texts, real)
+            if len(front) == len(real):
                 raise
-            log = build(real)
+            log = build(front, behind)
         with open(output, "rb") as file:
             data = file.read()
     return _image(source, kind, data, "" if family == "gcc" else _reader(source).warnings(log))
+
+
+def _more_folders(log, texts, real):
+    """The toolkit's include folders, in front of our own and behind, that have what the log says is lacking."""
+    behind = []
+    if not real and _OF_CCCL.search(log):
+        real = cccl.search(texts, all_of_it=True)
+    if _OF_CURAND.search(log) and (curand := cccl.search_curand()):
+        real, behind = [*real, *curand[0]], curand[1]
+    return real, behind
 
 
 def _image(source, kind, data, log):

@@ -28,30 +28,30 @@ typedef curandStateXORWOW curandState;
 typedef curandStateXORWOW curandState_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
-/* The generators that the simulator does not have, and what is made of a table. */
-#define NUMBALITE_SIM_NO_GENERATOR(name, what) \
-    typedef NUMBALITE_SIM_CANNOT(what " random numbers cannot run on the CPU simulator") int name; \
-    typedef NUMBALITE_SIM_CANNOT(what \
-                                 " random numbers cannot run on the CPU simulator") int name##_t;
-NUMBALITE_SIM_NO_GENERATOR(curandStateMRG32k3a, "MRG32k3a")
-NUMBALITE_SIM_NO_GENERATOR(curandStateMtgp32, "MTGP32")
-NUMBALITE_SIM_NO_GENERATOR(curandStateSobol32, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandStateSobol64, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol32, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol64, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors32, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors64, "Sobol")
-NUMBALITE_SIM_NO_GENERATOR(curandDiscreteDistribution, "discrete")
+/* The other generators, and what is made of a table: the toolkit's header has them, and comes in where one is used. */
+#define NUMBALITE_SIM_NO_CURAND(name) \
+    NUMBALITE_SIM_CANNOT(#name " needs the headers of cuRAND: pip install nvidia-curand")
+#define NUMBALITE_SIM_NO_GENERATOR(name) \
+    typedef NUMBALITE_SIM_NO_CURAND(name) int name; \
+    typedef NUMBALITE_SIM_NO_CURAND(name##_t) int name##_t;
+NUMBALITE_SIM_NO_GENERATOR(curandStateMRG32k3a)
+NUMBALITE_SIM_NO_GENERATOR(curandStateMtgp32)
+NUMBALITE_SIM_NO_GENERATOR(curandStateSobol32)
+NUMBALITE_SIM_NO_GENERATOR(curandStateSobol64)
+NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol32)
+NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol64)
+NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors32)
+NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors64)
+NUMBALITE_SIM_NO_GENERATOR(curandDiscreteDistribution)
 #undef NUMBALITE_SIM_NO_GENERATOR
 #define NUMBALITE_SIM_NO_POISSON(name, type) \
-    template <class State> \
-    NUMBALITE_SIM_CANNOT(#name " cannot run on the CPU simulator") \
-    type name(State *, double);
+    template <class State> NUMBALITE_SIM_NO_CURAND(name) type name(State *, double);
 NUMBALITE_SIM_NO_POISSON(curand_poisson, unsigned)
 NUMBALITE_SIM_NO_POISSON(curand_poisson4, uint4)
 NUMBALITE_SIM_NO_POISSON(curand_discrete, unsigned)
 NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 #undef NUMBALITE_SIM_NO_POISSON
+#undef NUMBALITE_SIM_NO_CURAND
 
 /* What uses a state. Checks tell of the line that called it, so there it is a part of the caller.
  */
