@@ -386,6 +386,17 @@ _PACKAGES = (
 )
 
 
+# Of Thrust, what NVRTC takes.
+_OF_KERNELS = re.compile(
+    r"thrust/(?:tuple|functional|pair|random|advance|distance|addressof)\.h|thrust/(?:detail|iterator|random|type_traits)/"
+)
+
+
+def is_for_nvcc(header: str) -> bool:
+    """Is it a header of Thrust that needs the host's half of nvcc?"""
+    return header.startswith("thrust/") and not _OF_KERNELS.match(header)
+
+
 def packages_for(header: str, major: int = 13) -> str:
     """The pip packages (separated by blanks) that bring a toolkit header; "" for other headers."""
     for prefix, new, old in _PACKAGES:

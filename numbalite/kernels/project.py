@@ -17,9 +17,8 @@ from numbalite.text import hostcode, scanner
 from numbalite.text.linemap import Text, quote
 
 _HOST_LIBRARY = re.compile(
-    r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|cudnn|nvml|nvToolsExt|nvtx3|nccl|npp|nvjpeg|nvrtc
+    r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|curand_mtgp32(?:_host|dc_)|cudnn|nvml|nvToolsExt|nvtx3|nccl|npp|nvjpeg|nvrtc
       |cuda_profiler_api|cudaProfiler|cuda_gl_interop|cuda_egl|cudaGL|cuda_occupancy|driver_functions
-      |thrust/(?!complex|tuple|functional|pair|swap|detail|random|iterator/|advance|distance)
       |cub/(?:device|grid|util_allocator|host)|GL/|sys/|sstream|streambuf)""",
     re.VERBOSE,
 )
@@ -193,4 +192,6 @@ class _Reader:
         """Has a compiler of kernels this header?"""
         if name in self.given or name in headers.in_memory():
             return True
-        return name == _CUB or (not _HOST_LIBRARY.match(name) and _exists(name))
+        if _HOST_LIBRARY.match(name) or toolkit.is_for_nvcc(name):
+            return False
+        return name == _CUB or _exists(name)

@@ -112,17 +112,21 @@ def is_of_the_host(name: str) -> bool:
     return name in _HOST_HEADERS or any(os.path.isfile(f"{place}/{name}") for place in _SYSTEM)
 
 
+_REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of_the_host))
+
+
 def without_host_headers(text: str, given, folders) -> str:
     """The source with an error in place of such #includes; what is among the names ``given``, or in one
     of ``folders``, is the user's."""
 
     def replace(match):
         name = match[1]
-        if name in given or not is_of_the_host(name):
+        refused = next((f"sim/{header}" for header, holds in _REFUSED if holds(name)), None)
+        if name in given or refused is None:
             return match[0]
         if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
             return match[0]
-        return match[0].replace(name, "sim/host_library.h")
+        return match[0].replace(name, refused)
 
     return _INCLUDE.sub(replace, text) if "#" in text else text
 

@@ -268,11 +268,11 @@ def _about_the_host(log, text, wrong):
         yield "Python launches kernels: kernel[blocks, threads](...) is kernel<<<blocks, threads>>>(...)"
     if "cub/cub.cuh" in text.value:
         yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"
-    if "thrust/" in text.value:
+    if "thrust::" in plain or "thrust/" in text.value:
         yield (
-            "of Thrust, kernels have tuple.h, pair.h, functional.h and the iterators; complex.h and algorithms, also with "
-            "thrust::seq, are for nvcc alone: cuda::std::complex and CUB are there for kernels, cuda.reduce and methods "
-            "of device arrays for Python"
+            "of Thrust, kernels have tuple.h, pair.h, functional.h and the iterators; instead of thrust::complex write "
+            "cuda::std::complex (<cuda/std/complex>), instead of an algorithm with thrust::seq a loop, or CUB; Python has "
+            "cuda.reduce and methods of device arrays"
         )
     from numbalite.sim.translation import is_of_the_host
 

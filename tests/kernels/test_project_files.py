@@ -119,6 +119,23 @@ def test_a_file_without_host_code_stays_as_it_is(tmp_path):
     assert m.left_out == () and "unused" in m.inspect_source()
 
 
+def test_libraries_that_only_the_host_uses(tmp_path):
+    path = tmp_path / "library.cu"
+    path.write_text("""#include <thrust/complex.h>
+#include <thrust/device_vector.h>
+#include <curand_mtgp32_host.h>
+__global__ void k(int *x) { x[0] = 7; }
+int main() {
+    thrust::device_vector<int> x(1);
+    thrust::complex<float> z(1, 2);
+    k<<<1, 1>>>(thrust::raw_pointer_cast(x.data()));
+}
+""")
+    x = np.zeros(1, np.int32)
+    cuda.module(source=path).k[1, 1](x)
+    assert x[0] == 7
+
+
 def test_types_that_missing_headers_have_brought(tmp_path):
     path = tmp_path / "k.cu"
     path.write_text(

@@ -204,6 +204,8 @@ def test_a_whole_program(verdict):
     [
         ("#include <cub/cub.cuh>", "#include <cub/block/block_reduce.cuh>"),
         ("#include <vector>", "<cuda/std/...>"),
+        ("#include <thrust/complex.h>", "instead of thrust::complex write cuda::std::complex"),
+        ("#include <thrust/sort.h>", "instead of an algorithm with thrust::seq a loop, or CUB"),
     ],
 )
 def test_what_to_do_about_a_header(verdict, line, hint):
