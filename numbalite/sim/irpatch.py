@@ -55,6 +55,8 @@ _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _HIDDEN = re.compile(r"\Adefine hidden (?=[^@\n]*@(?!__))")
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{([^\n]*)", re.MULTILINE)
+_ATTRIBUTES_OF = re.compile(r"\) [^)\n]*#(\d+)")
 _ACCESS = "nl_sim_volatile_access"
 _PURE_VIRTUAL = "__cxa_pure_virtual"
 _OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
@@ -114,7 +116,8 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
         variables = Locals(ir)
         functions = [variables.watch(f) for f in functions]
         functions[-1] += variables.tail()
-    functions = [_function(f, checks, defined) for f in functions]
+    unwatched = {n for n, words in _ATTRIBUTES.findall(ir) if "sanitize_thread" not in words}
+    functions = [_function(f, checks, defined, unwatched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
     if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
@@ -296,10 +299,13 @@ def _callees_first(functions):
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def _function(text, checks, defined):
+def _function(text, checks, defined, unwatched):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
+    attributes = _ATTRIBUTES_OF.search(head)
+    if attributes and attributes[1] in unwatched:  # nobody is told of its accesses (sim/own.h)
+        checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
     if "memory" in checks:

@@ -153,6 +153,15 @@ def test_copies_that_no_single_access_makes_are_calls(size, form):
     assert patch(text) == text
 
 
+def test_copies_in_code_that_is_not_watched_stay():
+    def patched(attributes):
+        text = PIXELS.replace("SIZE", "6").replace(") {", ") #3 {")
+        return patch(f"{text}\nattributes #3 = {{ {attributes} }}\n", checks=("memory", "race"))
+
+    assert "__tsan_memcpy" in patched("noinline sanitize_thread uwtable")
+    assert "__tsan_memcpy" not in patched("disable_sanitizer_instrumentation noinline uwtable")
+
+
 FIELD = """\
 define void @f(i32* %0, i32 %1) {
   %bf.load = load i32, i32* %0, align 4, !dbg !7, !tbaa !2
