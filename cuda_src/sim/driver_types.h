@@ -23,6 +23,36 @@ enum cudaError {
 typedef enum cudaError cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
+/* What only the host makes: sources declare pointers to it. */
+struct cudaArray;
+struct cudaMipmappedArray;
+struct cudaResourceDesc;
+struct cudaTextureDesc;
+struct cudaMemcpy3DParms;
+struct cudaDeviceProp;
+struct cudaFuncAttributes;
+struct cudaPointerAttributes;
+typedef struct cudaArray *cudaArray_t;
+typedef const struct cudaArray *cudaArray_const_t;
+typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
+typedef const struct cudaMipmappedArray *cudaMipmappedArray_const_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
+typedef struct CUfunc_st *cudaFunction_t;
+typedef struct CUkern_st *cudaKernel_t;
+typedef void (*cudaHostFn_t)(void *);
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned,
+    cudaChannelFormatKindUnsigned,
+    cudaChannelFormatKindFloat,
+    cudaChannelFormatKindNone
+};
+struct cudaChannelFormatDesc {
+    int x, y, z, w;
+    enum cudaChannelFormatKind f;
+};
 enum cudaSharedMemConfig {
     cudaSharedMemBankSizeDefault,
     cudaSharedMemBankSizeFourByte,

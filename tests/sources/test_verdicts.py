@@ -116,8 +116,24 @@ __global__ void library(float *x, cudaStream_t, cudaMemcpyKind) {
 """
 
 
-def test_what_all_of_them_take(verdict):
-    assert verdict(TAKEN) == ""
+HOSTS = """
+static cudaArray *array = NULL;
+cudaArray_t other;
+cudaGraphExec_t graph;
+struct settings {
+    cudaChannelFormatDesc format;
+    cudaTextureAddressMode address;
+    cudaTextureFilterMode filter;
+    cudaMemPool_t pool;
+    const cudaDeviceProp *properties;
+};
+__global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAddressModeClamp) + s.filter; }
+"""
+
+
+@pytest.mark.parametrize("source", [TAKEN, HOSTS], ids=["all", "types of the host"])
+def test_what_all_of_them_take(verdict, source):
+    assert verdict(source) == ""
 
 
 def kernel(body, before=""):
