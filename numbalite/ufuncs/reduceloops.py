@@ -26,10 +26,8 @@ from . import commuting, element, operands
 from . import reduceplan as plans
 
 _KEPT_PLANS = 256
-_MAJOR, _SHARED_MEMORY = (
-    75,
-    97,
-)  # CUdevice_attribute: COMPUTE_CAPABILITY_MAJOR, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+_SHARED_MEMORY = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 _STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
 
 
@@ -51,18 +49,13 @@ def are_serial() -> bool:
 
 def pipelines() -> int:
     """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
-    attributes = [
-        [
-            _core.device_attribute(device, number)
-            for number in (_MAJOR, _SHARED_MEMORY, MULTIPROCESSOR_COUNT)
-        ]
-        for device in range(_core.device_count())
-    ]
-    if any(
-        major < 9 or memory < plans.PIPELINE_MEMORY + _STATIC for major, memory, _ in attributes
-    ):
-        return 0
-    return max(count for _, _, count in attributes)
+    most = 0
+    for device in range(_core.device_count()):
+        memory = _core.device_attribute(device, _SHARED_MEMORY)
+        if _core.device_attribute(device, _MAJOR) < 9 or memory < plans.PIPELINE_MEMORY + _STATIC:
+            return 0
+        most = max(most, _core.device_attribute(device, MULTIPROCESSOR_COUNT))
+    return most
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -139,6 +132,30 @@ def code_of(dtype):
     return dtype.num if dtype.num < 20 else dtype
 
 
+def _body(kind, names, words):
+    word, numbers = _KIND.fullmatch(kind).groups()
+    return _BODIES[word].format(**names, **words, width=numbers, tile=numbers.replace("x", ", "))
+
+
+def _kernel_text(kind, last, names, words):
+    """The kernel of a kind, whose last block folds the parts by the kind ``last``, if that is one. ``names`` are the
+    types S, T, O."""
+    name, threads, blocks = f"nl_{kind}{last}", plans.THREADS, 4
+    if last:
+        stored = {**names, "O": names["T"]}
+        folded = {**names, "S": names["T"]}
+        return templates.fill(
+            "reduce_both", kernel=name, threads=threads, blocks=blocks,
+            body=_body(kind, stored, words), last_body=_body(last, folded, words),
+        )  # fmt: skip
+    if kind.startswith("pipelined"):
+        threads, blocks = plans.PIPELINE_THREADS, 1
+    template = "by_key" if kind.startswith("by_key") else "reduce"
+    return templates.fill(
+        template, kernel=name, threads=threads, blocks=blocks, body=_body(kind, names, words)
+    )
+
+
 class Loops:
     """The kernels of one function of numbers.
 
@@ -175,28 +192,8 @@ class Loops:
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         function = self._write_function(builder, template, names, loop, unary)
 
-        def body(kind, **types):
-            word, numbers = _KIND.fullmatch(kind).groups()
-            return _BODIES[word].format(
-                **{**names, **types}, masked=str(masked).lower(), exclusive=str(exclusive).lower(),
-                width=numbers, tile=numbers.replace("x", ", "),
-            )  # fmt: skip
-
-        launched = {"threads": plans.THREADS, "kernel": f"nl_{kind}{last}"}
-        if last:
-            text = templates.fill(
-                "reduce_both",
-                **launched,
-                body=body(kind, O=names["T"]),
-                last_body=body(last, S=names["T"]),
-            )
-        elif word == "pipelined_scan":
-            launched["threads"] = plans.PIPELINE_THREADS
-            text = templates.fill("reduce", **launched, blocks=1, body=body(kind))
-        else:
-            name = "by_key" if word == "by_key" else "reduce"
-            text = templates.fill(name, **launched, blocks=4, body=body(kind))
-        builder.write_own(text)
+        words = {"masked": str(masked).lower(), "exclusive": str(exclusive).lower()}
+        builder.write_own(_kernel_text(kind, last, names, words))
         return builder, function
 
     def _cxx(self, builder, dtype):
@@ -246,13 +243,9 @@ class Loops:
                     kind, stored, loop, result, masked, wide, unary, exclusive, last
                 )
                 images, labels = self._images(builder, function, kind + last, loop)
-                taken = (
-                    _TAKEN_BY_KEY
-                    if kind.startswith("by_key")
-                    else _TAKEN_BY_BOTH
-                    if last
-                    else _TAKEN
-                )
+                taken = _TAKEN_BY_BOTH if last else _TAKEN
+                if kind.startswith("by_key"):
+                    taken = _TAKEN_BY_KEY
                 size = plans.plan_size(wide, loop.itemsize) * (2 if last else 1)
                 kernel = Kernel(
                     images,
