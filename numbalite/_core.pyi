@@ -416,23 +416,16 @@ class Reduction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _note(self, plan: Any, made: Any, arr: Any, res: Any, axis: Any, /) -> None: ...
 
-class ArrayReduction:
-    def __new__(
-        cls,
-        function: Any,
-        parameters: tuple[str, ...],
-        positional: int,
-        missing: Any,
-        ufunc: Any = None,
-        method: str = "f",
-        /,
-    ) -> ArrayReduction: ...
+class Recording: ...
+
+class Recorded:
+    def __new__(cls, function: Any, /) -> Recorded: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def _note(
-        self, plan: Any, made: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: Any, /
-    ) -> None: ...
     @property
     def __wrapped__(self) -> Any: ...
+    _known: dict[bytes, Any]
+
+def record_nothing() -> None: ...
 
 ufunc_counterparts: dict[Any, Any]
 array_functions: dict[Any, Any]

@@ -184,6 +184,9 @@ def warn(message: str, category: type[Warning] = NumbaliteWarning) -> None:
     import sys
     import warnings
 
+    from numbalite import _core
+
+    _core.record_nothing()  # a call that is repeated would not warn again
     package = os.path.dirname(os.path.abspath(__file__)) + os.sep
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(package):

@@ -38,6 +38,7 @@ uint64_t nl_device_epoch;
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
+    uint64_t uses;   /* see nl_device_uses */
     int selected;    /* plus 1; 0: the first one */
     int in_callback; /* then nothing is bound, so that every use of a device comes by bind_anew */
     nl_postponed *postponed; /* releases that this callback must not do */
@@ -333,15 +334,24 @@ static int bind_anew(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-int nl_device_bind(nl_device *dev, nl_error *err) {
+static int bind(nl_device *dev, nl_error *err) {
     return is_bound(dev) ? 0 : bind_anew(dev, err);
+}
+
+int nl_device_bind(nl_device *dev, nl_error *err) {
+    here.uses++;
+    return bind(dev, err);
+}
+
+uint64_t nl_device_uses(void) {
+    return here.uses;
 }
 
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
     if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation))
         return 0;
-    return nl_device_bind(dev, &ignored) == 0;
+    return bind(dev, &ignored) == 0;
 }
 
 /* A lost context runs nothing any more, and fails again; another failure may be a passing one. */
@@ -427,6 +437,7 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
 nl_device *nl_device_current(nl_error *err) {
     nl_device *dev = here.bound;
     int ordinal = nl_device_selected();
+    here.uses++;
     if (dev != NULL && dev->ordinal == ordinal && is_bound(dev))
         return dev;
     if (nl_device_open(err) == NULL)

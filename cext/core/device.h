@@ -76,6 +76,8 @@ int nl_device_unselect(nl_error *err);
 int nl_device_select_first(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
+/* How often this thread has bound a device, but for releases: has it used one in between? */
+uint64_t nl_device_uses(void);
 /* Around a function that a stream waits for (a stream callback): until the end this thread may not
  * use devices, for the driver allows no calls while it waits for a callback (cuStreamDestroy, say,
  * hangs). Releases are put off: not even at the end can they be done by this thread, because the

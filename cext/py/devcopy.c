@@ -16,6 +16,7 @@
 #include "core/transfer.h"
 #include "py/capture.h"
 #include "py/hostmemory.h"
+#include "py/recording.h"
 #include "py/stream.h"
 
 /* ---- keeping arrays of copies under way ---- */
@@ -308,6 +309,8 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     int blocking;
     nl_host_array host;
     int result = -1;
+    if (nl_py_is_recording())
+        return nl_py_record_method(self, "_write", args, kwargs);
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
@@ -422,6 +425,8 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_layout to_layout, from_layout;
     nl_error err;
     int result = -1;
+    if (nl_py_is_recording())
+        return nl_py_record_method(self, "_copy", args, kwargs);
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (!nl_py_array_check(a->state, src)) {
@@ -475,6 +480,8 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_layout layout;
     nl_error err;
     int result = -1;
+    if (nl_py_is_recording())
+        return nl_py_record_method(self, "_fill", args, kwargs);
     if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_writable(a) < 0)

@@ -14,6 +14,7 @@
 #include "py/devarray.h"
 #include "py/capture.h"
 #include "py/graph.h"
+#include "py/recording.h"
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
@@ -310,6 +311,8 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
                                      PyObject *keywords) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (nl_py_is_recording())
+        return nl_py_record_call(self, args, nargsf, keywords);
     if (keywords && PyTuple_GET_SIZE(keywords))
         return launch_with_keywords(l, args, nargs, keywords);
     return launch_any(l, args, nargs);

@@ -10,6 +10,7 @@
 #include "core/gemm.h"
 #include "core/handle.h"
 #include "py/devarray.h"
+#include "py/recording.h"
 #include "py/stream.h"
 #include "py/workspace.h"
 
@@ -243,6 +244,8 @@ static void go_by_capture(product *p) {
 
 PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
     PyObject *args[2] = {left, right}, *result;
+    if (nl_py_is_recording())
+        return nl_py_record_named("_operator", "matmul", args, 2, NULL);
     if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {
@@ -269,6 +272,8 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
     PyObject *out = nargs == 3 ? args[2] : NULL;
     Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
     int simple = nargs == 2 || nargs == 3;
+    if (nl_py_is_recording())
+        return nl_py_record_named("numbalite._core", "matmul", args, nargs, keywords);
     if (named == 1 && nargs == 2 &&
         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "out") == 0)
         out = args[2];

@@ -27,9 +27,10 @@
     X(PyTypeObject, launcher_type) \
     X(PyTypeObject, graph_type) \
     X(PyTypeObject, captured_type) \
+    X(PyTypeObject, recording_type) \
+    X(PyTypeObject, recorded_type) \
     X(PyTypeObject, reduction_plan_type) \
     X(PyTypeObject, reduction_type) \
-    X(PyTypeObject, array_reduction_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
@@ -41,6 +42,7 @@
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
+    X(PyObject, no_value)       /* numpy._NoValue: what is not given */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
     X(PyObject, code_indices)   /* dict: and back */ \
@@ -137,8 +139,9 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_texture_exec) \
     X(nl_py_transfer_exec) \
     X(nl_py_typecode_exec) \
+    X(nl_py_recording_exec) \
+    X(nl_py_recorded_exec) \
     X(nl_py_reduction_exec) \
-    X(nl_py_arrayreduction_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatchertype_exec) \

@@ -16,6 +16,7 @@
 #include "py/keywords.h"
 #include "py/operand.h"
 #include "py/override.h"
+#include "py/recording.h"
 #include "py/stream.h"
 
 #define INLINE_OPERANDS 6
@@ -485,6 +486,8 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
     PyObject *result;
     nl_error err;
     call c; /* not cleared as a whole: it is large */
+    if (nl_py_is_recording())
+        return nl_py_record_call(self, args, nargsf, keywords);
     if (nl_py_override(u->state, self, u->nin, args, PyVectorcall_NARGS(nargsf), keywords, &result))
         return result;
     if (begin(&c, u, args, PyVectorcall_NARGS(nargsf), keywords) < 0)

@@ -28,6 +28,7 @@ from numbalite.cuda.foreign import (
     if_cuda_array,
 )
 from numbalite.cuda.methods import Methods
+from numbalite.cuda.recorded import recorded
 from numbalite.cuda.views import Views
 
 if TYPE_CHECKING:
@@ -391,6 +392,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
         """`self[item]` on a stream."""
         return (self._bind(stream) if stream else self)[item]
 
+    @recorded
     def __setitem__(self, key: Any, value: Any) -> None:
         self.setitem(key, value)
 
@@ -403,8 +405,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
         else:
             _assign.assign(self._part(key), value, stream)
 
-    def _by_arrays(self, key):
-        return _indexing.get(self, key)
+    _by_arrays = _indexing.get
 
     def _part(self, key):
         """The view that a key selects, 0-dimensional where it selects one element."""
@@ -416,6 +417,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
             key = (*key, Ellipsis)
         return self[key]
 
+    @recorded
     def fill(self, value: Any, stream: StreamLike = 0) -> None:
         """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
         that does not fit)."""
@@ -425,6 +427,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
 
     # ---- copies
 
+    @recorded
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
         or K (the axes as they are)."""
@@ -448,6 +451,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
     def __deepcopy__(self, memo: Any) -> DeviceNDArray:
         return self.copy("K")
 
+    @recorded
     def astype(
         self,
         dtype: DTypeLike,

@@ -15,6 +15,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, foreign, gather, shapes
+from numbalite.cuda.recorded import recorded
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,6 +55,7 @@ class _Selection(NamedTuple):
     indices: list[gather.Index]
 
 
+@recorded
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """array[key], a new array; or into `out`, of its shape and dtype."""
     mask = _whole_mask(array, key) if out is None else None
@@ -108,6 +110,7 @@ def _rows(array, indices, stream, mode):
     return made
 
 
+@recorded
 def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
     """array[key] = value. Of several values for one element any may be the one that stays."""
     if array.readonly:

@@ -4,10 +4,11 @@ device have found."""
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from numbalite import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,9 +75,7 @@ def _stone(sample):
     most = max(100, int(np.sqrt(n)))
     best = min(range(1, most + 1), key=error)
     if best == most:
-        warnings.warn(
-            "The number of bins estimated may be suboptimal.", RuntimeWarning, stacklevel=6
-        )
+        errors.warn("The number of bins estimated may be suboptimal.", RuntimeWarning)
     return sample.ptp / best
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numbalite.cuda.algorithms import counting
 from numbalite.cuda.arrayfunctions import arguments, bin_rules
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, run
+from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.cuda.arrayfunctions.searching import digits
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def limits_of(a: Any) -> np.ndarray:
     """The smallest and the largest element, on the host, for which this waits."""
     number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
     loops = _limits(number)
-    made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)[1]
+    made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)
     return np.frombuffer(made.copy_to_host().tobytes(), number)
 
 

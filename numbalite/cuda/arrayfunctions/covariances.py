@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import errors
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.reductions import average, mean
@@ -50,7 +50,7 @@ def cov(
         if ddof:
             degrees -= ddof if others is None else ddof * np.sum(both * others).item() / total
     if degrees <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
+        errors.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
         degrees = 0.0
     x = x - middle
     right = (x if both is None else x * both).T
@@ -104,9 +104,7 @@ def corrcoef(
     dtype: Any = None,
 ) -> DeviceNDArray:
     if bias is not np._NoValue or ddof is not np._NoValue:
-        warnings.warn(
-            "bias and ddof have no effect and are deprecated", DeprecationWarning, stacklevel=3
-        )
+        errors.warn("bias and ddof have no effect and are deprecated", DeprecationWarning)
     made = cov(x, y, rowvar, dtype=dtype)
     if made.ndim == 0:
         return made / made

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda.recorded import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,13 +72,16 @@ def implements(*names: str) -> Callable[[Any], Any]:
 
     It has their parameters. "ndarray.sort" is what the method does where NumPy has no function for it. NumPy gives it the arguments as they were written, `like=` left out. A name
     that this version of NumPy does not have is passed over.
+
+    Its calls are recorded (numbalite/cuda/recorded.py).
     """
 
-    def register(ours):
+    def register(function):
+        ours = recorded(function)
         for name in names:
-            function = numpy_function(name)
-            if function is not None:
-                _core.array_functions[function] = ours
+            theirs = numpy_function(name)
+            if theirs is not None:
+                _core.array_functions[theirs] = ours
         return ours
 
     return register

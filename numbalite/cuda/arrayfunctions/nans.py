@@ -133,7 +133,7 @@ def nanmin(
 def _first_place(a, axis, out, keepdims, is_largest):
     """Waits, for there is no place in a line of NaN."""
     a = arguments.array(a)
-    found = reductions.first_place(None, a, axis, None, keepdims, is_largest, not _has_nans(a))
+    found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
         raise ValueError("All-NaN slice encountered")
     return outputs.into_wider("nanargmax" if is_largest else "nanargmin", out, found)

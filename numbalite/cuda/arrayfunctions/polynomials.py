@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import errors
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -147,7 +147,7 @@ def polyfit(
     made, residuals, rank, values = np.linalg.lstsq(powers, y, rcond)
     made = (made.T / scale).T
     if rank != count and not full:
-        warnings.warn("Polyfit may be poorly conditioned", _RANK_WARNING, stacklevel=2)
+        errors.warn("Polyfit may be poorly conditioned", _RANK_WARNING)
     if full:
         return made, residuals, rank, values, rcond
     if cov:

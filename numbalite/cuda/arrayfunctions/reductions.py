@@ -14,7 +14,7 @@ from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
-from numbalite.cuda.arrayfunctions.repeated import cxx, own_loops, repeated, run
+from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
@@ -59,7 +59,6 @@ def check_mask(where: Any) -> None:
 
 
 @implements("sum")
-@repeated(np.add, "r")
 def sum(
     a: Any,
     axis: Any = None,
@@ -73,7 +72,6 @@ def sum(
 
 
 @implements("prod")
-@repeated(np.multiply, "r")
 def prod(
     a: Any,
     axis: Any = None,
@@ -87,7 +85,6 @@ def prod(
 
 
 @implements("max", "amax")
-@repeated(np.maximum, "r")
 def max(
     a: Any,
     axis: Any = None,
@@ -100,7 +97,6 @@ def max(
 
 
 @implements("min", "amin")
-@repeated(np.minimum, "r")
 def min(
     a: Any,
     axis: Any = None,
@@ -143,18 +139,16 @@ def _has_numbers(a):
     return builtins.bool(a.size) and a.dtype.kind in "biufc"
 
 
-def _any_or_all(known, ufunc, a, axis, out, keepdims, where):
+def _any_or_all(ufunc, a, axis, out, keepdims, where):
     a = arguments.array(a)
     if out is None and where is _NO_VALUE and _has_numbers(a):
         loops = _truths(ufunc is np.logical_and)
-        plan, made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
-        known._note(plan, made, a, axis, None, keepdims, None)
+        made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
         return made
     return fold(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
 
 
 @implements("any")
-@repeated()
 def any(
     a: Any,
     axis: Any = None,
@@ -163,11 +157,10 @@ def any(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _any_or_all(any, np.logical_or, a, axis, out, keepdims, where)
+    return _any_or_all(np.logical_or, a, axis, out, keepdims, where)
 
 
 @implements("all")
-@repeated()
 def all(
     a: Any,
     axis: Any = None,
@@ -176,16 +169,14 @@ def all(
     *,
     where: Any = _NO_VALUE,
 ) -> Any:
-    return _any_or_all(all, np.logical_and, a, axis, out, keepdims, where)
+    return _any_or_all(np.logical_and, a, axis, out, keepdims, where)
 
 
 @implements("count_nonzero")
-@repeated()
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = arguments.array(a)
     if _has_numbers(a):
-        plan, made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
-        count_nonzero._note(plan, made, a, axis, None, keepdims, None)
+        made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
         return made
     return fold(np.add, _is_true(a), axis, COUNTER, None, keepdims)
 
@@ -266,7 +257,6 @@ def _variances(wide, is_root):
 
 
 @implements("mean")
-@repeated()
 def mean(
     a: Any,
     axis: Any = None,
@@ -279,10 +269,9 @@ def mean(
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and _in_one_pass(a, wide, dtype, where):
-        plan, made = run(
+        made = run(
             _means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True
         )
-        mean._note(plan, made, a, axis, dtype, keepdims, None)
         return made
     made, _ = _mean(a, axis, wide, where)
     return shaped("mean", made, a, axis, result, out, keepdims)
@@ -374,16 +363,14 @@ def _variance(a, axis, dtype, ddof, correction, mean, where):
     return divided(total, degrees), result
 
 
-def _variance_or_root(known, a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
+def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and mean is _NO_VALUE and _in_one_pass(a, wide, dtype, where):
         taken = degrees_taken(ddof, correction)
         divisor = builtins.max(float(_count(a, axis, where) - taken), 0.0)
         result = np.dtype(result.char.lower())
-        plan, made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
-        if correction is _NO_VALUE:
-            known._note(plan, made, a, axis, dtype, keepdims, ddof)
+        made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
         return made
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
     if is_root:
@@ -404,7 +391,6 @@ def root(name: str, variance: Any, out: Any) -> Any:
 
 
 @implements("var")
-@repeated()
 def var(
     a: Any,
     axis: Any = None,
@@ -418,11 +404,10 @@ def var(
     correction: Any = _NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
-    return _variance_or_root(var, *given, False)
+    return _variance_or_root(*given, False)
 
 
 @implements("std")
-@repeated()
 def std(
     a: Any,
     axis: Any = None,
@@ -436,7 +421,7 @@ def std(
     correction: Any = _NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
-    return _variance_or_root(std, *given, True)
+    return _variance_or_root(*given, True)
 
 
 # ---------------------------------------------------------------------------------------- places
@@ -452,7 +437,6 @@ def _extremes(dtype, is_largest, nans_count):
 
 
 def first_place(
-    known: Any,
     a: Any,
     axis: Any,
     out: Any,
@@ -462,7 +446,7 @@ def first_place(
 ) -> Any:
     """The first place of the extreme along an axis, or in C order; -1 where nothing counts."""
     a = arguments.array(a)
-    asked, name = axis, "argmax" if is_largest else "argmin"
+    name = "argmax" if is_largest else "argmin"
     axis = None if axis is None else operator.index(axis)
     if a.ndim == 0 and axis in (0, -1):
         axis = None
@@ -472,9 +456,7 @@ def first_place(
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if a.dtype.kind in "biufc" and a.size:
         loops = _extremes(a.dtype, is_largest, nans_count)
-        plan, found = run(loops, a, axis, keepdims, COUNTER, 1.0, False)
-        if out is None and known is not None:
-            known._note(plan, found, a, asked, None, keepdims, None)
+        found = run(loops, a, axis, keepdims, COUNTER, 1.0, False)
         return outputs.into_wider(name, out, found)
     flat = arguments.flat(a) if axis is None else a
     count = flat.shape[along]
@@ -489,15 +471,13 @@ def first_place(
 
 
 @implements("argmax")
-@repeated()
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return first_place(argmax, a, axis, out, keepdims, True)
+    return first_place(a, axis, out, keepdims, True)
 
 
 @implements("argmin")
-@repeated()
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
-    return first_place(argmin, a, axis, out, keepdims, False)
+    return first_place(a, axis, out, keepdims, False)
 
 
 # ----------------------------------------------------------------------------------------- scans
@@ -512,13 +492,11 @@ def _scan(ufunc, a, axis, dtype, out):
 
 
 @implements("cumsum")
-@repeated(np.add, "a")
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.add, a, axis, dtype, out)
 
 
 @implements("cumprod")
-@repeated(np.multiply, "a")
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.multiply, a, axis, dtype, out)
 

@@ -1,5 +1,4 @@
-"""Functions of arrays whose repeated calls are made in C (_core.ArrayReduction): no Python runs once a
-call with such arrays has been worked out."""
+"""Reductions by operations of our own, in one pass over the array."""
 
 from __future__ import annotations
 
@@ -10,28 +9,11 @@ import numpy as np
 from numbalite import _core, types
 from numbalite.cuda import assign
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.reduceloops import OwnLoops
 from numbalite.ufuncs.reduction import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
-
-
-def repeated(ufunc: Any = None, method: str = "f") -> Callable[[Callable], Any]:
-    """A decorator of a function with NumPy's parameters. With a ufunc it is its reduce ("r") or its
-    accumulate ("a"), which notes how calls are made; else the function notes that itself."""
-
-    def wrapped(function):
-        code = function.__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        by_ufunc = None if ufunc is None else counterpart(ufunc)
-        return _core.ArrayReduction(
-            function, names, code.co_argcount, np._NoValue, by_ufunc, method
-        )
-
-    return wrapped
 
 
 def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
@@ -48,8 +30,8 @@ def cxx(dtype: Any) -> str:
 
 def run(
     loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool
-) -> tuple[Any, Any]:
-    """(the plan, the result) of a reduction by loops of our own."""
+) -> Any:
+    """The result of a reduction by loops of our own."""
     axes = operands.axes_of(axis, a.ndim)
     kept = operands.without(a.shape, axes)
     keeps = keepdims is not np._NoValue and bool(keepdims)
@@ -59,5 +41,5 @@ def run(
         flat = made
         if keeps:
             flat = made._geometry(kept, operands.without(made.strides, axes))
-        plan = fold(loops, a, axes, loops.loop_dtype, flat, reorderable=reorder, divisor=divisor)
-    return plan, made
+        fold(loops, a, axes, loops.loop_dtype, flat, reorderable=reorder, divisor=divisor)
+    return made

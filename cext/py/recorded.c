@@ -1,0 +1,326 @@
+/* py/recorded: functions in Python whose calls are recorded, and made again without Python.
+ *
+ * What such a function does with device arrays depends on how they lie and on its other arguments
+ * alone. The key of a call has just that: of arrays shape, strides, dtype, the low bits of the
+ * address, and the distance of those that meet; of all else the value. A call with arguments that
+ * have no key, and the first with a key, go to the function. */
+#include "py/recording.h"
+
+#include <string.h>
+
+enum {
+    MOST_KNOWN = 256,
+    MOST_TRIES = 3, /* calls of one key that are recorded: kernels are compiled in the first */
+    MOST_INPUTS = 8,
+    MOST_DEPTH = 3,
+    KEY_SIZE = 1024,
+    ALIGNMENT = 16,
+};
+
+typedef struct recorded {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    nl_py_state *state;
+    PyObject *function;
+    PyObject *known; /* dict: key -> Recording, or how often there was none */
+    PyObject *dict;  /* of attributes: those of the function that tell what it is */
+} recorded;
+
+/* ---- keys ---- */
+
+typedef struct key {
+    const nl_py_state *state;
+    PyObject *inputs[MOST_INPUTS]; /* borrowed */
+    int count;
+    size_t size;
+    unsigned char bytes[KEY_SIZE];
+} key;
+
+static int append(key *k, const void *bytes, size_t size) {
+    if (size > KEY_SIZE - k->size)
+        return 0;
+    memcpy(k->bytes + k->size, bytes, size);
+    k->size += size;
+    return 1;
+}
+
+static int append_tag(key *k, char tag, int64_t value) {
+    return append(k, &tag, 1) && append(k, &value, sizeof value);
+}
+
+/* Where the array meets those before it. */
+static int append_distances(key *k, const nl_py_array *a) {
+    nl_layout layout, other_layout;
+    nl_py_array_layout(a, &layout);
+    for (int i = 0; i < k->count; i++) {
+        const nl_py_array *other = (nl_py_array *)k->inputs[i];
+        nl_py_array_layout(other, &other_layout);
+        if (nl_layout_ranges_meet(a->address, &layout, other->address, &other_layout) &&
+            !append_tag(k, (char)i, (int64_t)(a->address - other->address)))
+            return 0;
+    }
+    return 1;
+}
+
+static int append_array(key *k, PyObject *object) {
+    const nl_py_array *a = (nl_py_array *)object;
+    const uint8_t head[] = {'a',
+                            a->dtype,
+                            a->flags & NL_PY_ARRAY_READONLY,
+                            (uint8_t)(a->address % ALIGNMENT),
+                            (uint8_t)a->ndim};
+    if (k->count == MOST_INPUTS || a->class != NL_ELEMENT_PLAIN || a->stream ||
+        a->buffer->device->ordinal != nl_device_selected() || !append(k, head, sizeof head) ||
+        !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
+        return 0;
+    k->inputs[k->count++] = object;
+    return 1;
+}
+
+static int append_text(key *k, char tag, PyObject *text) {
+    Py_ssize_t size;
+    const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
+    return bytes && append_tag(k, tag, size) && append(k, bytes, (size_t)size);
+}
+
+static int append_int(key *k, PyObject *object) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return !overflow && append_tag(k, 'i', number);
+}
+
+static int append_float(key *k, PyObject *object) {
+    int64_t bits;
+    double number = PyFloat_AS_DOUBLE(object);
+    memcpy(&bits, &number, sizeof bits);
+    return append_tag(k, 'f', bits);
+}
+
+static int append_scalar(key *k, PyObject *scalar) {
+    unsigned char bytes[16] = {0};
+    nl_dtype dtype = nl_host_scalar_read(scalar, bytes);
+    return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append(k, bytes, sizeof bytes);
+}
+
+static int append_any(key *k, PyObject *object, int depth);
+
+static int append_sequence(key *k, char tag, PyObject *object, int depth) {
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    if (depth == MOST_DEPTH || !append_tag(k, tag, count))
+        return 0;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); i++)
+        if (!append_any(k, PySequence_Fast_GET_ITEM(object, i), depth + 1))
+            return 0;
+    return 1;
+}
+
+static int append_slice(key *k, PyObject *object, int depth) {
+    const PySliceObject *slice = (PySliceObject *)object;
+    return append(k, ":", 1) && append_any(k, slice->start, depth) &&
+           append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
+}
+
+/* Objects that live as long as the module are known by their addresses. */
+static int is_immortal(const nl_py_state *state, PyObject *object) {
+    return object == Py_None || object == Py_Ellipsis || object == state->no_value ||
+           PyBool_Check(object) ||
+           (PyType_Check(object) &&
+            !PyType_HasFeature((PyTypeObject *)object, Py_TPFLAGS_HEAPTYPE));
+}
+
+static int append_any(key *k, PyObject *object, int depth) {
+    if (nl_py_array_check_exact(k->state, object))
+        return append_array(k, object);
+    if (is_immortal(k->state, object))
+        return append_tag(k, 'o', (int64_t)(intptr_t)object);
+    if (PyLong_CheckExact(object))
+        return append_int(k, object);
+    if (PyFloat_CheckExact(object))
+        return append_float(k, object);
+    if (PyUnicode_CheckExact(object))
+        return append_text(k, 's', object);
+    if (PyTuple_CheckExact(object))
+        return append_sequence(k, 't', object, depth);
+    if (PyList_CheckExact(object))
+        return append_sequence(k, 'l', object, depth);
+    if (PySlice_Check(object))
+        return append_slice(k, object, depth);
+    if (nl_host_is_descr(object))
+        return nl_host_element(object).class == NL_ELEMENT_PLAIN &&
+               append_tag(k, 'd', nl_host_element(object).dtype);
+    return nl_host_is_scalar(object) && append_scalar(k, object);
+}
+
+/* The call in the key, new reference; NULL, without an exception, if it has none. */
+static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args,
+                          Py_ssize_t nargs, PyObject *keywords) {
+    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    k->state = state;
+    k->count = 0;
+    k->size = 0;
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        if (!append_any(k, args[i], 0))
+            goto none;
+    for (Py_ssize_t i = 0; i < named; i++)
+        if (!append_text(k, '=', PyTuple_GET_ITEM(keywords, i)) ||
+            !append_any(k, args[nargs + i], 0))
+            goto none;
+    if (k->count > 0)
+        return PyBytes_FromStringAndSize((char *)k->bytes, (Py_ssize_t)k->size);
+none:
+    PyErr_Clear();
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+static int note(const recorded *f, PyObject *bytes, PyObject *value) {
+    if (PyDict_Size(f->known) >= MOST_KNOWN)
+        PyDict_Clear(f->known);
+    return PyDict_SetItem(f->known, bytes, value);
+}
+
+/* The function, in a call that may be one to record: the first one only leaves its key. */
+static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes, PyObject *tries,
+                               PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    long before = tries ? PyLong_AsLong(tries) : 0;
+    PyObject *recording = NULL, *result;
+    if (nl_py_is_recording() || before > MOST_TRIES)
+        return PyObject_Vectorcall(f->function, args, nargsf, keywords);
+    if (before == 0)
+        result = PyObject_Vectorcall(f->function, args, nargsf, keywords);
+    else
+        result = nl_py_record(f->state, f->function, args, nargsf, keywords, k->inputs, k->count,
+                              &recording);
+    if (!recording && result)
+        recording = PyLong_FromLong(before + 1);
+    if (recording && note(f, bytes, recording) < 0)
+        Py_CLEAR(result);
+    Py_XDECREF(recording);
+    return result;
+}
+
+static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                     PyObject *keywords) {
+    const recorded *f = (recorded *)self;
+    key k; /* not cleared: it is large */
+    PyObject *known = NULL, *result;
+    PyObject *bytes = nl_capture_under_way()
+                          ? NULL
+                          : make_key(&k, f->state, args, PyVectorcall_NARGS(nargsf), keywords);
+    if (!bytes)
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
+    if (PyDict_GetItemRef(f->known, bytes, &known) < 0)
+        result = NULL;
+    else if (known && Py_IS_TYPE(known, f->state->recording_type))
+        result = nl_py_replay(known, k.inputs);
+    else
+        result = call_function(f, &k, bytes, known, args, nargsf, keywords);
+    Py_XDECREF(known);
+    Py_DECREF(bytes);
+    return result;
+}
+
+/* ---- type ---- */
+
+/* What tools ask functions for. */
+static int take_attributes(recorded *f) {
+    static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
+    f->dict = PyDict_New();
+    int result = f->dict ? 0 : -1;
+    for (size_t i = 0; result == 0 && i < sizeof names / sizeof *names; i++) {
+        PyObject *value = PyObject_GetAttrString(f->function, names[i]);
+        result = value ? PyDict_SetItemString(f->dict, names[i], value) : -1;
+        Py_XDECREF(value);
+    }
+    return result;
+}
+
+static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
+    PyObject *function;
+    nl_py_state *state = nl_py_state_of_type(type);
+    if (!state || !PyArg_ParseTuple(args, "O:Recorded", &function))
+        return NULL;
+    recorded *f = (recorded *)type->tp_alloc(type, 0);
+    if (!f)
+        return NULL;
+    f->vectorcall = recorded_vectorcall;
+    f->state = state;
+    f->function = Py_NewRef(function);
+    f->known = PyDict_New();
+    if (!f->known || take_attributes(f) < 0)
+        Py_CLEAR(f);
+    return (PyObject *)f;
+}
+
+/* As a method, which gets the instance. */
+static PyObject *recorded_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
+    return instance ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+static int recorded_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((recorded *)self)->known);
+    Py_VISIT(((recorded *)self)->function);
+    Py_VISIT(((recorded *)self)->dict);
+    return 0;
+}
+
+static int recorded_clear(PyObject *self) {
+    PyDict_Clear(((recorded *)self)->known); /* it stays: calls read it */
+    return 0;
+}
+
+static void recorded_dealloc(PyObject *self) {
+    recorded *f = (recorded *)self;
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(f->known);
+    Py_XDECREF(f->function);
+    Py_XDECREF(f->dict);
+    nl_py_free(self);
+}
+
+static PyMemberDef recorded_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(recorded, vectorcall), Py_READONLY, NULL},
+    {"__dictoffset__", Py_T_PYSSIZET, offsetof(recorded, dict), Py_READONLY, NULL},
+    {"__wrapped__", Py_T_OBJECT_EX, offsetof(recorded, function), Py_READONLY,
+     "The function itself."},
+    {"_known", Py_T_OBJECT_EX, offsetof(recorded, known), Py_READONLY,
+     "Key of a call -> its Recording, or in how many calls there was none."},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyGetSetDef recorded_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot recorded_slots[] = {
+    {Py_tp_doc,
+     "Recorded(function): a function whose calls on device arrays are recorded, and made again "
+     "without Python for arrays that lie alike. What it does must follow from how its arrays lie "
+     "and from its other arguments. Calls that wait or read an element are never repeated."},
+    {Py_tp_new, recorded_new},
+    {Py_tp_dealloc, recorded_dealloc},
+    {Py_tp_traverse, recorded_traverse},
+    {Py_tp_clear, recorded_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, recorded_bind},
+    {Py_tp_getset, recorded_getset},
+    {Py_tp_members, recorded_members},
+    {0, NULL}};
+
+static PyType_Spec recorded_spec = {
+    .name = "numbalite._core.Recorded",
+    .basicsize = sizeof(recorded),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = recorded_slots,
+};
+
+int nl_py_recorded_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    state->no_value = numpy ? PyObject_GetAttrString(numpy, "_NoValue") : NULL;
+    Py_XDECREF(numpy);
+    if (!state->no_value)
+        return -1;
+    return nl_py_add_type(module, &recorded_spec, NULL, &state->recorded_type);
+}

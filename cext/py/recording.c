@@ -1,0 +1,580 @@
+/* py/recording: a recording has values, numbered, and calls, which take and give such numbers.
+ *
+ * The inputs are the first values. A view is known by the memory that it lies in; of inputs that
+ * share a buffer it is the one that holds it. Whoever compares calls (py/recorded.c) sees to it that
+ * inputs which meet do so at the same distance. */
+#include "py/recording.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+enum {
+    MOST_VALUES = 96,
+    MOST_CALLS = 48,
+    MOST_ARGUMENTS = 320,
+    MOST_BYTES = 1 << 26, /* of new arrays: with more, time is the device's, and memory scarce */
+};
+
+typedef enum value_kind { INPUT, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
+
+typedef struct value {
+    uint8_t kind;
+    uint8_t readonly, ndim; /* NEW, VIEW: */
+    nl_element element;
+    int64_t *geometry; /* shape, strides */
+    int64_t offset;    /* VIEW: bytes from the first element of `source`, a number, to its own */
+    int source, count; /* TUPLE: its numbers are `count` from arguments[source] on */
+    int last;          /* the call after which it is not needed */
+    PyObject *object;  /* CONSTANT: itself; while recording, what any was */
+    PyObject *descr;   /* NEW, VIEW */
+} value;
+
+typedef struct recorded_call {
+    PyObject *callable, *keywords;
+    int first, count; /* of its arguments */
+    int result;       /* a number; -1: it is not used */
+} recorded_call;
+
+typedef struct recording {
+    PyObject_HEAD nl_py_state *state;
+    int value_count, call_count, argument_count, input_count, result;
+    value *values;
+    recorded_call *calls;
+    int16_t *arguments;
+} recording;
+
+struct nl_py_recorder {
+    nl_py_state *state;
+    recording *made; /* NULL: spoilt */
+    uint64_t uses;   /* of devices, of which this knows */
+    int64_t bytes;   /* of new arrays */
+};
+
+NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
+
+/* ---- values ---- */
+
+static void spoil(nl_py_recorder *r) {
+    Py_CLEAR(r->made);
+}
+
+void nl_py_record_nothing(void) {
+    if (nl_py_is_recording())
+        spoil(nl_py_recorder_here);
+}
+
+/* A new value, or NULL: there are too many. */
+static value *add_value(recording *made, value_kind kind, PyObject *object) {
+    if (made->value_count == MOST_VALUES)
+        return NULL;
+    value *v = &made->values[made->value_count++];
+    v->kind = (uint8_t)kind;
+    v->object = Py_NewRef(object);
+    return v;
+}
+
+static int find_value(const recording *made, const PyObject *object) {
+    for (int i = made->value_count - 1; i >= 0; i--)
+        if (made->values[i].object == object)
+            return i;
+    return -1;
+}
+
+static int set_geometry(value *v, const nl_py_array *a) {
+    nl_error ignored;
+    size_t size = 2 * (size_t)a->ndim * sizeof(int64_t);
+    v->ndim = (uint8_t)a->ndim;
+    v->readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
+    v->element = (nl_element){(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
+    v->descr = Py_NewRef(a->descr);
+    v->geometry = nl_mem_alloc(size ? size : 1, &ignored);
+    if (v->geometry)
+        memcpy(v->geometry, a->shape, size);
+    return v->geometry != NULL;
+}
+
+typedef struct range {
+    CUdeviceptr low, high;
+} range;
+
+static range range_of(const nl_py_array *a) {
+    int64_t low = 0, high = a->itemsize;
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t reach = (a->shape[d] - 1) * nl_py_array_strides(a)[d];
+        if (a->shape[d] == 0)
+            return (range){a->address, a->address};
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    return (range){a->address + (CUdeviceptr)low, a->address + (CUdeviceptr)high};
+}
+
+static int is_memory(const value *v) {
+    return v->kind == INPUT || v->kind == NEW || v->kind == RESULT;
+}
+
+/* The value whose memory an array lies in; -1 if there is none. */
+static int find_source(const recording *made, const nl_py_array *a) {
+    range part = range_of(a);
+    for (int i = 0; i < made->value_count; i++) {
+        if (!is_memory(&made->values[i]))
+            continue;
+        const nl_py_array *whole = (nl_py_array *)made->values[i].object;
+        range within = range_of(whole);
+        if (whole->buffer == a->buffer && whole->owner == a->owner && within.low <= part.low &&
+            part.high <= within.high)
+            return i;
+    }
+    return -1;
+}
+
+/* Its number, or -1 if it cannot be told where it comes from. */
+static int view_value(recording *made, const nl_py_array *a) {
+    int source = find_source(made, a);
+    if (source < 0 || a->stream)
+        return -1;
+    value *v = add_value(made, VIEW, (PyObject *)a);
+    if (!v || !set_geometry(v, a))
+        return -1;
+    v->source = source;
+    v->offset =
+        (int64_t)(a->address - ((nl_py_array *)made->values[source].object)->address);
+    return made->value_count - 1;
+}
+
+/* A number that may be an address says nothing about the next call's. */
+static int is_address(const recording *made, PyObject *object) {
+    unsigned long long number = PyLong_AsUnsignedLongLong(object);
+    if (number == (unsigned long long)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    for (int i = 0; i < made->value_count; i++) {
+        const nl_py_array *a = (nl_py_array *)made->values[i].object;
+        if (is_memory(&made->values[i]) && number - a->buffer->address < a->buffer->size)
+            return 1;
+    }
+    return 0;
+}
+
+static int is_constant(const nl_py_recorder *r, PyObject *object) {
+    if (PyLong_CheckExact(object))
+        return !is_address(r->made, object);
+    return object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
+           PyComplex_CheckExact(object) || PyUnicode_CheckExact(object) ||
+           nl_host_is_scalar(object) || nl_host_is_descr(object) || PyType_Check(object);
+}
+
+static int value_of(const nl_py_recorder *r, PyObject *object);
+
+static int tuple_value(const nl_py_recorder *r, PyObject *tuple) {
+    recording *made = r->made;
+    int count = (int)PyTuple_GET_SIZE(tuple), first = made->argument_count;
+    if (PyTuple_GET_SIZE(tuple) > MOST_ARGUMENTS - first)
+        return -1;
+    made->argument_count += count;
+    for (int i = 0; i < count; i++) {
+        int number = value_of(r, PyTuple_GET_ITEM(tuple, i));
+        if (number < 0)
+            return -1;
+        made->arguments[first + i] = (int16_t)number;
+    }
+    value *v = add_value(made, TUPLE, tuple);
+    if (!v)
+        return -1;
+    v->source = first;
+    v->count = count;
+    return made->value_count - 1;
+}
+
+/* The number of the value that an object is; -1 if it is none that can be had again. */
+static int value_of(const nl_py_recorder *r, PyObject *object) {
+    int known = find_value(r->made, object);
+    if (known >= 0)
+        return known;
+    if (nl_py_array_check_exact(r->state, object))
+        return view_value(r->made, (nl_py_array *)object);
+    if (PyTuple_CheckExact(object))
+        return tuple_value(r, object);
+    if (!is_constant(r, object) && !nl_host_is_exact_array(object))
+        return -1;
+    return add_value(r->made, CONSTANT, object) ? r->made->value_count - 1 : -1;
+}
+
+/* ---- recording ---- */
+
+/* Has this thread used a device without our knowing? */
+static int was_used(const nl_py_recorder *r) {
+    return nl_device_uses() != r->uses;
+}
+
+/* Host arrays are read by copies and fills, the methods of arrays. One that the function has made,
+ * not having been given any, is made of the same numbers always. Launches write to them. */
+static int takes(PyObject *callable, PyObject *arg) {
+    return !nl_host_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
+}
+
+/* The arguments of a call, before it is made; NULL if it cannot be noted. */
+static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *const *args,
+                               Py_ssize_t count, PyObject *keywords) {
+    recording *made = r->made;
+    if (was_used(r) || made->call_count == MOST_CALLS)
+        return NULL;
+    int16_t numbers[MOST_ARGUMENTS];
+    if (count > MOST_ARGUMENTS)
+        return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int number = value_of(r, args[i]);
+        if (number < 0 || !takes(callable, args[i]))
+            return NULL;
+        numbers[i] = (int16_t)number;
+    }
+    if (count > MOST_ARGUMENTS - made->argument_count)
+        return NULL;
+    recorded_call *call = &made->calls[made->call_count++];
+    *call = (recorded_call){Py_NewRef(callable), Py_XNewRef(keywords), made->argument_count,
+                            (int)count, -1};
+    memcpy(made->arguments + call->first, numbers, (size_t)count * sizeof *numbers);
+    made->argument_count += (int)count;
+    return call;
+}
+
+static int is_result(const nl_py_recorder *r, PyObject *object) {
+    return nl_py_array_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
+}
+
+/* A result that was given is known; a new array is a new value. */
+static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *result) {
+    if (result == Py_None)
+        return 1;
+    call->result = find_value(r->made, result);
+    if (call->result >= 0)
+        return 1;
+    if (!is_result(r, result) || !add_value(r->made, RESULT, result))
+        return 0;
+    call->result = r->made->value_count - 1;
+    return 1;
+}
+
+PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
+                            PyObject *keywords) {
+    nl_py_recorder *r = nl_py_recorder_here;
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    recorded_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
+    if (!call)
+        spoil(r);
+    nl_py_recorder_here = NULL; /* what it does by itself is part of it */
+    PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
+    nl_py_recorder_here = r;
+    r->uses = nl_device_uses();
+    if (r->made && (!result || !add_result(r, call, result)))
+        spoil(r);
+    return result;
+}
+
+PyObject *nl_py_record_named(const char *module, const char *name, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *keywords) {
+    PyObject *of = PyImport_ImportModule(module), *result = NULL;
+    PyObject *function = of ? PyObject_GetAttrString(of, name) : NULL;
+    if (function)
+        result = nl_py_record_call(function, args, (size_t)nargs, keywords);
+    Py_XDECREF(function);
+    Py_XDECREF(of);
+    return result;
+}
+
+PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs) {
+    enum { MOST = 8 };
+    PyObject *given[MOST] = {self}, *names = NULL, *key, *item, *result = NULL;
+    Py_ssize_t positional = 1 + PyTuple_GET_SIZE(args), count = positional, at = 0;
+    PyObject *method =
+        PyObject_GetAttrString((PyObject *)((nl_py_array *)self)->state->devarray_type, name);
+    if (positional + (kwargs ? PyDict_GET_SIZE(kwargs) : 0) > MOST) {
+        PyErr_Format(PyExc_TypeError, "%s() takes fewer arguments", name);
+        goto done;
+    }
+    for (Py_ssize_t i = 1; i < positional; i++)
+        given[i] = PyTuple_GET_ITEM(args, i - 1);
+    names = PyTuple_New(kwargs ? PyDict_GET_SIZE(kwargs) : 0);
+    while (names && kwargs && PyDict_Next(kwargs, &at, &key, &item)) {
+        PyTuple_SET_ITEM(names, count - positional, Py_NewRef(key));
+        given[count++] = item;
+    }
+    if (method && names)
+        result = nl_py_record_call(method, given, (size_t)positional, names);
+done:
+    Py_XDECREF(names);
+    Py_XDECREF(method);
+    return result;
+}
+
+PyObject *nl_py_record_allocation(nl_py_state *state, nl_py_array_parts *parts,
+                                  const nl_layout *layout) {
+    nl_py_recorder *r = nl_py_recorder_here;
+    value *v = NULL;
+    if (was_used(r))
+        spoil(r);
+    nl_py_recorder_here = NULL;
+    PyObject *array = nl_py_array_allocate(state, parts, layout);
+    nl_py_recorder_here = r;
+    r->uses = nl_device_uses();
+    if (array)
+        r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
+    if (r->made && array && !parts->owner && !parts->stream && r->bytes <= MOST_BYTES)
+        v = add_value(r->made, NEW, array);
+    if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
+        spoil(r);
+    return array;
+}
+
+/* ---- making a recording ---- */
+
+static void need(recording *made, int number, int until) {
+    if (made->values[number].last < until)
+        made->values[number].last = until;
+}
+
+/* From what the values were to what they are made of, and when they are needed last: what others
+ * are made of, as long as those. */
+static void settle(recording *made) {
+    for (int i = 0; i < made->value_count; i++) {
+        made->values[i].last = -1;
+        if (made->values[i].kind != CONSTANT)
+            Py_CLEAR(made->values[i].object);
+    }
+    for (int c = 0; c < made->call_count; c++) {
+        const recorded_call *call = &made->calls[c];
+        for (int i = 0; i < call->count; i++)
+            need(made, made->arguments[call->first + i], c);
+        if (call->result >= 0)
+            need(made, call->result, c);
+    }
+    need(made, made->result, made->call_count);
+    for (int i = made->value_count - 1; i >= 0; i--) {
+        const value *v = &made->values[i];
+        if (v->kind == VIEW)
+            need(made, v->source, v->last);
+        for (int j = 0; v->kind == TUPLE && j < v->count; j++)
+            need(made, made->arguments[v->source + j], v->last);
+    }
+}
+
+static void *shrunk(void *memory, size_t size) {
+    nl_error ignored;
+    void *smaller = nl_mem_resize(memory, size ? size : 1, &ignored);
+    return smaller ? smaller : memory;
+}
+
+/* The recording, if the call can be repeated. */
+static PyObject *finished(nl_py_recorder *r, PyObject *result) {
+    recording *made = r->made;
+    if (!made || was_used(r))
+        return NULL;
+    made->result = value_of(r, result);
+    if (made->result < 0 || nl_host_is_exact_array(result) ||
+        (made->values[made->result].kind == CONSTANT && result != Py_None))
+        return NULL;
+    settle(made);
+    made->values = shrunk(made->values, (size_t)made->value_count * sizeof *made->values);
+    made->calls = shrunk(made->calls, (size_t)made->call_count * sizeof *made->calls);
+    made->arguments =
+        shrunk(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
+    return Py_NewRef(made);
+}
+
+static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int count) {
+    nl_error err;
+    recording *made = (recording *)state->recording_type->tp_alloc(state->recording_type, 0);
+    if (!made)
+        return NULL;
+    made->state = state;
+    made->values = nl_mem_zalloc(MOST_VALUES * sizeof *made->values, &err);
+    made->calls = nl_mem_zalloc(MOST_CALLS * sizeof *made->calls, &err);
+    made->arguments = nl_mem_zalloc(MOST_ARGUMENTS * sizeof *made->arguments, &err);
+    if (!made->values || !made->calls || !made->arguments) {
+        Py_DECREF(made);
+        nl_py_raise(&err);
+        return NULL;
+    }
+    made->input_count = count;
+    for (int i = 0; i < count; i++)
+        add_value(made, INPUT, inputs[i]);
+    return made;
+}
+
+PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
+                       PyObject *keywords, PyObject *const *inputs, int count,
+                       PyObject **recorded) {
+    nl_py_recorder r = {.state = state,
+                        .made = new_recording(state, inputs, count),
+                        .uses = nl_device_uses()};
+    *recorded = NULL;
+    if (!r.made)
+        return NULL;
+    nl_py_recorder_here = &r;
+    PyObject *result = PyObject_Vectorcall(function, args, nargsf, keywords);
+    nl_py_recorder_here = NULL;
+    if (result)
+        *recorded = finished(&r, result);
+    spoil(&r);
+    return result;
+}
+
+/* ---- replaying ---- */
+
+typedef struct replay {
+    const recording *of;
+    PyObject *const *inputs;
+    PyObject *live[MOST_VALUES]; /* NULL: not made yet, or not needed any more */
+} replay;
+
+static PyObject *make(replay *r, int number);
+
+static PyObject *make_tuple(replay *r, const value *v) {
+    PyObject *tuple = PyTuple_New(v->count);
+    for (int i = 0; tuple && i < v->count; i++) {
+        PyObject *item = make(r, r->of->arguments[v->source + i]);
+        if (item)
+            PyTuple_SET_ITEM(tuple, i, Py_NewRef(item));
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static void read_geometry(const value *v, nl_layout *layout) {
+    size_t size = (size_t)v->ndim * sizeof(int64_t);
+    layout->ndim = v->ndim;
+    layout->itemsize = v->element.itemsize;
+    memcpy(layout->shape, v->geometry, size);
+    memcpy(layout->strides, v->geometry + v->ndim, size);
+}
+
+static PyObject *make_array(replay *r, const value *v) {
+    nl_layout layout;
+    read_geometry(v, &layout);
+    if (v->kind == NEW)
+        return nl_py_array_empty(r->of->state, v->descr, v->element, &layout);
+    const nl_py_array *source = (nl_py_array *)make(r, v->source);
+    if (!source)
+        return NULL;
+    nl_py_array_parts parts = {.buffer = source->buffer,
+                               .address = source->address + (CUdeviceptr)v->offset,
+                               .descr = v->descr,
+                               .element = v->element,
+                               .owner = source->owner,
+                               .readonly = v->readonly};
+    return nl_py_array_new(r->of->state, &parts, &layout);
+}
+
+/* Borrowed. */
+static PyObject *make(replay *r, int number) {
+    const value *v = &r->of->values[number];
+    if (v->kind == INPUT)
+        return r->inputs[number];
+    if (v->kind == CONSTANT)
+        return v->object;
+    if (!r->live[number])
+        r->live[number] = v->kind == TUPLE ? make_tuple(r, v) : make_array(r, v);
+    return r->live[number];
+}
+
+static int call_again(replay *r, const recorded_call *call) {
+    PyObject *args[MOST_ARGUMENTS];
+    for (int i = 0; i < call->count; i++) {
+        args[i] = make(r, r->of->arguments[call->first + i]);
+        if (!args[i])
+            return -1;
+    }
+    Py_ssize_t named = call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0;
+    PyObject *result =
+        PyObject_Vectorcall(call->callable, args, (size_t)(call->count - named), call->keywords);
+    if (!result)
+        return -1;
+    if (call->result >= 0 && r->of->values[call->result].kind == RESULT &&
+        !r->live[call->result])
+        r->live[call->result] = Py_NewRef(result);
+    Py_DECREF(result);
+    return 0;
+}
+
+PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs) {
+    const recording *of = (recording *)recorded;
+    PyObject *result = NULL;
+    int done = 0;
+    replay r; /* not cleared as a whole: it is large */
+    r.of = of;
+    r.inputs = inputs;
+    memset(r.live, 0, (size_t)of->value_count * sizeof *r.live);
+    while (done < of->call_count && call_again(&r, &of->calls[done]) == 0) {
+        for (int i = of->input_count; i < of->value_count; i++)
+            if (of->values[i].last == done)
+                Py_CLEAR(r.live[i]);
+        done++;
+    }
+    if (done == of->call_count)
+        result = Py_XNewRef(make(&r, of->result));
+    for (int i = 0; i < of->value_count; i++)
+        Py_XDECREF(r.live[i]);
+    return result;
+}
+
+/* ---- type ---- */
+
+static int recording_traverse(PyObject *self, visitproc visit, void *arg) {
+    recording *made = (recording *)self;
+    Py_VISIT(Py_TYPE(self));
+    for (int i = 0; i < made->call_count; i++)
+        Py_VISIT(made->calls[i].callable);
+    return 0;
+}
+
+/* No tp_clear: every cycle goes through the dict of who records, which can be cleared. */
+static void recording_dealloc(PyObject *self) {
+    recording *made = (recording *)self;
+    PyObject_GC_UnTrack(self);
+    for (int i = 0; i < made->value_count; i++) {
+        Py_XDECREF(made->values[i].object);
+        Py_XDECREF(made->values[i].descr);
+        nl_mem_free(made->values[i].geometry);
+    }
+    for (int i = 0; i < made->call_count; i++) {
+        Py_DECREF(made->calls[i].callable);
+        Py_XDECREF(made->calls[i].keywords);
+    }
+    nl_mem_free(made->values);
+    nl_mem_free(made->calls);
+    nl_mem_free(made->arguments);
+    nl_py_free(self);
+}
+
+static PyType_Slot recording_slots[] = {
+    {Py_tp_doc, "What a function had the device do (Recorded)."},
+    {Py_tp_dealloc, recording_dealloc},
+    {Py_tp_traverse, recording_traverse},
+    {0, NULL}};
+
+static PyType_Spec recording_spec = {
+    .name = "numbalite._core.Recording",
+    .basicsize = sizeof(recording),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = recording_slots,
+};
+
+static PyObject *record_nothing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_py_record_nothing();
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef methods[] = {
+    {"record_nothing", record_nothing, METH_NOARGS,
+     "record_nothing(): the call of a Recorded function that is under way does what cannot be "
+     "repeated, warns say."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_recording_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (nl_py_add_functions(module, methods) < 0)
+        return -1;
+    return nl_py_add_type(module, &recording_spec, NULL, &state->recording_type);
+}

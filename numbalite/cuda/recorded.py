@@ -1,0 +1,24 @@
+"""Functions whose calls on device arrays are recorded, and repeated in C (_core.Recorded)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from numbalite import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def recorded(function: Function) -> Function:
+    """A decorator: what the function has the device do for its device arrays is recorded, and repeated
+    without Python for others that lie alike (shapes, strides, dtypes) and the same other arguments.
+
+    What it does must follow from these. Calls that wait for the device, read an element or warn are not
+    repeated, nor those whose other arguments are not numbers, texts, dtypes or tuples, lists, slices of
+    them. If it depends on something else, it says so by _core.record_nothing().
+    """
+    return _core.Recorded(function)  # type: ignore[return-value]
