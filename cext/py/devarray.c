@@ -8,7 +8,8 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/code.h"
-#include "py/recording.h"
+
+NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout) {
@@ -115,8 +116,8 @@ PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                const nl_layout *layout) {
     nl_error err;
     int64_t low, high;
-    if (nl_py_is_recording())
-        return nl_py_record_allocation(state, parts, layout);
+    if (__builtin_expect(nl_py_array_recorder_here != NULL, 0))
+        return nl_py_array_recorder_here(state, parts, layout);
     if (nl_py_layout_extent(layout, &low, &high) < 0)
         return NULL;
     nl_device *dev = nl_device_current(&err);

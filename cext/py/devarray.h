@@ -66,6 +66,11 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 /* A new array on the current device, not initialised; `layout` is complete and checked. */
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout);
+/* What notes this thread's new arrays (py/recording), NULL nearly always: it is called instead of
+ * the function below, which it calls. */
+typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
+                                          const nl_layout *layout);
+extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
 /* The same: fills parts->buffer and parts->address itself. */
 PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                const nl_layout *layout);

@@ -299,6 +299,9 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     product p = {.state = state, .trusted = 1};
     PyObject *stream;
+    if (nl_py_is_recording())
+        return nl_py_record_named("numbalite._core", "gemm", &PyTuple_GET_ITEM(args, 0),
+                                  PyTuple_GET_SIZE(args), NULL);
     if (!PyArg_ParseTuple(args, "O!O!O!O|p:gemm", state->devarray_type, &p.a, state->devarray_type,
                           &p.b, state->devarray_type, &p.out, &stream, &p.bfloat16) ||
         nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)

@@ -23,6 +23,7 @@ typedef struct recorded {
     PyObject *function;
     PyObject *known; /* dict: key -> Recording, or how often there was none */
     PyObject *dict;  /* of attributes: those of the function that tell what it is */
+    PyObject *weakrefs;
 } recorded;
 
 /* ---- keys ---- */
@@ -63,13 +64,15 @@ static int append_distances(key *k, const nl_py_array *a) {
 
 static int append_array(key *k, PyObject *object) {
     const nl_py_array *a = (nl_py_array *)object;
+    const int device = a->buffer->device->ordinal;
     const uint8_t head[] = {'a',
                             a->dtype,
                             a->flags & NL_PY_ARRAY_READONLY,
                             (uint8_t)(a->address % ALIGNMENT),
-                            (uint8_t)a->ndim};
+                            (uint8_t)a->ndim,
+                            (uint8_t)device};
     if (k->count == MOST_INPUTS || a->class != NL_ELEMENT_PLAIN || a->stream ||
-        a->buffer->device->ordinal != nl_device_selected() || !append(k, head, sizeof head) ||
+        device != nl_device_selected() || !append(k, head, sizeof head) ||
         !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
         return 0;
     k->inputs[k->count++] = object;
@@ -151,8 +154,8 @@ static int append_any(key *k, PyObject *object, int depth) {
 }
 
 /* The call in the key, new reference; NULL, without an exception, if it has none. */
-static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args,
-                          Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *keywords) {
     Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
     k->state = state;
     k->count = 0;
@@ -273,6 +276,8 @@ static int recorded_clear(PyObject *self) {
 static void recorded_dealloc(PyObject *self) {
     recorded *f = (recorded *)self;
     PyObject_GC_UnTrack(self);
+    if (f->weakrefs)
+        PyObject_ClearWeakRefs(self);
     Py_XDECREF(f->known);
     Py_XDECREF(f->function);
     Py_XDECREF(f->dict);
@@ -282,6 +287,7 @@ static void recorded_dealloc(PyObject *self) {
 static PyMemberDef recorded_members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(recorded, vectorcall), Py_READONLY, NULL},
     {"__dictoffset__", Py_T_PYSSIZET, offsetof(recorded, dict), Py_READONLY, NULL},
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(recorded, weakrefs), Py_READONLY, NULL},
     {"__wrapped__", Py_T_OBJECT_EX, offsetof(recorded, function), Py_READONLY,
      "The function itself."},
     {"_known", Py_T_OBJECT_EX, offsetof(recorded, known), Py_READONLY,

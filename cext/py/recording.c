@@ -1,8 +1,8 @@
 /* py/recording: a recording has values, numbered, and calls, which take and give such numbers.
  *
  * The inputs are the first values. A view is known by the memory that it lies in; of inputs that
- * share a buffer it is the one that holds it. Whoever compares calls (py/recorded.c) sees to it that
- * inputs which meet do so at the same distance. */
+ * share a buffer it is the one that holds it. Whoever compares calls (py/recorded.c) sees to it
+ * that inputs which meet do so at the same distance. */
 #include "py/recording.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum {
     MOST_VALUES = 96,
     MOST_CALLS = 48,
     MOST_ARGUMENTS = 320,
-    MOST_BYTES = 1 << 26, /* of new arrays: with more, time is the device's, and memory scarce */
+    MOST_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
 };
 
 typedef enum value_kind { INPUT, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
@@ -136,8 +136,7 @@ static int view_value(recording *made, const nl_py_array *a) {
     if (!v || !set_geometry(v, a))
         return -1;
     v->source = source;
-    v->offset =
-        (int64_t)(a->address - ((nl_py_array *)made->values[source].object)->address);
+    v->offset = (int64_t)(a->address - ((nl_py_array *)made->values[source].object)->address);
     return made->value_count - 1;
 }
 
@@ -242,9 +241,9 @@ static int is_result(const nl_py_recorder *r, PyObject *object) {
     return nl_py_array_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
-/* A result that was given is known; a new array is a new value. */
+/* A result that was given is known; a new array is a new value. True: it was done. */
 static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *result) {
-    if (result == Py_None)
+    if (result == Py_None || result == Py_True)
         return 1;
     call->result = find_value(r->made, result);
     if (call->result >= 0)
@@ -255,6 +254,32 @@ static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *re
     return 1;
 }
 
+static void record_with(nl_py_recorder *r);
+
+static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
+                                   const nl_layout *layout) {
+    nl_py_recorder *r = nl_py_recorder_here;
+    value *v = NULL;
+    if (was_used(r))
+        spoil(r);
+    record_with(NULL);
+    PyObject *array = nl_py_array_allocate(state, parts, layout);
+    record_with(r);
+    r->uses = nl_device_uses();
+    if (array)
+        r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
+    if (r->made && array && !parts->owner && !parts->stream && r->bytes <= MOST_BYTES)
+        v = add_value(r->made, NEW, array);
+    if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
+        spoil(r);
+    return array;
+}
+
+static void record_with(nl_py_recorder *r) {
+    nl_py_recorder_here = r;
+    nl_py_array_recorder_here = r ? record_allocation : NULL;
+}
+
 PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                             PyObject *keywords) {
     nl_py_recorder *r = nl_py_recorder_here;
@@ -262,9 +287,9 @@ PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t na
     recorded_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         spoil(r);
-    nl_py_recorder_here = NULL; /* what it does by itself is part of it */
+    record_with(NULL); /* what it does by itself is part of it */
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
-    nl_py_recorder_here = r;
+    record_with(r);
     r->uses = nl_device_uses();
     if (r->made && (!result || !add_result(r, call, result)))
         spoil(r);
@@ -305,25 +330,6 @@ done:
     Py_XDECREF(names);
     Py_XDECREF(method);
     return result;
-}
-
-PyObject *nl_py_record_allocation(nl_py_state *state, nl_py_array_parts *parts,
-                                  const nl_layout *layout) {
-    nl_py_recorder *r = nl_py_recorder_here;
-    value *v = NULL;
-    if (was_used(r))
-        spoil(r);
-    nl_py_recorder_here = NULL;
-    PyObject *array = nl_py_array_allocate(state, parts, layout);
-    nl_py_recorder_here = r;
-    r->uses = nl_device_uses();
-    if (array)
-        r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
-    if (r->made && array && !parts->owner && !parts->stream && r->bytes <= MOST_BYTES)
-        v = add_value(r->made, NEW, array);
-    if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
-        spoil(r);
-    return array;
 }
 
 /* ---- making a recording ---- */
@@ -404,15 +410,14 @@ static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int
 PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
                        PyObject *keywords, PyObject *const *inputs, int count,
                        PyObject **recorded) {
-    nl_py_recorder r = {.state = state,
-                        .made = new_recording(state, inputs, count),
-                        .uses = nl_device_uses()};
+    nl_py_recorder r = {
+        .state = state, .made = new_recording(state, inputs, count), .uses = nl_device_uses()};
     *recorded = NULL;
     if (!r.made)
         return NULL;
-    nl_py_recorder_here = &r;
+    record_with(&r);
     PyObject *result = PyObject_Vectorcall(function, args, nargsf, keywords);
-    nl_py_recorder_here = NULL;
+    record_with(NULL);
     if (result)
         *recorded = finished(&r, result);
     spoil(&r);
@@ -488,10 +493,13 @@ static int call_again(replay *r, const recorded_call *call) {
     Py_ssize_t named = call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0;
     PyObject *result =
         PyObject_Vectorcall(call->callable, args, (size_t)(call->count - named), call->keywords);
+    if (result == Py_False) {
+        PyErr_SetString(PyExc_RuntimeError, "a call that was made before cannot be made again");
+        Py_CLEAR(result);
+    }
     if (!result)
         return -1;
-    if (call->result >= 0 && r->of->values[call->result].kind == RESULT &&
-        !r->live[call->result])
+    if (call->result >= 0 && r->of->values[call->result].kind == RESULT && !r->live[call->result])
         r->live[call->result] = Py_NewRef(result);
     Py_DECREF(result);
     return 0;

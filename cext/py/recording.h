@@ -1,10 +1,10 @@
-/* py/recording: what a function in Python has the device do for its arguments, as a list that can be
- * gone through again for others that lie alike.
+/* py/recording: what a function in Python has the device do for its arguments, as a list that can
+ * be gone through again for others that lie alike.
  *
  * While a thread records, calls of launchers and ufuncs and copies between arrays go by way of this
  * file, which notes each with where its arrays come from: arguments, new arrays, results, and views
- * of those. What cannot be said again (a wait, a value that was read, an array from elsewhere) spoils
- * the recording. */
+ * of those. What cannot be said again (a wait, a value that was read, an array from elsewhere)
+ * spoils the recording. */
 #ifndef NL_PY_RECORDING_H
 #define NL_PY_RECORDING_H
 
@@ -29,9 +29,6 @@ PyObject *nl_py_record_named(const char *module, const char *name, PyObject *con
                              Py_ssize_t nargs, PyObject *keywords);
 /* The same for a method of a device array. */
 PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
-/* nl_py_array_allocate */
-PyObject *nl_py_record_allocation(nl_py_state *state, nl_py_array_parts *parts,
-                                  const nl_layout *layout);
 /* What this thread records is not to be repeated. */
 void nl_py_record_nothing(void);
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core
-from numbalite.cuda import attributes, streams
+from numbalite.cuda import attributes, recorded, streams
 from numbalite.cuda.attributes import MemoryInfo
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def forget(number: int) -> None:
 def close(number: int) -> None:
     """Gives up what is on a device."""
     forget(number)
+    recorded.forget()
     _core.close_device(number)
 
 

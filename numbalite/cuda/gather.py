@@ -55,33 +55,10 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
         assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
         return
-    address = source._address | target._address
-    made = plan(shape, of, to, source.itemsize, address, indices, mode, scatters)
-    with assign.on_device(target.device):
-        run(made, source, target, [index.array for index in indices], stream)
-
-
-class Plan(NamedTuple):
-    """One launch, for all arrays that lie so."""
-
-    kernel: Any
-    blocks: int
-    lengths: tuple[int, ...]
-    of: tuple[int, ...]
-    to: tuple[int, ...]
-    of_indices: list
-    word: np.dtype
-    axes: list
-    """(length, step) of each that is indexed."""
-
-
-def plan(
-    shape: Any, of: Any, to: Any, size: int, address: int, indices: Any, mode: int, scatters: bool
-) -> Plan:
     rows = list(zip(shape, of, to, *(index.strides for index in indices), strict=True))
-    rows.append((size, 1, 1, *(0 for _ in indices)))  # its bytes
+    rows.append((source.itemsize, 1, 1, *(0 for _ in indices)))  # its bytes
     rows = _merged(rows)
-    word = _word(rows, address, indices)
+    word = _word(rows, source._address | target._address, indices)
     last = rows.pop()
     if last[0] > word:
         rows.append((last[0] // word, word, word, *last[3:]))
@@ -91,20 +68,13 @@ def plan(
     words = math.prod(lengths)
     several = _SEVERAL if words >= _MANY and last[0] >= word * _THREADS else 1
     kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, several, len(indices))
-    blocks = -(-words // (_THREADS * several))
-    axes = [(index.length, index.step) for index in indices]
-    return Plan(kernel, blocks, lengths, of, to, of_indices, dtype, axes)
-
-
-def run(made: Plan, source: Any, target: Any, arrays: Any, stream: Any) -> None:
     given: list = []
-    for array, strides, axis in zip(arrays, made.of_indices, made.axes, strict=True):
-        given += [array._geometry(made.lengths, strides), *axis]
-    made.kernel[made.blocks, _THREADS, stream](
-        source._view(made.lengths, made.of, made.word),
-        target._view(made.lengths, made.to, made.word),
-        *given,
-    )
+    for index, strides in zip(indices, of_indices, strict=True):
+        given += [index.array._geometry(lengths, strides), index.length, index.step]
+    with assign.on_device(target.device):
+        kernel[-(-words // (_THREADS * several)), _THREADS, stream](
+            source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
+        )
 
 
 def _merged(rows):

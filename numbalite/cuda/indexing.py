@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MOST_DIMS = 32
-_INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
-_KEPT_PLANS = 256
-_plans: dict = {}
 
 
 def has_arrays(key: Any) -> bool:
@@ -61,8 +58,6 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
     mask = _whole_mask(array, key) if out is None else None
     if mask is not None:
         return masks().chosen(array, mask, stream)
-    if out is None and type(key) is type(array) and key.dtype in _INDEX_DTYPES:
-        return _rows(array, key, stream, mode)
     chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
@@ -73,41 +68,6 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
             gather.MODES[mode], stream or array.stream,
         )  # fmt: skip
     return out
-
-
-def _rows(array, indices, stream, mode):
-    """array[indices] of indices that are on the device: how they lie decides all, and is remembered."""
-    if array.ndim == 0 or array.device != indices.device:
-        return get(array, (indices,), stream, mode)
-    key = (
-        array.shape, array.strides, array.dtype, array._address % 16, indices.shape, indices.strides,
-        indices.dtype, mode,
-    )  # fmt: skip
-    plan = _plans.get(key)
-    if plan is None:
-        shape = (*indices.shape, *array.shape[1:])
-        if 0 in shape or 0 in array.shape or len(shape) > _MOST_DIMS:
-            return get(array, (indices,), stream, mode)
-        ones = (0,) * indices.ndim
-        index = gather.Index(
-            indices,
-            (*indices.strides, *(0 for _ in array.shape[1:])),
-            array.shape[0],
-            array.strides[0],
-        )
-        packed = shapes.packed(shape, array.itemsize, "C")
-        plan = gather.plan(
-            shape, (*ones, *array.strides[1:]), packed, array.itemsize, array._address, [index],
-            gather.MODES[mode], False,
-        )  # fmt: skip
-        if len(_plans) >= _KEPT_PLANS:
-            _plans.clear()
-        plan = _plans[key] = shape, plan
-    shape, plan = plan
-    with assign.on_device(array.device):
-        made = _core.device_empty(shape, array.dtype, "C")
-        gather.run(plan, array, made, [indices], stream or array.stream)
-    return made
 
 
 @recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from numbalite import _core
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+_all: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def forget() -> None:
+    """Of all functions: the kernels that were recorded may be given up."""
+    for one in tuple(_all):
+        one._known.clear()
+
+
 def recorded(function: Function) -> Function:
     """A decorator: what the function has the device do for its device arrays is recorded, and repeated
     without Python for others that lie alike (shapes, strides, dtypes) and the same other arguments.
@@ -21,4 +31,6 @@ def recorded(function: Function) -> Function:
     repeated, nor those whose other arguments are not numbers, texts, dtypes or tuples, lists, slices of
     them. If it depends on something else, it says so by _core.record_nothing().
     """
-    return _core.Recorded(function)  # type: ignore[return-value]
+    made = _core.Recorded(function)
+    _all.add(made)
+    return made  # type: ignore[return-value]

@@ -13,6 +13,7 @@ from numbalite.compilers import templates
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.geometry import moveaxis
+from numbalite.cuda.recorded import recorded
 from numbalite.kernels.decorators import jit
 from numbalite.libraries.table import CUBLAS
 from numbalite.ufuncs import operands
@@ -34,6 +35,7 @@ def operator(left: Any, right: Any) -> Any:
     return np.matmul(left, right)
 
 
+@recorded
 def matmul(
     *inputs: Any,
     out: Any = None,

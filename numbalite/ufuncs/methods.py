@@ -10,16 +10,19 @@ of floating-point numbers are rounded may then differ from call to call.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from numbalite.types import describe
 
 from ..cuda import assign
+from ..cuda.recorded import recorded
 from . import element, operands, reduceloops, scatter
 from .reduction import fold
 
 _NO_VALUE = np._NoValue
-_NOT_SAID = object()
+_NOT_SAID = np._NoValue
 
 
 class ReductionMethods:
@@ -211,6 +214,16 @@ class ReductionMethods:
     def at(self, a, indices, b=_NOT_SAID, /, *, stream=0):
         """Applies the function in place at ``a[indices]``, with ``b`` as the second operand; indices that
         are there several times count each time, in order, as in numpy.ufunc.at."""
+        found = self._scattered(a, indices, b, stream)
+        if found is not None:
+            scatter.refuse(a.shape, indices, found)
+
+    @functools.cached_property
+    def _scattered(self):
+        return recorded(self._scatter)
+
+    def _scatter(self, a, indices, b, stream):
+        """`at`, but for the wait for indices that are out of bounds: what scatter.refuse looks at, or None."""
         on_device = operands.is_on_device(a)
         if not on_device and not isinstance(a, np.ndarray):
             raise TypeError("first operand must be array")
@@ -237,7 +250,7 @@ class ReductionMethods:
                 raise ValueError("array is not broadcastable to correct shape")
             loop = self._loop_dtype("at", inputs)
             if not places.size:
-                return
+                return None
             if type(b) in (int, float, complex):
                 second = np.array(b, loop)
             target = x if on_device else operands.to_device(operands.host_array(x), stream)
@@ -248,11 +261,12 @@ class ReductionMethods:
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
-            scatter.at(self._folds, target, places, second, loop, stream)
+            found = scatter.at(self._folds, target, places, second, loop, stream)
             if on_device and target is not x:
                 x._copy(target, stream)
             if not on_device:
                 a[...] = target.copy_to_host(stream=stream)
+            return found
 
     def outer(self, A, B, /, **keywords):
         """The function of all pairs of elements, of shape A.shape + B.shape, as numpy.ufunc.outer."""

@@ -1,8 +1,8 @@
 """ufunc.at: operations at places that may be there several times (cuda_src/numbalite/scatter.cuh).
 
 Places are numbers of elements in C order. Those that come from the host have been looked at there; those on the device
-are looked at by the kernels, and the call waits to hear whether all are inside the array. If one is not, nothing has
-been written.
+are looked at by the kernels, and the call waits to hear whether all are inside the array, where their dtype does not say
+so. If one is not, nothing has been written.
 """
 
 from __future__ import annotations
@@ -33,8 +33,14 @@ class _Index:
     def __init__(self, array, length, axis):
         self.array, self.length, self.axis = array, length, axis
 
-    def problem(self, number):
-        """What NumPy says of the element that is out of bounds."""
+    def is_within(self):
+        """Can no number of this dtype be out of bounds, or negative?"""
+        dtype = self.array.dtype
+        return dtype.kind == "u" and np.iinfo(dtype).max < self.length
+
+    def problem(self, left):
+        """What NumPy says of the element that is out of bounds, from which on so many are left."""
+        number = self.array.size - left
         found = self.array.reshape(-1, copy=None if self.array.is_c_contiguous() else True)
         value = found[number : number + 1].copy_to_host()[0]
         return IndexError(
@@ -127,7 +133,7 @@ def _on_device(shape, parts, stream):
     if len(shape) == 1:
         one = indices[0]
         array = one.array.astype(np.int64, copy=False)
-        return Places(operands.contiguous(array, stream), one)
+        return Places(operands.contiguous(array, stream), None if one.is_within() else one)
     for one in indices:
         _look(one, stream)
     return Places(_joined(shape, indices, stream))
@@ -141,7 +147,7 @@ def _look(index, stream):
         flat = flat._reshaped((flat.size,), "C", not flat.is_c_contiguous())
     if flat.size:
         _check[_blocks(flat.size), plans.THREADS, stream](flat, index.length, bad)
-        _refuse(index, bad, flat.size, stream)
+        _refuse(index, bad, stream)
 
 
 @jit
@@ -149,14 +155,28 @@ def _insist(bad):
     'assert(bad[0] == 0 && sizeof "an index of ufunc.at is out of bounds");'
 
 
-def _refuse(index, bad, count, stream):
-    """IndexError if there was something wrong; of a graph, an error of the device when it is launched."""
-    if getattr(stream, "is_capturing", False):
-        _insist[1, 1, stream](bad)
-        return
-    left = int(bad[:1].copy_to_host(stream=stream)[0])
+def _is_captured(bad, stream):
+    """Is this a capture? Then what is wrong becomes an error of the device when the graph is launched."""
+    if not getattr(stream, "is_capturing", False):
+        return False
+    _insist[1, 1, stream](bad)
+    return True
+
+
+def refuse(shape: tuple, indices: Any, bad: Any) -> None:
+    """IndexError if `at` has found something wrong with the indices, for which this waits."""
+    left = int(bad[0])
     if left:
-        raise index.problem(count - left)
+        array = operands.device_view(indices[0] if isinstance(indices, tuple) else indices)
+        raise _Index(array, shape[0], 0).problem(left)
+
+
+def _refuse(index, bad, stream):
+    if _is_captured(bad, stream):
+        return
+    left = int(bad[0])
+    if left:
+        raise index.problem(left)
 
 
 def _joined(shape, indices, stream):
@@ -199,14 +219,15 @@ def _blocks(count, each=1, most=_MOST_BLOCKS):
     return max(1, min(-(-count // (plans.THREADS * each)), most))
 
 
-def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> None:
+def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> Any:
     """``array[i] = f(array[i], operand[j])`` for each j, in which i is the place. ``operand`` is a device array with
-    the strides of its broadcast, one number on the host, or None for a function of one number."""
+    the strides of its broadcast, one number on the host, or None for a function of one number. What `refuse` has to
+    look at then, or None."""
     any_order, adds = _nature(loops, loop)
     sums = adds and array.dtype == loop
     if operand is None or not (sums or (any_order and _can_swap(array))):
         _in_order(loops, array, places, operand, loop, stream)
-        return
+        return None
     numbers = operands.to_device(places.array, stream)
     count, length = places.size, array.size
     is_few = sums and length * array.itemsize <= _FEW_BYTES and count > length
@@ -220,8 +241,7 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
     kind = "at_few" if is_few else "at_each_sum" if sums else "at_each_any"
     grid = _blocks(count, _FEW_EACH, _FEW_BLOCKS) if is_few else _blocks(count)
     _launch(loops, kind, array, operand, loop, grid, (numbers, work), stream)
-    if places.unchecked is not None:
-        _refuse(places.unchecked, work, count, stream)
+    return None if places.unchecked is None or _is_captured(work, stream) else work
 
 
 def _nature(loops, loop):

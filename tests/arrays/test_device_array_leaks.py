@@ -115,6 +115,7 @@ def test_close_leaves_no_handle(run_python):
 import gc
 import numpy as np
 from numbalite import _core, cuda
+from numbalite.cuda import recorded
 from numbalite.ufuncs import cudaufunc
 for _ in range(3):
     device = cuda.to_device(np.arange(24, dtype="f4").reshape(4, 6))
@@ -136,6 +137,7 @@ for _ in range(3):
             raise SystemExit("it did not notice")
     del device, records, stream, part, record, bound, use
     cudaufunc._casts.clear()
+    recorded.forget()
     gc.collect()
     assert not any(_core.live().values()), _core.live()
 """)

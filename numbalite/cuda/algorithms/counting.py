@@ -8,6 +8,7 @@ import numpy as np
 
 from numbalite.cuda.algorithms.order import kernel
 from numbalite.cuda.arrays import device_array
+from numbalite.cuda.recorded import recorded
 from numbalite.random.kernels import cxx_name
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _EACH, _MOST_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has m
 _HALF = "#include <cuda_fp16.h>\n"
 
 
+@recorded
 def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
     """How often each number below ``bins`` is there; or sums of weights, as doubles."""
     counts = zeros(bins, weights, stream)

@@ -7,6 +7,9 @@ the functions of this package, module by module, when the first function of a na
 asked for. What nothing implements is a TypeError that says how to get on; no function computes on the
 host what it was given on the device.
 
+Calls are recorded, and those like them repeated in C (`numbalite/cuda/recorded.py`): what a function does
+follows from how its arrays lie and from its other arguments, or it says that it does not.
+
 To add a function: write it with NumPy's parameters under `@implements`, in the module of its kind, out of
 ufuncs, views and copies (`arguments.py` has the conversions); or in a package of its own,
 which dispatch.MODULES then names. Uses cuda and ufuncs. Begin with dispatch.py, then reductions.py.

@@ -13,6 +13,7 @@ from numbalite.cuda.arrayfunctions import arguments, bin_rules
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.cuda.arrayfunctions.searching import digits
+from numbalite.cuda.recorded import recorded
 
 if TYPE_CHECKING:
     from typing import Any
@@ -136,10 +137,15 @@ def _known_bins(bins, low, high, dtype):
 
 def limits_of(a: Any) -> np.ndarray:
     """The smallest and the largest element, on the host, for which this waits."""
+    return _limits_on_device(a).copy_to_host()
+
+
+@recorded
+def _limits_on_device(a):
     number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
     loops = _limits(number)
     made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)
-    return np.frombuffer(made.copy_to_host().tobytes(), number)
+    return made._view((2,), (number.itemsize,), number)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, types
+from numbalite import types
 from numbalite.cuda import assign
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.reduceloops import OwnLoops

@@ -249,6 +249,7 @@ def _repeated(lies, count, axis):
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
+_LARGE = 1 << 20  # bytes from which a few copies take less time than looking up each place
 _STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 _PAD_KEYWORDS = {
     "constant": "constant_values",
@@ -298,19 +299,28 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     if mode in _BY_PLACES:
         if keywords.get("reflect_type", "even") != "even":
             raise TypeError("numpy.pad with reflect_type='odd' has no counterpart on the device")
-        return _padded_by_places(a, pairs, mode)
-    made = arguments.empty(
-        [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)], a.dtype, a
-    )
+        by_slabs = a.nbytes >= _LARGE and _is_near(a, pairs, mode)
+        return (_padded_by_slabs if by_slabs else _padded_by_places)(a, pairs, mode)
+    made = _room(a, pairs)
     if mode == "constant":
         _fill_around(made, pairs, keywords.get("constant_values", 0))
-    middle = tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
+    middle = _middle(a, pairs)
     assign.assign(made._part(middle), a)
     if mode == "linear_ramp":
         _ramp(made, pairs, middle, keywords.get("end_values", 0))
     elif mode in _STATISTICS:
         _surround(made, pairs, middle, mode, keywords.get("stat_length"))
     return made
+
+
+def _room(a, pairs):
+    shape = [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)]
+    return arguments.empty(shape, a.dtype, a)
+
+
+def _middle(a, pairs):
+    """Where the array lies in what is padded."""
+    return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
 
 
 def _pairs(value, ndim):
@@ -386,6 +396,41 @@ def _surround(made, pairs, middle, mode, lengths):
             value = _STATISTICS[mode](region[_at(axis, part)], axis=axis, keepdims=True)
             sides.append(np.round(value) if made.dtype.kind in "iu" else value)
         _put_outside(region, axis, inside, *sides)
+
+
+def _is_near(a, pairs, mode):
+    """Is each side as long as the array at most, so that it is one slab of it?"""
+    least = mode == "reflect"
+    return all(max(pair) <= n - least for n, pair in zip(a.shape, pairs, strict=True))
+
+
+def _padded_by_slabs(a, pairs, mode):
+    """The array in one copy, then two for each axis: no place is looked up."""
+    made, middle = _room(a, pairs), _middle(a, pairs)
+    assign.copy(a, made._part(middle), apart=True)
+    for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
+        sides = slice(None, inside.start), slice(inside.stop, None)
+        for width, side, of in zip(pair, sides, _slabs(mode, inside, pair), strict=True):
+            if width:
+                target = region._part(_at(axis, side))
+                source = region._part(_at(axis, of))
+                assign.copy(assign.spread(source, target.shape), target, apart=True)
+    return made
+
+
+def _slabs(mode, inside, pair):
+    """The parts along an axis that are repeated before and behind what is there."""
+    first, end, (before, behind) = inside.start, inside.stop, pair
+    if mode == "edge":
+        return slice(first, first + 1), slice(end - 1, end)
+    if mode == "wrap":
+        return slice(end - before, end), slice(first, first + behind)
+    skipped = int(mode == "reflect")  # the element at the edge
+    last = end - 1 - skipped
+    return (
+        slice(first + before - 1 + skipped, first - 1 + skipped, -1),
+        slice(last, last - behind if last >= behind else None, -1),
+    )
 
 
 def _padded_by_places(a, pairs, mode):

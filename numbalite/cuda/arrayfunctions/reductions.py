@@ -269,9 +269,7 @@ def mean(
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and _in_one_pass(a, wide, dtype, where):
-        made = run(
-            _means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True
-        )
+        made = run(_means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True)
         return made
     made, _ = _mean(a, axis, wide, where)
     return shaped("mean", made, a, axis, result, out, keepdims)

@@ -1,0 +1,216 @@
+"""Calls of NumPy's functions on device arrays that are made again without Python (_core.Recorded)."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+from numbalite.cuda.recorded import recorded
+
+TIMES = 4
+"""The first call leaves its key, the second or third is recorded, the next are repeated."""
+
+
+def equal(got, expected):
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(got.copy_to_host(), expected)
+
+
+def ours_in(function):
+    """The functions of ours that run in a call, in Python."""
+    codes = []
+
+    def note(frame, event, _):
+        if event == "call" and "numbalite" in frame.f_globals["__name__"]:
+            codes.append(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return codes
+
+
+CALLS = {
+    "take": lambda x, y, i: np.take(x, i, axis=1),
+    "indices": lambda x, y, i: x[i],
+    "pairs of indices": lambda x, y, i: x[i, i],
+    "repeat": lambda x, y, i: np.repeat(x, 3, axis=0),
+    "repeats": lambda x, y, i: np.repeat(x, [1, 0, 2], axis=0),
+    "tile": lambda x, y, i: np.tile(x, (2, 1)),
+    "roll": lambda x, y, i: np.roll(x, (1, -1), (0, 1)),
+    "concatenate": lambda x, y, i: np.concatenate([x, y, x], axis=1),
+    "stack": lambda x, y, i: np.stack((x, y)),
+    "pad": lambda x, y, i: np.pad(x, 2, "reflect"),
+    "searchsorted": lambda x, y, i: np.searchsorted(x[0], y),
+    "sort": lambda x, y, i: np.sort(x, axis=0),
+    "argsort": lambda x, y, i: np.argsort(x),
+    "sum": lambda x, y, i: np.sum(x, axis=1, keepdims=True),
+    "std": lambda x, y, i: np.std(x, 0, ddof=1),
+    "argmax": lambda x, y, i: np.argmax(x, axis=0),
+    "round": lambda x, y, i: np.round(x, 1),
+    "where": lambda x, y, i: np.where(x > 2, y, -1.5),
+    "diff": lambda x, y, i: np.diff(x),
+    "histogram": lambda x, y, i: np.histogram(x, 4, (0.0, 9.0))[0],
+    "dot": lambda x, y, i: np.dot(x[:, :3], y),
+    "outer": lambda x, y, i: np.outer(x, y),
+    "split": lambda x, y, i: np.split(x, 3)[1],
+    "copy": lambda x, y, i: x[:, ::2].copy(),
+    "astype": lambda x, y, i: x.astype(np.int32),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_other_arrays_that_lie_alike(call):
+    random = np.random.default_rng(7)
+    for _ in range(TIMES):
+        x, y = (np.sort(random.integers(0, 9, (3, 5)), axis=1) + 0.25 for _ in range(2))
+        i = random.integers(0, 3, 2)
+        d, e, j = map(cuda.to_device, (x, y, i))
+        np.testing.assert_allclose(call(d, e, j).copy_to_host(), call(x, y, i))
+
+
+@pytest.mark.parametrize("name", ["take", "indices", "tile", "concatenate", "pad", "dot", "copy"])
+def test_no_python_runs(name):
+    d, e, j = map(cuda.to_device, (np.ones((3, 5)), np.ones((3, 5)), np.array([1, 0])))
+    for _ in range(TIMES):
+        CALLS[name](d, e, j)
+    assert ours_in(lambda: CALLS[name](d, e, j)) == []
+
+
+def test_arrays_that_meet():
+    x = np.arange(40.0)
+    d = cuda.to_device(x)
+    for begin in (1, 2, 3, 30):
+        for _ in range(TIMES):
+            d[begin : begin + 8] = d[:8]
+            x[begin : begin + 8] = x[:8].copy()
+            equal(
+                np.concatenate([d[:8], d[begin : begin + 8]]),
+                np.concatenate([x[:8], x[begin : begin + 8]]),
+            )
+    equal(d, x)
+
+
+def test_views_that_lie_elsewhere():
+    x = np.arange(64, dtype=np.uint8)
+    d = cuda.to_device(x)
+    for begin in range(20):
+        equal(np.roll(d[begin : begin + 16], 3), np.roll(x[begin : begin + 16], 3))
+        equal(np.tile(d[begin : begin + 32 : 2], 2), np.tile(x[begin : begin + 32 : 2], 2))
+
+
+def test_equal_numbers_are_not_the_same():
+    d = cuda.to_device(np.arange(3.0))
+    for _ in range(TIMES):
+        for number in (1, True, 1.0, np.float32(1), 0.0, -0.0):
+            made = np.full_like(d, number, dtype=None if number else np.float32)
+            expected = np.full_like(np.arange(3.0), number, dtype=None if number else np.float32)
+            equal(made, expected)
+            np.testing.assert_array_equal(np.signbit(made.copy_to_host()), np.signbit(expected))
+        assert np.add(np.tile(d.astype(np.int8), 2), 1).dtype == np.int8
+
+
+def test_results_are_apart():
+    d = cuda.to_device(np.arange(3))
+    kept = [np.tile(d, 2) for _ in range(TIMES + 1)]
+    kept[-1].fill(9)
+    equal(kept[-2], np.array([0, 1, 2, 0, 1, 2]))
+    out = cuda.device_array(3, np.int64)
+    for _ in range(TIMES):
+        assert np.take(d, cuda.to_device(np.array([2, 0, 1])), out=out) is out
+    equal(out, np.array([2, 0, 1]))
+
+
+def test_what_is_asked_of_the_device_is_asked_each_time():
+    for n in range(1, 3 * TIMES):
+        x = np.arange(12) % n
+        d = cuda.to_device(x)
+        equal(np.unique(d), np.unique(x))
+        equal(np.nonzero(d)[0], np.nonzero(x)[0])
+        equal(np.bincount(d), np.bincount(x))
+        assert np.array_equal(d, x) is True
+
+
+def test_errors_and_warnings_come_each_time():
+    d, z = cuda.to_device(np.arange(3.0)), cuda.to_device(np.ones(3, complex))
+    for _ in range(2 * TIMES):
+        with pytest.raises(IndexError, match="out of bounds"):
+            np.take(d, 3)
+        with pytest.raises(ValueError, match="dimensions"):
+            np.concatenate([d, cuda.to_device(np.ones((2, 2)))])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            d[...] = z
+        assert [one.category for one in told] == [np.exceptions.ComplexWarning]
+
+
+def test_a_function_may_say_no():
+    calls = []
+
+    @recorded
+    def twice(a, times):
+        calls.append(times)
+        if times > 2:
+            _core.record_nothing()
+        return np.tile(a, times)
+
+    d = cuda.to_device(np.arange(2))
+    for times in (2, 3):
+        for _ in range(2 * TIMES):
+            equal(twice(d, times), np.tile(np.arange(2), times))
+    assert calls.count(2) < TIMES
+    assert calls.count(3) == 2 * TIMES
+    assert (twice.__name__, twice.__wrapped__.__name__) == ("twice", "twice")
+
+
+def test_streams_and_captures():
+    x = np.arange(6.0)
+    d, stream = cuda.to_device(x), cuda.stream()
+    made = cuda.device_array(12)
+    for _ in range(TIMES):
+        np.tile(d, 2)
+        equal(np.tile(d.bind(stream), 2), np.tile(x, 2))
+        stream.synchronize()
+        made[...] = np.tile(d, 2)
+    cuda.synchronize()
+    with stream.capture() as graph:
+        made[...] = np.tile(d, 2)
+    d[...] = x + 1
+    cuda.synchronize()
+    graph.launch(stream)
+    stream.synchronize()
+    equal(made, np.tile(x + 1, 2))
+
+
+def test_recordings_keep_no_arrays(live):
+    before = live()["buffers"]
+    for n in range(1, 9):
+        d = cuda.to_device(np.ones(n))
+        for _ in range(TIMES):
+            np.round(np.tile(d, 2), 1)
+    del d
+    cuda.synchronize()
+    assert _core.live()["buffers"] == before
+
+
+def test_many_calls_are_not_all_kept():
+    @recorded
+    def rolled(a, n):
+        return np.roll(a, n)
+
+    d = cuda.to_device(np.ones(3))
+    for n in range(600):
+        rolled(d, n)
+    assert len(rolled._known) <= 256
+
+
+def test_large_edges_are_slabs():
+    x = np.arange(1 << 19, dtype=np.float32).reshape(256, -1)
+    d = cuda.to_device(x)
+    for mode in ("edge", "reflect", "symmetric", "wrap"):
+        for widths in (3, ((0, 2), (5, 0)), ((300, 1), (1, 1))):
+            equal(np.pad(d, widths, mode), np.pad(x, widths, mode))
