@@ -38,3 +38,17 @@ def test_driver_calls(name, walk):
 @pytest.mark.parametrize("name", some(8, CASES, "allocations"))
 def test_allocations(name, walk):
     walk(call_of(name), _core.fail_alloc_at)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", ["roll", "concatenate", "take", "histogram", "std", "dot"])
+@pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
+def test_calls_that_are_recorded(name, fail, walk):
+    call = call_of(name)
+
+    def three():
+        """The first leaves its key, the second is recorded, the third repeated."""
+        for _ in range(3):
+            call()
+
+    walk(three, fail)

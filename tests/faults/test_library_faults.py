@@ -3,10 +3,10 @@ sparse arrays, in Fourier transforms and in random numbers: an exception each ti
 call works."""
 
 import functools
-import gc
 
 import numpy as np
 import pytest
+from kit.walk import collected
 
 from numbalite import _core, cuda
 from numbalite.cuda import sparse
@@ -138,8 +138,7 @@ def test_library_calls(operation, monkeypatch):
     for _ in range(
         2
     ):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
-        gc.collect()
-        before = _core.live()
+        before = collected()
         for step in range(1, calls + 1):
             seen, at = 0, step
             with pytest.raises(CudaAPIError, match="failed"):
@@ -147,5 +146,4 @@ def test_library_calls(operation, monkeypatch):
         seen, at = 0, 0
         operation()
         assert seen == calls > 20
-    gc.collect()
-    assert _core.live() == before
+    assert collected() == before

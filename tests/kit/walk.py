@@ -5,11 +5,14 @@ import gc
 import itertools
 
 from numbalite import _core, cuda, errors
+from numbalite.cuda import recorded
 
 CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
 
 
 def collected():
+    """What C code holds, without the calls that were recorded, which are kept."""
+    recorded.forget()
     gc.collect()
     return dict(_core.live())
 
@@ -48,6 +51,7 @@ def walk_through(operation, arm):
 
 
 def counted():
+    recorded.forget()
     gc.collect(0)
     return _core.live()
 
@@ -79,5 +83,4 @@ def walk_closely_through(operation, fail, clean):
             break
     operation()
     cuda.synchronize()
-    gc.collect()
-    assert _core.live() == before
+    assert collected() == before
