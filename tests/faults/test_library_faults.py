@@ -138,6 +138,7 @@ def test_library_calls(operation, monkeypatch):
     for _ in range(
         2
     ):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
+        cuda.synchronize()
         before = collected()
         for step in range(1, calls + 1):
             seen, at = 0, step
@@ -146,4 +147,5 @@ def test_library_calls(operation, monkeypatch):
         seen, at = 0, 0
         operation()
         assert seen == calls > 20
+    cuda.synchronize()
     assert collected() == before

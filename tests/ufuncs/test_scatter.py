@@ -8,6 +8,7 @@ from kit.sample import some
 
 from numbalite import cuda
 from numbalite.errors import KernelError
+from numbalite.ufuncs import scatter
 
 
 def both(ufunc, dtype, length, count, b=None):
@@ -112,3 +113,29 @@ def test_in_a_graph():
             graph.launch(stream)
             stream.synchronize()
         np.testing.assert_array_equal(device.copy_to_host(), [2, 6, 0, 2])
+
+
+def test_calls_that_are_repeated():
+    """Each hears of an index that is out of bounds, and nothing is written then."""
+    host = np.zeros(20, np.int32)
+    d = cuda.to_device(host)
+    for last in (3, 19, 20, -20, -21, 5, 20):
+        places = np.array([1, 1, last])
+        given = cuda.to_device(places)
+        if -20 <= last < 20:
+            np.add.at(host, places, 2)
+            np.add.at(d, given, 2)
+        else:
+            with pytest.raises(IndexError, match=f"index {last} is out of bounds for axis 0"):
+                np.add.at(d, given, 2)
+        np.testing.assert_array_equal(d.copy_to_host(), host)
+
+
+def test_unsigned_indices_that_fit_need_no_look():
+    for length, is_looked_at in ((256, False), (255, True)):
+        d = cuda.to_device(np.zeros(length))
+        places = cuda.to_device(np.array([7, 200, 7], np.uint8))
+        found = scatter.places_of(d.shape, places, 0)
+        assert (found.unchecked is not None) is is_looked_at
+        np.add.at(d, places, 1)
+        assert d.copy_to_host()[[7, 200]].tolist() == [2, 1]
