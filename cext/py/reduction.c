@@ -10,6 +10,7 @@
 #include "py/capture.h"
 #include "py/devcopy.h"
 #include "py/devarray.h"
+#include "py/recording.h"
 #include "py/stream.h"
 #include "py/ufunc.h"
 #include "py/value.h"
@@ -129,9 +130,22 @@ static PyObject *make_scratch(reduction_plan *p, scratch *s, PyObject *stream) {
     return array;
 }
 
+/* The plan as a whole is what can be done again: which scratch arrays it has is its own business.
+ */
+static int run_recorded(reduction_plan *p, PyObject *const *given, PyObject *stream) {
+    PyObject *args[GIVEN + 1] = {given[0], given[1], given[2], given[3], stream ? stream : Py_None};
+    PyObject *method = PyObject_GetAttrString((PyObject *)p, "run");
+    PyObject *done = method ? nl_py_record_call(method, args, GIVEN + 1, NULL) : NULL;
+    Py_XDECREF(method);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* `given`: the four arrays; those that the plan does not use may be any. `stream` NULL: the default
  * one. */
 static int run(reduction_plan *p, PyObject *const *given, PyObject *stream) {
+    if (nl_py_is_recording())
+        return run_recorded(p, given, stream);
     PyObject *arrays[GIVEN + MOST_SCRATCH];
     int count = 0, result = -1;
     while (count < GIVEN) {

@@ -78,3 +78,10 @@ def test_after_a_reset(total):
     cuda.close()
     x = numbers(150_001)
     assert int(total(cuda.to_device(x))) == x.sum()
+
+
+def test_calls_that_are_recorded():
+    """A call that is repeated in C uses the counter that the stream's others use."""
+    for _ in range(6):
+        x = numbers(150_001).astype(np.float64)
+        np.testing.assert_allclose(np.std(cuda.to_device(x)).copy_to_host(), np.std(x))
