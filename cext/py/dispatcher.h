@@ -13,6 +13,7 @@ typedef struct nl_py_dispatcher {
     PyObject_HEAD nl_py_state *state;
     PyObject *name;       /* str */
     PyObject *parameters; /* tuple of str, or NULL: not known */
+    PyObject *defaults;   /* tuple of the values of the last parameters, or NULL */
     PyObject *warn_host;  /* or NULL */
     int typed, cooperative;
     PyObject *warn_small; /* or NULL */

@@ -199,15 +199,16 @@ static int cluster_from(PyObject *obj, unsigned *cluster) {
 }
 
 static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name",    "parameters", "typed",      "cooperative",
-                            "cluster", "warn_host",  "warn_small", NULL};
+    static char *names[] = {"name",      "parameters", "typed",    "cooperative", "cluster",
+                            "warn_host", "warn_small", "defaults", NULL};
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
     PyObject *name, *parameters = Py_None, *cluster = Py_None, *warn_host = Py_None;
-    PyObject *warn_small = Py_None, *tuple = NULL;
+    PyObject *warn_small = Py_None, *defaults = Py_None, *tuple = NULL;
     int typed = 0, cooperative = 0;
     unsigned blocks[3];
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppOOO:Dispatcher", names, &name, &parameters,
-                                     &typed, &cooperative, &cluster, &warn_host, &warn_small))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppOOOO:Dispatcher", names, &name,
+                                     &parameters, &typed, &cooperative, &cluster, &warn_host,
+                                     &warn_small, &defaults))
         return -1;
     if (cluster_from(cluster, blocks) < 0)
         return -1;
@@ -222,6 +223,12 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                 return -1;
             }
     }
+    Py_ssize_t count = tuple ? PyTuple_GET_SIZE(tuple) : 0;
+    if (defaults != Py_None && !(PyTuple_Check(defaults) && PyTuple_GET_SIZE(defaults) <= count)) {
+        Py_XDECREF(tuple);
+        PyErr_SetString(PyExc_TypeError, "defaults are a tuple, of at most as many as parameters");
+        return -1;
+    }
     if (d->parameters || d->overloads.all) { /* launches may be reading them */
         Py_XDECREF(tuple);
         PyErr_SetString(PyExc_RuntimeError, "a dispatcher is initialised once");
@@ -229,6 +236,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     Py_SETREF(d->name, Py_NewRef(name));
     d->parameters = tuple;
+    d->defaults = defaults != Py_None && PyTuple_GET_SIZE(defaults) ? Py_NewRef(defaults) : NULL;
     d->typed = typed;
     d->cooperative = cooperative;
     memcpy(d->cluster, blocks, sizeof blocks);
@@ -242,6 +250,7 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(d->name);
     Py_VISIT(d->parameters);
+    Py_VISIT(d->defaults);
     Py_VISIT(d->warn_host);
     Py_VISIT(d->warn_small);
     return nl_py_overloads_visit(&d->overloads, visit, arg);
@@ -264,6 +273,7 @@ static void dispatcher_dealloc(PyObject *self) {
     nl_py_overloads_free(&d->overloads);
     Py_XDECREF(d->name);
     Py_XDECREF(d->parameters);
+    Py_XDECREF(d->defaults);
     nl_py_free(self);
 }
 
@@ -283,7 +293,7 @@ static PyMemberDef dispatcher_members[] = {
 
 static PyType_Slot dispatcher_slots[] = {
     {Py_tp_doc, "Dispatcher(name, parameters=None, typed=False, cooperative=False, cluster=None, "
-                "warn_host=None, warn_small=None): finds the kernel for a call."},
+                "warn_host=None, warn_small=None, defaults=None): finds the kernel for a call."},
     {Py_tp_new, dispatcher_new},
     {Py_tp_init, dispatcher_init},
     {Py_tp_dealloc, dispatcher_dealloc},

@@ -244,7 +244,7 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
     return captured ? launch_into(captured, l, args, nargs) : launch(l, args, nargs);
 }
 
-/* ---- keywords ---- */
+/* ---- keywords and defaults ---- */
 
 static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -255,11 +255,18 @@ static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     return -1;
 }
 
-/* `args` has the keywords' values behind the positional ones. */
+/* Borrowed; NULL: the parameter has none. */
+static PyObject *default_of(const nl_py_dispatcher *d, Py_ssize_t i) {
+    Py_ssize_t count = d->defaults ? PyTuple_GET_SIZE(d->defaults) : 0;
+    i -= PyTuple_GET_SIZE(d->parameters) - count;
+    return i < 0 ? NULL : PyTuple_GET_ITEM(d->defaults, i);
+}
+
+/* `args` has the keywords' values behind the positional ones; `keywords` may be NULL. */
 static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); i++) {
+    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, i);
         Py_ssize_t at = position_of(d->parameters, name);
         if (at < 0) {
@@ -275,7 +282,7 @@ static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t
         ordered[at] = args[nargs + i];
     }
     for (Py_ssize_t i = 0; i < wanted; i++)
-        missing += !ordered[i];
+        missing += !ordered[i] && !(ordered[i] = default_of(d, i));
     if (missing)
         nl_py_dispatcher_refuse_count(d, NULL, ordered, wanted, wanted);
     return missing ? -1 : 0;
@@ -313,7 +320,8 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (nl_py_is_recording())
         return nl_py_record_call(self, args, nargsf, keywords);
-    if (keywords && PyTuple_GET_SIZE(keywords))
+    int is_short = l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
+    if ((keywords && PyTuple_GET_SIZE(keywords)) || is_short)
         return launch_with_keywords(l, args, nargs, keywords);
     return launch_any(l, args, nargs);
 }

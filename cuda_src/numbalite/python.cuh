@@ -4,6 +4,7 @@
  *     py::floor_div(a, b)  py::floor_mod(a, b)   rounding down, the sign of the divisor
  *     py::power(a, n)                            a to a whole power, by multiplications
  *     py::round_to(x, digits)
+ *     py::pick(test, a, b)                       test ? a : b, where both are computed
  *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   as tuples
  *     py::wrap(i, n)                             an index that counts from the end if it is negative
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
@@ -150,6 +151,11 @@ NUMBALITE_FUNCTION int64 range_size(int64 start, int64 stop, int64 step) {
     if (step > 0)
         return stop > start ? (stop - start - 1) / step + 1 : 0;
     return start > stop && step < 0 ? (start - stop - 1) / -step + 1 : 0;
+}
+
+/* a or b, which are both computed */
+template <class T> NUMBALITE_FUNCTION T pick(bool test, T a, NUMBALITE_SAME(T) b) {
+    return test ? a : b;
 }
 
 /* --- arrays ------------------------------------------------------------------------------------- */

@@ -140,16 +140,6 @@ def jit(
 njit = jit
 
 
-def _last_defaults(definition) -> tuple:
-    """The values of the last parameters, where they have some."""
-    found: list = []
-    for name in reversed(definition.parameters):
-        if name not in definition.defaults:
-            break
-        found.insert(0, definition.defaults[name])
-    return tuple(found)
-
-
 def _check_given(text):
     if ";" in text or "{" in text:
         raise SignatureError(
@@ -253,7 +243,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             names,
             typed=self._only_types is not None,
             nogil=nogil,
-            defaults=_last_defaults(function.definition) if is_body else (),
+            defaults=function.definition.last_defaults if is_body else (),
         )
 
     # --- from arguments to compiled code

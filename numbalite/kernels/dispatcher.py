@@ -71,6 +71,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             cluster=source.options.cluster,
             warn_host=_warn_host,
             warn_small=_warn_small,
+            defaults=source.defaults,
         )
 
     # --- from arguments to a kernel
@@ -357,8 +358,10 @@ class ForAll:
         self.dispatcher[blocks, threads, self.stream, self.sharedmem](*args, **kwargs)
 
     def _threads(self, args, kwargs):
-        names = self.dispatcher._source.parameter_names[len(args) :]
-        ordered = [*args, *(kwargs[name] for name in names if name in kwargs)]
+        source = self.dispatcher._source
+        names = source.parameter_names[len(args) :]
+        values = {**dict(zip(reversed(names), reversed(source.defaults))), **kwargs}
+        ordered = [*args, *(values[name] for name in names if name in values)]
         kernel = self.dispatcher.overload_for(ordered).load()
         return kernel.max_block_size(self.sharedmem)[1]
 

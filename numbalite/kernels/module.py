@@ -423,6 +423,7 @@ class ModuleSource:
     """
 
     is_typed = True
+    defaults = ()
 
     def __init__(self, module: Module, expression: str, rows: list | None = None) -> None:
         self.module = module

@@ -29,6 +29,7 @@ class BodySource:
         self.module_name = definition.module
         self.doc = definition.doc
         self.parameter_names = definition.parameters
+        self.defaults = definition.last_defaults
         declared = options.cooperative
         self.cooperative = declared
         if declared is None:

@@ -178,6 +178,17 @@ def several(name: str, *results: types.Type | None) -> Rule:
     return rule
 
 
+def either(*names: str) -> Rule:
+    """One of two values, which are both computed."""
+
+    def rule(call):
+        test, a, b = call.take(*names)
+        test = call.of.as_truth(call.node, test)
+        return call.of.choice(call.node, test, a, b, computes_both=True)
+
+    return rule
+
+
 def operation(op: type) -> Rule:
     """A function that is an operator: operator.add, np.add."""
 

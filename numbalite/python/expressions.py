@@ -366,7 +366,9 @@ class Expressions:
         a, b = self.knowing(node.test, True, node.body), self.knowing(node.test, False, node.orelse)
         return self.choice(node, test, a, b)
 
-    def choice(self, node: ast.AST, test: Value, a: Value, b: Value) -> Value:
+    def choice(
+        self, node: ast.AST, test: Value, a: Value, b: Value, computes_both: bool = False
+    ) -> Value:
         if test.is_known:
             return a if test.constant else b
         t = unified(a.type, b.type)
@@ -386,8 +388,10 @@ class Expressions:
                 else x
                 for x in map(subscripts.as_view, (a, b))
             )
-        text = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}"
-        return Value(t, text, CHOICE, cxx, limits, calls=test.calls or a.calls or b.calls,
+        text, level = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}", CHOICE
+        if computes_both and (a.calls or b.calls):
+            text, level = f"py::pick({test.text}, {a.text}, {b.text})", PRIMARY
+        return Value(t, text, level, cxx, limits, calls=test.calls or a.calls or b.calls,
                      loads=test.loads or a.loads or b.loads)  # fmt: skip
 
     # --- comparisons

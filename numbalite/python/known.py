@@ -35,8 +35,10 @@ from numbalite.python import (
 )
 from numbalite.python.arithmetic import alike, converted
 from numbalite.python.calls import (
+    Call,
     Rule,
     complex_function,
+    either,
     floating,
     floating_predicate,
     intrinsic,
@@ -95,16 +97,25 @@ def _extreme(name: str) -> Rule:
 
 
 def _numpy_extreme(name: str) -> Rule:
-    """np.maximum, np.minimum: of complex numbers, too."""
+    """np.maximum, np.minimum: NaN wins, and they are of complex numbers, too."""
 
     def rule(call):
         a, b = call.numbers(2)
-        if not (is_complex(a.type) or is_complex(b.type)):
+        if is_whole(a.type) and is_whole(b.type):
             return _extreme(name)(call)
         t = rules.common(a.type, b.type)
         return call.made(t, f"np_{name}imum({converted(a, t).text}, {converted(b, t).text})")
 
     return rule
+
+
+def _clip(call):
+    value, *limits = call.take("a", "a_min", "a_max")
+    for name, limit in zip(("max", "min"), limits, strict=True):
+        if not isinstance(limit.type, types.Empty):
+            found = Call(call.of, call.node, call.name, [value, limit])
+            value = _numpy_extreme(name)(found)
+    return value
 
 
 def _abs(call):
@@ -307,8 +318,10 @@ def _logical(symbol: str) -> Rule:
     """np.logical_and and its like: both operands are computed, as NumPy has them."""
 
     def rule(call):
-        a, b = (_said(value) for value in call.numbers(2))
-        return call.made(types.boolean, f"({a} {symbol} {b})")
+        a, b = call.numbers(2)
+        if symbol != "!=" and b.calls:
+            return call.made(types.boolean, f"bool({_said(a)} {symbol[0]} {_said(b)})")
+        return call.made(types.boolean, f"({_said(a)} {symbol} {_said(b)})")
 
     return rule
 
@@ -475,6 +488,8 @@ FUNCTIONS: dict[Any, Rule] = {
     np.sign: intrinsic("np_sign({0})", lambda t: t, None, effect=False),
     np.maximum: _numpy_extreme("max"),
     np.minimum: _numpy_extreme("min"),
+    np.clip: _clip,
+    np.where: either("condition", "x", "y"),
     np.floor: floating("floor"),
     np.ceil: floating("ceil"),
     np.trunc: floating("trunc"),

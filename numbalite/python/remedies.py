@@ -23,7 +23,7 @@ _FUNCTIONS = "Kernels call device functions, @cuda.jit(device=True), and what ma
 
 _BY_NAME = {
     _NO_ARRAYS: "zeros ones empty full arange linspace array asarray zeros_like ones_like empty_like full_like "
-    "eye identity copy astype tolist flatten repeat concatenate stack meshgrid where",
+    "eye identity copy astype tolist flatten repeat concatenate stack meshgrid",
     _LOOP: "sum prod mean min max dot vdot matmul inner any all sort sorted argmax argmin argsort std var "
     "median cumsum cumprod norm count_nonzero map filter reversed trace",
     "Write y[:] = 0, or y[i] = 0 in each thread.": "fill",

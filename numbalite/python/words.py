@@ -10,7 +10,7 @@ from typing import Any
 from numbalite import types
 from numbalite.python import bfloat, half, libdevice, memory, rules, subscripts
 from numbalite.python.arithmetic import converted
-from numbalite.python.calls import Call, Rule, floating, intrinsic, spelled
+from numbalite.python.calls import Call, Rule, either, floating, intrinsic, spelled
 from numbalite.python.values import (
     PRIMARY,
     Value,
@@ -173,11 +173,6 @@ def _match_all(call):
     return call.made(t, f"py::match_all({_mask(mask)}, {_exactly(value).text})", calls=True)
 
 
-def _selp(call):
-    test, a, b = call.take("test", "a", "b")
-    return call.of.choice(call.node, call.of.as_truth(call.node, test), a, b)
-
-
 def _syncwarp(call):
     (mask,) = call.take("mask", optional=1)
     return Value(types.void, f"__syncwarp({'' if mask is None else _mask(mask)})", calls=True)
@@ -270,7 +265,7 @@ WORDS: dict[str, Rule] = {
     "brev": bits("__brev", "__brevll", None),
     "fma": _fma,
     "cbrt": floating("cbrt"),
-    "selp": _selp,
+    "selp": either("test", "a", "b"),
     "cg.this_grid": lambda call: Value(_GRID, "cg::this_grid()"),
     **{f"ld{how}": _cached_load(f"ld{how}") for how in ("ca", "cg", "cs", "lu", "cv")},
     **{f"st{how}": _cached_store(f"st{how}") for how in ("cg", "cs", "wb", "wt")},

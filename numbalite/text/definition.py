@@ -56,6 +56,16 @@ class Definition:
         return self.text.value
 
     @property
+    def last_defaults(self) -> tuple:
+        """The values of the last parameters, where they have some."""
+        found: list = []
+        for name in reversed(self.parameters):
+            if name not in self.defaults:
+                break
+            found.insert(0, self.defaults[name])
+        return tuple(found)
+
+    @property
     def waits_for_grid(self) -> bool:
         """May the text wait for the whole grid, which only cooperative launches can?"""
         return cooperative.waits(self.text.value)

@@ -287,7 +287,9 @@ def test_many_types_of_one_kernel(lazy, kernel):
 def test_initialising_twice(lazy, kernel):
     with pytest.raises(RuntimeError, match="once"):
         _core.Dispatcher.__init__(kernel("saxpy"), "again")
-    for arguments in [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]:
+    wrong = [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]
+    wrong += [("k", ["x"], False, False, None, None, None, given) for given in (3, (1, 2))]
+    for arguments in wrong:
         with pytest.raises(TypeError):
             _core.Dispatcher(*arguments)
     bare = _core.Dispatcher.__new__(_core.Dispatcher)  # __init__ never ran

@@ -354,6 +354,27 @@ def test_defaults_of_functions_in_functions():
 
 
 @cuda.jit
+def kernel_with_defaults(out, low=1, *, high=2.5):
+    out[0] = low
+    out[1] = high
+
+
+def test_defaults_of_kernels():
+    out = np.zeros(2)
+    for launch in (kernel_with_defaults[1, 1], kernel_with_defaults.forall(1)):
+        launch(out)
+        assert out.tolist() == [1, 2.5]
+        launch(out, high=7)
+        assert out.tolist() == [1, 7]
+        launch(low=3, out=out)
+        assert out.tolist() == [3, 2.5]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'out'"):
+        kernel_with_defaults[1, 1](low=3)
+    with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
+        kernel_with_defaults[1, 1](out, 1, 2, 3)
+
+
+@cuda.jit
 def details(p, r, x):
     square = lambda v: v * v
     for step in (-1, 0, 1):

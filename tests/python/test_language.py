@@ -217,6 +217,40 @@ def test_functions():
 
 
 @cuda.jit
+def numpys_functions(x, n, out):
+    for i in range(x.size):
+        out[i, 0] = np.maximum(x[i], 1.0)
+        out[i, 1] = np.minimum(1, x[i])
+        out[i, 2] = np.maximum(n, i)
+        out[i, 3] = np.clip(x[i], -1, 1.5)
+        out[i, 4] = np.clip(x[i], None, a_max=0.0) + np.clip(n, 3, 4)
+        out[i, 5] = np.where(x[i] > 0, x[i], n)
+
+
+def test_numpys_functions_of_numbers():
+    """NaN wins in maximum, minimum and clip."""
+    x = np.array([np.nan, -2, 0.5, 7], np.float32)
+    out, wanted = np.zeros((2, x.size, 6))
+    numpys_functions[1, 1](x, 2, out)
+    numpys_functions.py_func(x, 2, wanted)
+    np.testing.assert_array_equal(out, wanted)
+
+
+@cuda.jit
+def numbers_drawn(counts, out):
+    out[0] = np.where(
+        counts[0] > 5, cuda.atomic.add(counts, 0, 1), cuda.atomic.add(counts, 1, 1)
+    )
+    out[1] = np.logical_and(cuda.atomic.add(counts, 0, 1) > 9, cuda.atomic.add(counts, 1, 1) > 9)
+
+
+def test_functions_have_all_their_arguments_computed():
+    counts, out = np.zeros(2, np.int32), np.full(2, 9)
+    numbers_drawn[1, 1](counts, out)
+    assert counts.tolist() == [2, 2] and out.tolist() == [0, 0]
+
+
+@cuda.jit
 def variables(n, x, out, f):
     a = 1
     out[0] = a // 2
