@@ -344,6 +344,13 @@ def _ldexp(call):
     return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
 
 
+def _numpys_fmod(call):
+    """Of integers an integer, which math.fmod has not."""
+    a, b = call.numbers(2)
+    rule = same_type("np_fmod", 2) if is_whole(a.type) and is_whole(b.type) else floating("fmod", 2)
+    return rule(call)
+
+
 def _gcd(call):
     a, b = call.numbers(2)
     t = rules.common(a.type, b.type)
@@ -549,6 +556,7 @@ _NUMPY: dict[str, Rule] = {
     "signbit": floating_predicate("np_signbit"),
     "fabs": floating("fabs"),
     "fix": floating("trunc"),
+    "fmod": _numpys_fmod,
     "ldexp": _ldexp,
     "conjugate": lambda call: _conjugate(call),
     "positive": operation(ast.UAdd),

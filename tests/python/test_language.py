@@ -225,12 +225,13 @@ def numpys_functions(x, n, out):
         out[i, 3] = np.clip(x[i], -1, 1.5)
         out[i, 4] = np.clip(x[i], None, a_max=0.0) + np.clip(n, 3, 4)
         out[i, 5] = np.where(x[i] > 0, x[i], n)
+        out[i, 6] = np.fmod(np.int64(-(2**62) - 1), n + 3) + np.fmod(x[i], 2)
 
 
 def test_numpys_functions_of_numbers():
-    """NaN wins in maximum, minimum and clip."""
+    """NaN wins in maximum, minimum and clip; fmod of integers is exact."""
     x = np.array([np.nan, -2, 0.5, 7], np.float32)
-    out, wanted = np.zeros((2, x.size, 6))
+    out, wanted = np.zeros((2, x.size, 7))
     numpys_functions[1, 1](x, 2, out)
     numpys_functions.py_func(x, 2, wanted)
     np.testing.assert_array_equal(out, wanted)
