@@ -478,9 +478,13 @@ class Translator(Bindings):
         if self.declared_result is None and self.result is not None and self.result != t:
             joined = rules.unified(self.result, t)
             if joined is None:
+                here, there = (
+                    "None" if r is types.void else rules.described(r) for r in (t, self.result)
+                )
                 self.fail(
-                    node, f"{self.function.name} returns {rules.described(t)} here, and "
-                    f"{rules.described(self.result)} elsewhere: the two have no type in common",
+                    node, f"{self.function.name} returns {here} here, and {there} elsewhere: the two have no "
+                    "type in common",
+                    "Return a number that stands for None, such as -1." if "None" in (here, there) else "",
                 )  # fmt: skip
             t = joined
         if self.declared_result is None:

@@ -31,7 +31,7 @@ class Known(types.Type):
     value: Any
 
     def __init__(self, value: Any) -> None:
-        super().__init__(f"{type(value).__name__} {getattr(value, '__name__', value)}")
+        super().__init__(f"{type(value).__name__} {getattr(value, '__name__', repr(value))}")
         object.__setattr__(self, "value", value)
 
     def _key(self):

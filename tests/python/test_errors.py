@@ -117,6 +117,10 @@ def with_a_result(x):
     return x[0]
 
 
+def with_text_stored(x):
+    x[0] = "a"
+
+
 def with_undefined(x):
     x[0] = y  # noqa: F821
     y = 1
@@ -282,6 +286,7 @@ REFUSED = {
     with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),
     with_array_arithmetic: (r"x \+ 1", "has no meaning in a kernel", "each thread computes"),
     with_a_result: (r"return x\[0\]", "a kernel returns nothing", "into an array"),
+    with_text_stored: (r'x.0. = "a"', "str 'a' cannot be stored into float64", ""),
     with_undefined: (r"x\[0\] = y", "y is used before it is assigned", ""),
     with_tuple_store: (r"t\[0\]", "items of a tuple cannot be assigned", ""),
     with_complex_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
@@ -336,6 +341,18 @@ def test_types_that_do_not_unify():
 
     with pytest.raises(TranslationError, match="(?s)either returns int64 here, .*return n"):
         calls[1, 1](np.zeros(3))
+
+    def found(x, n):
+        for i in range(x.size):
+            if x[i] == n:
+                return i
+        return None
+
+    def finds(x):
+        x[0] = found(x, 1)
+
+    with pytest.raises(TranslationError, match="(?s)returns None here, and int64 .* such as -1"):
+        cuda.jit(finds)[1, 1](np.zeros(3))
 
 
 def test_endless_recursion_and_wrong_calls():
