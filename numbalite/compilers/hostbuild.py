@@ -307,7 +307,7 @@ class _Build:
     def __init__(self, source, compiler, family, flags, search, output, kind, checks=()):
         self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
-        self.checks, self.log = checks, ""
+        self.checks, self.log, self.whole = checks, "", ""
         self.marked = False  # has the source marks at divisions?
         self.header = "prelude.h"  # what is precompiled
         # As NVRTC has it, a template's body is read when there is an instance. clang++ cannot precompile
@@ -316,6 +316,7 @@ class _Build:
 
     def run(self, whole):
         """Leaves the shared object at `output`; gives the log."""
+        self.whole = whole
         text = whole.encode("utf-8", "surrogatepass")
         of = (self.kind, self.header)
         prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, *of)
@@ -432,7 +433,7 @@ class _Build:
     def _failure(self, log):
         if self.compiler.is_zig:
             log = _ZIG_STDIN.sub("<stdin>", log)
-        text = _reader(self.source, self.marked).errors(log)
+        text = _reader(self.source, self.whole, self.marked).errors(log)
         if not text:
             identify(self.compiler)  # which says so if it is too old
             full = folders.without_room(os.path.dirname(self.output))
@@ -454,11 +455,11 @@ def _plain(name):
         return name
 
 
-def _reader(source, marked=False):
+def _reader(source, read="", marked=False):
     names = [*source.kernels, *source.variables]
     meanings = {f"{hostunit.END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
     text = f'#line 1 "{quoted(source.name)}"\n{source.text}'
-    return hostlog.Reader(text, _is_ours, meanings, marked)
+    return hostlog.Reader(text, read, _is_ours, meanings, marked)
 
 
 def _unclosed(source):

@@ -9,8 +9,12 @@ consequences and are left out.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from numbalite.sim import divisions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MESSAGE = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:(?P<column>\d+):)? "
                       r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)$")  # fmt: skip
@@ -27,6 +31,7 @@ _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
 # What NUMBALITE_SIM_ASM_USED (prelude.h) leaves to the compiler's last step, which may not know the place.
 _USED = re.compile(r"^.*?error: call to .* declared with (?:'error' attribute|attribute error): "
                    r"(?P<text>numbalite: .*), at (?P<file>.*):(?P<line>\d+)$", re.MULTILINE)  # fmt: skip
+_QUOTED = re.compile(r"'([^']+)'")
 _NUMBER = re.compile(r"^ *\d+ \| ?|^ *\| ?")
 _FLAG = re.compile(r" \[-(?:W[\w=+,-]+|fpermissive)\]$")
 _ASSERTION = re.compile(
@@ -48,6 +53,7 @@ class Message:
     def __init__(self, match, required, included):
         self.kind = match["kind"].removeprefix("fatal ")
         self.file, self.line, self.text = match["file"], int(match["line"]), match["text"]
+        self.column = int(match["column"] or 0)
         self.shown = []
         self.required, self.included = required, included
 
@@ -92,14 +98,16 @@ def as_errors(log: str, words, ours) -> str:
 
 
 class Reader:
-    """Tells a log. `source` is the user's, with a #line in front; `ours(file)`: is a file none of the user's?
+    """Tells a log. `source` is the user's, with a #line in front, `read` what the compiler has read, with the
+    same places; `ours(file)`: is a file none of the user's?
 
     `meanings` maps pretended files to what to say in front of an error there instead of a place; marked: has
     the compiler read the source with divisions.py's marks?
     """
 
-    def __init__(self, source, ours, meanings, marked=False):
+    def __init__(self, source, read, ours, meanings, marked=False):
         self.marked = marked
+        self.read = read
         self.source, self.ours, self.meanings = source, ours, meanings
         self._lines = None
 
@@ -142,13 +150,30 @@ class Reader:
         if meaning is not None:
             return f"{meaning}: {text}"
         file, line = place or (message.file, message.line)
-        shown = message.shown[:2] if (file, line) == (message.file, message.line) else []
+        shown = []
+        if (file, line) == (message.file, message.line):
+            shown = self._drawn(message) or message.shown[:2]
         if not any(part.strip() for part in shown) or "NUMBALITE_SIM" in shown[0]:
             shown = [self._line(file, line)]
         if self.marked and len(shown) == 2:
             shown = [shown[0], divisions.unmarked(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
         return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
+
+    def _drawn(self, message):
+        """The user's line with a caret below it where g++ has not shown it: it looks for lines in the file of
+        that name, which may have others, or none."""
+        place = message.file, message.line
+        lines = [divisions.plain(text) for at, text in placed(self.read) if at == place]
+        if any(message.shown[0].split() == line.split() for line in lines if message.shown):
+            return []
+        if len(lines) > 1:  # the lines of a text that the user has in one
+            meant = _QUOTED.findall(message.text)
+            lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
+        given = [text for at, text in placed(self.source) if at == place]
+        if len(lines) != 1 or lines[0] not in given:  # it was translated
+            return []
+        return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _line(self, file, line):
         """A line of the source, by the place that #line gives it."""
@@ -173,8 +198,15 @@ def _is_candidate(message):
 
 
 def places(source: str) -> dict:
-    """(file, line) -> text for a source with #line in it."""
+    """(file, line) -> text for a source with #line in it; the first, where several have the place."""
     found: dict[tuple, str] = {}
+    for place, text in placed(source):
+        found.setdefault(place, text)
+    return found
+
+
+def placed(source: str) -> Iterator[tuple[tuple[str, int], str]]:
+    """((file, line), text) of each line of a source with #line in it."""
     file, number = "", 0
     for text in source.split("\n"):
         directive = _LINE.match(text)
@@ -184,8 +216,7 @@ def places(source: str) -> dict:
                 file = re.sub(r"\\(.)", r"\1", directive[2])
             continue
         number += 1
-        found.setdefault((file, number), text)
-    return found
+        yield (file, number), text
 
 
 def _worded(text):

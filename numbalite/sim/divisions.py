@@ -20,6 +20,7 @@ _STRANGE = re.compile(
     r"|\btemplate\s*<[^;{}]*\boperator\s*[/%]"
     r"|\b(?!(?:case|goto|struct|class|enum)\b)\w+\s+\w+\s*:(?!:)\s*\w+\s*[;,]"
 )
+_MARK = re.compile(r" ::numbalite_sim::by(?: =|->\*) ")
 _ZERO = re.compile(r"0[xXbB]?[0']*[uUlLzZ]*")
 _BEFORE = frozenset(("operator", "(", ",", "[", "<", "...", "&", ""))
 _UNARY = frozenset(("(", "+", "-", "!", "~", "*", "&", "::"))
@@ -72,6 +73,11 @@ def edits(tokens, partner):
                     f" ::numbalite_sim::by{' =' if assigns else '->*'} ",
                 )
         at += 1
+
+
+def plain(text: str) -> str:
+    """A text without its marks."""
+    return _MARK.sub("", text)
 
 
 def unmarked(line: str, below: str) -> str:

@@ -221,15 +221,31 @@ def test_operands_that_cannot_be_divided(message, statement):
     assert shown.strip() == statement
 
 
-def test_marks_of_divisions_move_no_caret(compiled, tmp_path):
-    """Where the compiler finds the file, it shows the line and draws below it."""
-    source = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n"
+SOURCE = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n"
+
+
+@pytest.mark.parametrize("text", [SOURCE, "one = r'''\n" + SOURCE, None])
+def test_the_caret_is_below_the_mistake(compiled, tmp_path, text):
+    """Whether a file of that name has the text, has another one, or is not there; marks of divisions move
+    no caret."""
     path = tmp_path / "user.cu"
-    path.write_text(source)
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(CompileError) as caught:
+        compiled(Source(SOURCE, str(path), ("k",)))
+    shown, below = str(caught.value).splitlines()[1:3]
+    assert shown.strip() == "x[0] = n / n + wrong / n;"
+    assert below.index("^") == shown.index("wrong")
+
+
+def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
+    path = tmp_path / "user.py"
+    path.write_text("SOURCE = '__global__ void k(int* x) {\\n    x[0] = wrong;\\n}'\n")
+    source = f'__global__ void k(int* x) {{\n#line 1 "{path}"\n    x[0] = wrong;\n#line 1\n}}\n'
     with pytest.raises(CompileError) as caught:
         compiled(Source(source, str(path), ("k",)))
     shown, below = str(caught.value).splitlines()[1:3]
-    assert below.index("^") == shown.index("wrong")
+    assert shown.strip() == "x[0] = wrong;" and below.index("^") == shown.index("wrong")
 
 
 def test_an_option_that_is_not_known(message):
