@@ -120,6 +120,7 @@ class Session:
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
+        definition.members = []  # their values stand in the text
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.variables = translator.variables.by_name()

