@@ -607,7 +607,7 @@ def function(value: Any) -> Rule | None:
         found = FUNCTIONS.get(value) or randoms.RULES.get(value)
     except TypeError:
         return None
-    if found is None and isinstance(value, python_types.FunctionType):
+    if found is None and isinstance(value, (python_types.FunctionType, python_types.MethodType)):
         found = NAMED.get((value.__module__, value.__name__))
     return found
 

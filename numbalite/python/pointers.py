@@ -1,7 +1,9 @@
-"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host."""
+"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host; and
+cffi's ``from_buffer(array)``, a pointer to an array's elements, in kernels."""
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import math
 from collections.abc import Callable
@@ -10,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
-from numbalite.python import memory, subscripts
+from numbalite.python import memory, rules, subscripts
+from numbalite.python.calls import Call
 from numbalite.python.values import PRIMARY, Value, is_number, is_whole
 
 
@@ -74,3 +77,27 @@ def rule(order: str) -> Callable:
         return value if order == "C" else subscripts.transposed(value)
 
     return made
+
+
+def from_buffer(call: Call) -> Value:
+    """The rule for the method from_buffer of a cffi.FFI."""
+    (array,) = call.take("array")
+    array = subscripts.as_view(array)
+    t = array.type
+    if not isinstance(t, types.Array) or not _is_dense(call, t):
+        call.fail(
+            f"takes an array whose elements lie one behind the other, not {rules.described(t)}"
+        )
+    pointer = types.Pointer(t.dtype, t.readonly)
+    return Value(pointer, f"{array.at(PRIMARY)}.data()", loads=True)
+
+
+def _is_dense(call, t):
+    if t.layout != "A":
+        return True
+    given = call.node.args[0]  # x[i:] of a dense x is dense, which its type does not tell
+    is_part = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
+    if not is_part or given.slice.step is not None:
+        return False
+    whole = call.of.value(given.value).type
+    return isinstance(whole, types.Array) and whole.ndim == 1 and whole.layout == "C"

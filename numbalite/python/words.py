@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from numbalite import types
-from numbalite.python import bfloat, half, libdevice, memory, rules, subscripts
+from numbalite.python import bfloat, half, libdevice, memory, pointers, rules, subscripts
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule, either, floating, intrinsic, spelled
 from numbalite.python.values import (
@@ -286,7 +286,12 @@ def method(t: types.Type, name: str) -> Rule | None:
 
 # By the name and the module of the function, which need not be imported for it.
 NAMED: dict[tuple[str, str], Rule] = {
-    ("numbalite.cuda.random", f"xoroshiro128p_{kind}_{t}"): _random(f"xoroshiro128p_{kind}_{t}", types.NAMES[t])
-    for kind in ("uniform", "normal")
-    for t in ("float32", "float64")
-}  # fmt: skip
+    ("cffi.api", "from_buffer"): pointers.from_buffer,
+    **{
+        ("numbalite.cuda.random", f"xoroshiro128p_{kind}_{t}"): _random(
+            f"xoroshiro128p_{kind}_{t}", types.NAMES[t]
+        )
+        for kind in ("uniform", "normal")
+        for t in ("float32", "float64")
+    },
+}

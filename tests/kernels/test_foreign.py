@@ -120,6 +120,28 @@ def test_cooperative_launches():
         assert overload.cooperative == is_so
 
 
+def test_pointers_of_cffi():
+    ffi = pytest.importorskip("cffi").FFI()
+
+    @cuda.jit
+    def passes(x):
+        i = cuda.grid(1)
+        pointer = ffi.from_buffer(x)
+        if i == 0:
+            bump(pointer)
+        bump(ffi.from_buffer(x[i:]))
+
+    @cuda.jit
+    def passes_each_second(x):
+        bump(ffi.from_buffer(x[::2]))
+
+    x = np.array([3, 4])
+    passes[1, 2](x)
+    assert x.tolist() == [5, 5]
+    with pytest.raises(errors.TranslationError, match="from_buffer: takes an array whose elements"):
+        passes_each_second[1, 1](x)
+
+
 @pytest.mark.parametrize(
     "arguments, error, message",
     [

@@ -223,7 +223,7 @@ class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         top, *rest = fullname.split(".")
         if top == "cuda" and rest and rest[0] == "core":
             return importlib.util.spec_from_loader(fullname, self, is_package=True)
-        if top not in ("numba", "filecheck", "cffi", "llvmlite") or fullname in names.FOLDERS:
+        if top not in ("numba", "filecheck", "llvmlite") or fullname in names.FOLDERS:
             return None
         own = self.folder.joinpath(*rest[1:])
         if rest[:2] == ["cuda", "tests"] or rest == ["cuda", "testing"]:
@@ -277,12 +277,16 @@ class Result(unittest.TestResult):
         self.tell(test, "failed", reason(err))
 
     def addError(self, test, err):
-        how = "skipped" if err[0].__name__ == "Skipped" else "failed"  # pytest.importorskip
-        self.tell(test, how, reason(err))
+        self.tell(test, *ending(err))
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
             self.tell(test, "failed", reason(err))
+
+
+def ending(err):
+    """How an exception ends a test, and why."""
+    return "skipped" if err[0].__name__ == "Skipped" else "failed", reason(err)  # by importorskip
 
 
 def reason(err):
@@ -334,14 +338,17 @@ def prepare(folder):
 
     numbalite.install_as_numba()
     sys.meta_path.insert(0, InsideFinder(folder))
-    if importlib.util.find_spec("ml_dtypes") is None:
-        sys.modules["ml_dtypes"] = InsideModule("ml_dtypes")
+    has_cffi = importlib.util.find_spec("cffi") is not None
+    for name in ("cffi", "ml_dtypes"):
+        if importlib.util.find_spec(name) is None:
+            sys.modules[name] = InsideModule(name)
     from numbalite import cuda
 
     cuda.HAS_NUMBA = False
     cuda.cudadrv.driver._have_nvjitlink = lambda: True
     vars(numbalite.config).update(INSIDE_SETTINGS)
     name_inside()
+    importlib.import_module("numba.cuda.typing").cffi_utils.SUPPORTED = has_cffi
     testing = importlib.import_module("numba.cuda.testing")
     testing.skip_on_cudasim = lambda reason: (
         lambda test: test
@@ -356,7 +363,7 @@ def run_tests(folder, name):
     try:
         suite = unittest.defaultTestLoader.loadTestsFromName(module)
     except BaseException as problem:
-        say("file", "failed", reason((type(problem), problem, None)))
+        say("file", *ending((type(problem), problem, None)))
     else:
         suite.run(Result())
     say("end", "", "")
