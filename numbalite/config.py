@@ -260,9 +260,20 @@ OF_NUMBA = frozenset(
 """Variables of numba's config about what numbalite has not: they may be assigned, which changes nothing."""
 
 
+_NUMBAS = {
+    alias.removeprefix("NUMBA_"): row.name
+    for row in _TABLE
+    for alias in row.aliases
+    if isinstance(alias, str)
+}
+"""numba's name of a variable -> ours."""
+
+
 def __getattr__(name: str) -> Any:
     if name == "ENABLE_CUDASIM":  # numba's word for it
         return _current("DRIVER") == "sim"
+    if _NUMBAS.get(name, name) != name:
+        return _current(_NUMBAS[name])
     if name in OF_NUMBA:
         return 0
     row = VARIABLES.get(name)
@@ -311,6 +322,7 @@ class _Config(ModuleType):
         if name == "ENABLE_CUDASIM":  # numba's word for it
             chosen = _assigned(Variable(name, False, _flag, ""), value)
             name, value = "DRIVER", "sim" if chosen else "auto"
+        name = _NUMBAS.get(name, name)
         row = VARIABLES.get(name)
         if row is not None:
             value = _assigned(row, value)

@@ -54,11 +54,13 @@ def test_assigned_values_are_what_the_environment_would_give():
         ("INCLUDE_PATH", (), ()), ("CACHE_DIR", pathlib.Path("/a"), "/a"), ("CACHE_DIR", None, None),
         ("OPT", "max", 3), ("OPT", 0, 0), ("SIM_CHECKS", ("race", "nan"), 4 + 64), ("SIM_CHECKS", 4, 4),
         ("SIM_CHECKS", "none", 1 << 30), ("SIM_LIMIT", 0.5, 0.5),
+        ("CUDA_NVRTC_EXTRA_SEARCH_PATHS", "/c:/d", ("/c", "/d")), ("INCLUDE_PATH", "/c", ("/c",)),
     ]:  # fmt: skip
         setattr(config, name, given)
         assert getattr(config, name) == value, name
         setattr(config, name, getattr(config, name))  # what was read can be put back
         assert getattr(config, name) == value, name
+    assert config.CUDA_NVRTC_EXTRA_SEARCH_PATHS == config.CUDA_INCLUDE_PATH == ("/c",)
     config.ENABLE_CUDASIM = False
     assert config.DRIVER == "auto" and not config.ENABLE_CUDASIM
     del config.DRIVER
