@@ -6,12 +6,16 @@ written for numba import are aliases, listed at the end.
 
 from __future__ import annotations
 
+import os
+import types
 from typing import TYPE_CHECKING
 
 from numbalite import frontend
 
 if TYPE_CHECKING:
     from typing import Any
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class NumbaliteError(Exception):
@@ -176,6 +180,20 @@ class CacheWarning(NumbaliteWarning):
 
 class InvalidConfigWarning(NumbaliteWarning):
     """Options that contradict each other."""
+
+
+def users_frames(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without our own frames at its end, which say nothing of the user's mistake."""
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    while len(frames) > 1 and frames[-1].tb_frame.f_code.co_filename.startswith(_OURS):
+        frames.pop()
+    made = None
+    for frame in reversed(frames):
+        made = types.TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return made
 
 
 def warn(message: str, category: type[Warning] = NumbaliteWarning) -> None:

@@ -11,9 +11,9 @@ import linecache
 import os
 import re
 import traceback
-import types
 
 from numbalite.compilers.hostlog import places
+from numbalite.errors import users_frames
 from numbalite.jupyter import session
 from numbalite.text import linemap
 
@@ -44,21 +44,7 @@ def kernel_error(problem) -> list:
     """The lines that IPython is to show: the usual ones, up to the user's last frame."""
     shell = session.shell()
     trace = problem.__traceback__
-    return _usual(shell, problem, trace if _is_verbose(shell) else _users(trace))
-
-
-def _users(trace):
-    """The traceback without our own frames at its end."""
-    frames = []
-    while trace is not None:
-        frames.append(trace)
-        trace = trace.tb_next
-    while len(frames) > 1 and frames[-1].tb_frame.f_code.co_filename.startswith(_OURS):
-        frames.pop()
-    made = None
-    for frame in reversed(frames):
-        made = types.TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return made
+    return _usual(shell, problem, trace if _is_verbose(shell) else users_frames(trace))
 
 
 def _is_verbose(shell):

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 from numbalite import _core, config, frontend, types
-from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
+from numbalite.errors import (
+    CompileError,
+    PerformanceWarning,
+    SignatureError,
+    TranslationError,
+    warn,
+)
 from numbalite.kernels import options, pyfunc
 from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.kernel import Kernel
@@ -79,12 +85,14 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def _resolve(self, device, codes, args):
         """Called by the extension with argument types that it has not met on this device."""
         with self._lock:
-            overload = self._overload_for(codes, args)
+            overload = None
             try:
+                overload = self._overload_for(codes, args)
                 return overload.load(device)
-            except CompileError:
-                self._forget(overload)
-                raise
+            except (CompileError, TranslationError) as problem:
+                if overload is not None:
+                    self._forget(overload)
+                raise problem.with_traceback(None) from None  # the message says where
 
     @property
     def _only_types(self):

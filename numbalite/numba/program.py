@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from numbalite import config, numba
+from numbalite.errors import NumbaliteError, users_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,13 +66,16 @@ def _execute(source, name, file=None):
 
 
 def _ended(program: Callable[[], object]) -> int:
-    """Runs a program; the status that the process ends with. A traceback begins at the program's lines."""
+    """Runs a program; the status that the process ends with. A traceback begins at the program's lines, and one
+    of our own errors ends there, too."""
     try:
         program()
     except Exception as problem:
         trace, ours = problem.__traceback__, (__file__, runpy.__file__, "<frozen runpy>")
         while trace is not None and trace.tb_frame.f_code.co_filename in ours:
             trace = trace.tb_next
+        if isinstance(problem, NumbaliteError):
+            trace = users_frames(trace)
         sys.excepthook(type(problem), problem.with_traceback(trace), trace)
         return 1
     return 0

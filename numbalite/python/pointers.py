@@ -13,7 +13,6 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import memory, rules, subscripts
-from numbalite.python.calls import Call
 from numbalite.python.values import PRIMARY, Value, is_number, is_whole
 
 
@@ -79,7 +78,7 @@ def rule(order: str) -> Callable:
     return made
 
 
-def from_buffer(call: Call) -> Value:
+def from_buffer(call: Any) -> Value:
     """The rule for the method from_buffer of a cffi.FFI."""
     (array,) = call.take("array")
     array = subscripts.as_view(array)

@@ -153,6 +153,22 @@ def test_how_programs_end(python, arguments, status, told):
     assert "numbalite/" not in err
 
 
+def test_a_kernel_that_is_refused(python):
+    """What is shown of it are the program's lines alone."""
+    source = """
+        from numba import cuda
+        @cuda.jit
+        def k(x):
+            x[0] = [1][0]
+        k[1, 1](cuda.device_array(1))
+        """
+    status, _, err = python(*RUN, "FILE", source=source)
+    assert status == 1 and "list is not possible in a kernel" in err
+    assert [line for line in err.split("\n") if "File" in line] == [
+        '  File "program.py", line 6, in <module>'
+    ]
+
+
 def test_numba_itself_came_first(python):
     """It stays what it is."""
     status, _, err = python(

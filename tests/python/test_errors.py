@@ -355,6 +355,19 @@ def test_types_that_do_not_unify():
         cuda.jit(finds)[1, 1](np.zeros(3))
 
 
+def test_a_launch_shows_no_frames_of_ours_but_one():
+    def body(x):
+        x[0] = [1][0]
+
+    def string(x):
+        "x[0] = y;"
+
+    for function in (body, string):
+        with pytest.raises(errors.NumbaliteError) as caught:
+            cuda.jit(function)[1, 1](np.zeros(1))
+        assert len(caught.traceback) == 2
+
+
 def test_endless_recursion_and_wrong_calls():
     @cuda.jit(device=True)
     def endless(n):
