@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import types
 from numbalite.cuda.arrays import device_array
 from numbalite.random.generator import Generator, default_rng
 from numbalite.random.philox import Philox4x32
@@ -34,6 +35,7 @@ __all__ = [
     "xoroshiro128p_next",
     "xoroshiro128p_normal_float32",
     "xoroshiro128p_normal_float64",
+    "xoroshiro128p_type",
     "xoroshiro128p_uniform_float32",
     "xoroshiro128p_uniform_float64",
 ]
@@ -77,6 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
+xoroshiro128p_type = types.from_dtype(xoroshiro128p_dtype)
 
 _THREADS, _RUN = 128, 16  # random_init.cuh: a thread makes that many states
 

@@ -15,7 +15,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
-from numbalite.python import arithmetic, bfloat, elementwise, known, remedies, subscripts, times
+from numbalite.python import (
+    arithmetic,
+    bfloat,
+    elementwise,
+    known,
+    literals,
+    remedies,
+    subscripts,
+    times,
+)
 from numbalite.python.calls import Call, spelled
 from numbalite.python.conditions import Told
 from numbalite.python.problem import Problem
@@ -110,11 +119,14 @@ class Expressions:
         if node.value is None:
             return Value(types.Empty(), "none_type()", constant=None)
         if isinstance(node.value, (bool, int, float, complex)):
-            try:
-                return number(node.value)
-            except OverflowError as problem:
-                self.fail(node, str(problem))
+            return self._whole(node, node.value)
         return Value(Known(node.value), constant=node.value)
+
+    def _whole(self, node, value):
+        try:
+            return number(value)
+        except OverflowError as problem:
+            self.fail(node, str(problem))
 
     def _name(self, node):
         if self.is_local(node.id):
@@ -249,6 +261,9 @@ class Expressions:
         )
 
     def _binop(self, node):
+        value = literals.folded(node)
+        if value is not None:
+            return self._whole(node, value)
         left, right = self.value(node.left), self.value(node.right)
         return self.binary(node, type(node.op), left, right)
 
@@ -275,6 +290,9 @@ class Expressions:
                 return number(not operand.constant)
             return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
                          loads=operand.loads)  # fmt: skip
+        value = literals.folded(node)
+        if value is not None:
+            return self._whole(node, value)
         operand = self.value(node.operand)
         found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:

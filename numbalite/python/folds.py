@@ -66,6 +66,18 @@ def _fold(name: str) -> Rule:
     return rule
 
 
+def added(call: Call, array: Value, start: Any) -> Value:
+    """Python's sum of an array, which begins with a number of this type."""
+    dtype = getattr(array.type, "dtype", None)
+    if not isinstance(array.type, types.Array) or array.type.ndim != 1 or not is_number(dtype):
+        call.fail(
+            f"takes a tuple, or an array of numbers with one dimension, not {rules.described(array.type)}"
+        )
+    t = rules.common(start, dtype)
+    text = f"np_sum<{spelled(t)}>({subscripts.as_view(array).text})"
+    return call.made(t, text, loads=True)
+
+
 FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _fold(name) for name in _FOLDS}
 METHODS: dict[str, Rule] = {
     name: _fold(name)

@@ -96,6 +96,17 @@ def _extreme(name: str) -> Rule:
     return rule
 
 
+def _sum(call):
+    values, start = call.take("iterable", "start", optional=1)
+    total = start or number(0)
+    if isinstance(values.type, types.Tuple):
+        for item in call.of.items(call.node, values):
+            total = call.of.binary(call.node, ast.Add, total, item)
+        return total
+    summed = folds.added(call, values, total.type)
+    return summed if start is None else call.of.binary(call.node, ast.Add, start, summed)
+
+
 def _numpy_extreme(name: str) -> Rule:
     """np.maximum, np.minimum: NaN wins, and they are of complex numbers, too."""
 
@@ -446,6 +457,7 @@ FUNCTIONS: dict[Any, Rule] = {
     math.fabs: floating("fabs"),
     min: _extreme("min"),
     max: _extreme("max"),
+    sum: _sum,
     round: _round,
     len: _len,
     range: _range,

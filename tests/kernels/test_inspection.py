@@ -359,7 +359,7 @@ def test_random_states():
     later = random.create_xoroshiro128p_states(50, seed=1, subsequence_start=50).copy_to_host()
     np.testing.assert_array_equal(later, host[50:])
 
-    @cuda.jit
+    @cuda.jit((random.xoroshiro128p_type[:], float32[:]))
     def draw(states, out):
         "int i = grid<1>(); if (i < out.size()) out[i] = xoroshiro128p_uniform_float32(states, i);"
 

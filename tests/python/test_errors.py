@@ -158,8 +158,8 @@ def with_captured_dict(x):
     x[0] = TABLE["a"]
 
 
-def with_sum(x):
-    x[0] = sum(x)
+def with_sorted(x):
+    x[0] = sorted(x)[0]
 
 
 def with_dot(x):
@@ -236,7 +236,7 @@ TABLE = {"a": 1}
 REFUSED = {
     with_list_call: (r"list\(\)", "list has no meaning", "a tuple, or cuda.local"),
     with_captured_dict: ("TABLE", "dict", "a record, an array"),
-    with_sum: (r"sum\(x\)", "sum has no meaning", "for i in range"),
+    with_sorted: (r"sorted\(x\)", "sorted has no meaning", "for i in range"),
     with_dot: (r"np.dot", "dot has no meaning", "for i in range"),
     with_random: (r"np.random", "rand has no meaning", "xoroshiro128p_uniform"),
     with_array_method: (r"x.fill", "no method 'fill'", r"y\[:\] = 0"),

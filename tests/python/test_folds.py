@@ -77,6 +77,25 @@ def test_what_cannot_be_reduced():
 
 
 @cuda.jit
+def pythons_sums(x, f, out):
+    out[0] = sum((1, 2.5, x[0]))
+    out[1] = sum(x)
+    out[2] = sum(f, 0.5)
+    out[3] = sum((x[0], x[1]), start=10) + sum(())
+
+
+def test_pythons_sum(same):
+    same(pythons_sums, np.array([3, 4], np.int32), FLOATS[0], np.zeros(4))
+
+    @cuda.jit
+    def of_rows(x, out):
+        out[0] = sum(x)
+
+    with pytest.raises(errors.TranslationError, match="sum: takes a tuple, or an array of numbers"):
+        of_rows[1, 1](np.ones((2, 2)), np.zeros(1))
+
+
+@cuda.jit
 def unrolled(pair, out):
     n = 0
     for array in literal_unroll(ARRAYS):

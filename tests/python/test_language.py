@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from numbalite import cuda, float32, float64, int8, int16, int32, int64, uint8, uint64
+from numbalite import cuda, errors, float32, float64, int8, int16, int32, int64, uint8, uint64
 
 NAN, INF = float("nan"), float("inf")
 
@@ -214,6 +214,33 @@ def test_functions():
     functions[1, 1](1.3, 18, out)
     functions.py_func(1.3, 18, wanted)
     np.testing.assert_allclose(out, wanted, rtol=1e-14)
+
+
+@cuda.jit
+def whole_literals(out, bits):
+    out[0] = 2**63
+    out[1] = 2**62 * 2 - 1
+    out[2] = -(2**63)
+    out[3] = 60 * 60 + ~(1 << 63)
+    out[4] = 2**-1
+    bits[0] = 1 << 63
+
+
+def test_literal_integers_are_computed_without_limits():
+    """As Python's compiler does."""
+    out, bits = np.zeros(5), np.zeros(1, np.uint64)
+    whole_literals[1, 1](out, bits)
+    assert out.tolist() == [2.0**63, 2.0**63, -(2.0**63), float(60 * 60 + ~(1 << 63)), 0.5]
+    assert bits[0] == 1 << 63
+
+    @cuda.jit
+    def too_large(out):
+        out[0] = 10**20
+
+    with pytest.raises(
+        errors.TranslationError, match="100000000000000000000 does not fit in 64 bits"
+    ):
+        too_large[1, 1](out)
 
 
 @cuda.jit

@@ -1,0 +1,59 @@
+"""Expressions of integers that are written out. Python's compiler computes them, without limits: to numba
+``2**63`` is a number that fits uint64."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numbalite.python import tree
+
+_MOST_BITS = 128  # of what CPython computes in advance
+_UNARY: dict[type, Callable] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
+_BINARY: dict[type, Callable] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+
+
+def folded(node: ast.expr) -> int | None:
+    """The value of such an expression that C++ would compute differently, or only by a call; else None."""
+    value = _value(node)
+    if value is None:
+        return None
+    parts = [part for part in tree.walk(node) if isinstance(part, ast.BinOp)]
+    return (
+        value
+        if any(isinstance(part.op, ast.Pow) or _is_wide(_value(part)) for part in parts)
+        else None
+    )
+
+
+def _is_wide(value):
+    return not -(2**63) <= value < 2**63
+
+
+def _value(node: Any) -> int | None:
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        operand = _value(node.operand)
+        return None if operand is None else _UNARY[type(node.op)](operand)
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _BINARY:
+        return None
+    left, right = _value(node.left), _value(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, (ast.Pow, ast.LShift)):
+        bits = max(left.bit_length(), 1) * right if isinstance(node.op, ast.Pow) else right
+        if not 0 <= bits <= _MOST_BITS:
+            return None
+    try:
+        return _BINARY[type(node.op)](left, right)
+    except (ArithmeticError, ValueError):  # it is told where it happens
+        return None
