@@ -366,7 +366,8 @@ class Expressions:
         if all(value.type is types.boolean for value in values):
             return self._joined(node, values)
         *front, result = values
-        for value, item in zip(reversed(front), reversed(node.values[:-1]), strict=True):
+        items = node.values[: len(front)]
+        for value, item in zip(reversed(front), reversed(items), strict=True):
             test = self.as_truth(item, value)
             if value.calls:
                 self.fail(

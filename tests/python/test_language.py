@@ -143,6 +143,7 @@ def numbers(i, j, x, y, ints, floats):
     ints[27] = i in (1, 7, 9)
     ints[28] = j not in (1, 7, 9)
     ints[29] = pow(i, 2)
+    ints[30] = (i and 0 and j) + (i or 3 or j)
     floats[0] = i / j
     floats[1] = x // y
     floats[2] = x % y
@@ -169,7 +170,7 @@ def test_numbers(same):
     for i, j in ((7, 3), (-7, 3), (2, 5)):
         for x, y in ((7.25, 2.5), (-1.5, 0.75), (0.0, -3.0)):
             if x > 0:
-                same(numbers, i, j, x, y, np.zeros(30, np.int64), np.zeros(20))
+                same(numbers, i, j, x, y, np.zeros(31, np.int64), np.zeros(20))
 
 
 @cuda.jit
