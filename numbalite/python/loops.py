@@ -190,9 +190,10 @@ def _over_items(of, node, over):
             return
     index = of.fresh("k")
     counter = Value(types.int64, index, range=(0, 2**62))
-    over = _held_tuple(of, over)
+    bound = of.flow.bound(node)
+    over = _held(of, node, over, bound)
     count, item = _nth(of, node.iter, over, counter)
-    limit = _steady(of, node, count, "count", {"*"} | of.flow.bound(node))
+    limit = _steady(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
     _body(of, node, flag, [lambda: of.bind(node.target, item)])
 
@@ -233,17 +234,22 @@ def _initial(item, t):
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
-def _held_tuple(of, over):
-    """A tuple that is written out is put into an array, to be indexed."""
+def _held(of, node, over, bound):
+    """What a loop goes over, as it is when the loop begins. A tuple that is written out is put into an array, to
+    be indexed."""
     t = _type_of_items(over)
     if t is not None:
         name = of.fresh("items")
         texts = ", ".join(_initial(item, t) for item in over.items)
         of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
         return Value(Fixed(t, (len(over.items),), "local", True), name)
-    if isinstance(over.type, Sequence) and over.type.kind in ("enumerate", "zip"):
-        parts = tuple(_held_tuple(of, part) for part in over.items)
-        return over.replace(items=parts)
+    if isinstance(over.type, Sequence):
+        return over.replace(items=tuple(_held(of, node, part, bound) for part in over.items))
+    if is_number(over.type):
+        return _steady(of, node, over, "bound", bound)
+    if isinstance(over.type, types.Array) and not isinstance(over.type, Fixed):
+        is_made = not over.text.isidentifier()  # a view
+        return _steady(of, node, over.replace(loads=is_made), "items", bound)
     return over
 
 

@@ -174,6 +174,31 @@ def test_numbers(same):
 
 
 @cuda.jit
+def changed_meanwhile(a, b, n, out):
+    for i, j in enumerate(range(n, a[0], 2)):
+        a[0] += 1
+        n += 5
+        out[0] += i * 100 + j
+    for i, j in zip(range(a[1], a[2]), a):
+        a[1] += 1
+        a[2] += 3
+        out[1] += i * 10 + j
+    n = 2
+    for i, v in enumerate(a[b[0] :], n):
+        n += 1
+        b[0] = 0
+        out[2] += i * v
+    c = a
+    for i, v in enumerate(c):
+        c = b
+        out[3] += i * v
+
+
+def test_what_a_loop_goes_over_is_what_it_was_when_the_loop_began(same):
+    same(changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64))
+
+
+@cuda.jit
 def to_the_power(x, n, out):
     i = cuda.threadIdx.x
     out[i] = x[i] ** n[i]
