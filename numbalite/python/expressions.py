@@ -476,12 +476,30 @@ class Expressions:
 
     def _compared_tuples(self, node, op, a, b):
         if op not in (ast.Eq, ast.NotEq):
-            self.fail(node, "tuples are compared by == and != in a kernel")
+            return self._ordered_tuples(node, op, a, b)
         if len(a.type) != len(b.type):
             return number(op is ast.NotEq)
         pairs = zip(self.items(node, a), self.items(node, b), strict=True)
         parts = [self.compare(node, op, x, y) for x, y in pairs]
         return self._joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
+
+    def _ordered_tuples(self, node, op, a, b):
+        """The first items that differ decide; where none do, the shorter tuple is the lesser one."""
+        strict = ast.Lt if op in (ast.Lt, ast.LtE) else ast.Gt
+        lengths = number(len(a.type)), number(len(b.type))
+        result = self.compare(node, op, *lengths)
+        pairs = [*zip(self.items(node, a), self.items(node, b), strict=False)]
+        if any(x.calls or y.calls for x, y in pairs):
+            self.fail(
+                node, "the call would be made several times", "Assign it to a variable first."
+            )
+        for x, y in reversed(pairs):
+            same = self._joined(
+                ast.BoolOp(ast.And(), []), [self.compare(node, ast.Eq, x, y), result]
+            )
+            decided = self.compare(node, strict, x, y)
+            result = self._joined(ast.BoolOp(ast.Or(), []), [decided, same])
+        return result
 
     # --- calls
 

@@ -174,6 +174,22 @@ def test_numbers(same):
 
 
 @cuda.jit
+def tuples_in_order(a, out):
+    for i in range(3):
+        for j in range(3):
+            p, q = (a[i], a[j], 1), (a[j], a[i], 2.5)
+            out[i, j, 0] = p < q
+            out[i, j, 1] = p <= q[:2]
+            out[i, j, 2] = p > q
+            out[i, j, 3] = p[:2] >= q[:2]
+            out[i, j, 4] = q[:2] < q
+
+
+def test_tuples_are_in_order(same):
+    same(tuples_in_order, np.array([3, 1, 3]), np.zeros((3, 3, 5)))
+
+
+@cuda.jit
 def changed_meanwhile(a, b, n, out):
     for i, j in enumerate(range(n, a[0], 2)):
         a[0] += 1
