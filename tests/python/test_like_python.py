@@ -1,4 +1,4 @@
-"""Random expressions: a kernel computes what Python does, as long as nothing leaves 64 bits."""
+"""Random expressions and statements: a kernel does what Python does, as long as nothing leaves 64 bits."""
 
 import importlib.util
 import random
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 COUNT = 60
+PROGRAMS = 15
 INTEGERS = ["i", "j", "n", "t", "c"]  # int64, int64, int32, a thread's place, int16
 REALS = ["x", "y", "i", "n", "t"]
 
@@ -54,6 +55,115 @@ def reals(draw, depth):
     )
 
 
+def statements(draw, depth, count, inside=0):
+    """Lines that change the variables i, j, n and the array v, all of them small."""
+    lines = []
+    for _ in range(draw.randint(1, count)):
+        name, value = draw.choice("ijn"), integers(draw, 2)
+        place = f"v[({integers(draw, 1)}) % 8]"
+        kind = draw.choice(["=", "+=", "store", "swap", *["if", "for", "while"] * (depth > 0)])
+        inner = statements(draw, depth - 1, 3, inside + (kind != "if")) if depth > 0 else []
+        if kind in ("=", "+="):
+            lines.append(
+                f"{name} {kind} ({value}) % 1000 - t" if kind == "=" else f"{name} += ({value}) % 9"
+            )
+        elif kind == "store":
+            lines.append(f"{place} {draw.choice(['=', '+=', '^='])} ({value}) % 100")
+        elif kind == "swap":
+            lines.append(f"i, j = j % 50, {place} + i % 7")
+        elif kind == "if":
+            lines += [f"if {condition(draw)}:", *indented(inner)]
+            if draw.random() < 0.5:
+                lines += [
+                    f"elif {condition(draw)}:",
+                    f"    {name} -= 2",
+                    "else:",
+                    f"    {place} = i % 9",
+                ]
+            if inside and draw.random() < 0.5:
+                lines += [f"if {condition(draw)}:", f"    {draw.choice(['break', 'continue'])}"]
+        else:
+            if kind == "while":
+                left = f"w{len(lines)}{depth}"
+                lines += [
+                    f"{left} = n % 4",
+                    f"while {left} > 0 and ({condition(draw)}):",
+                    f"    {left} -= 1",
+                ]
+            else:
+                lines.append(loop(draw))
+            lines += indented(inner)
+            if draw.random() < 0.3:
+                lines += ["else:", f"    {name} += 3"]
+    return lines
+
+
+def condition(draw):
+    a, b = integers(draw, 1), integers(draw, 1)
+    return draw.choice(
+        [
+            f"{a} < {b}",
+            f"0 <= {a} % 30 < 9 and not {b} == 3",
+            f"{a} % 4 in (0, 3) or {b} > 5",
+            f"{a} and {b}",
+        ]
+    )
+
+
+def loop(draw):
+    """The head of a loop, over what its body may change."""
+    n = draw.choice(["n % 5", "v[1] % 5", "3"])
+    over = draw.choice(
+        [
+            f"range({n})",
+            f"range(j % 4, {n} + 4, {draw.choice(['2', 'n % 2 + 1'])})",
+            f"range({n}, -2, -1)",
+        ]
+    )
+    return draw.choice(
+        [
+            f"for i in {over}:",
+            f"for j, i in enumerate({over}, n % 3):",
+            f"for i, j in zip({over}, v[n % 2 :]):",
+            f"for i, j in zip((n, 4, v[2]), {over}):",
+            "for i in v:",
+        ]
+    )
+
+
+def indented(lines):
+    return [f"    {line}" for line in lines or ["pass"]]
+
+
+def imported(tmp_path, text):
+    path = tmp_path / "drawn.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("drawn", path)
+    drawn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawn)
+    return drawn
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_statements(tmp_path, seed):
+    draw = random.Random(seed)
+    lines = ["from numbalite import cuda"]
+    for k in range(PROGRAMS):
+        body = [*statements(draw, 3, 6), "v[0] += i % 1000 + j % 1000 + n % 1000"]
+        lines += ["@cuda.jit(device=True)", f"def p{k}(i, j, n, t, c, v):", *indented(body)]
+    calls = [f"p{k}(i, j, n, 1, 2, v[{k}])" for k in range(PROGRAMS)]
+    lines += ["@cuda.jit", "def kernel(i, j, n, v):", *indented(calls)]
+    drawn = imported(tmp_path, "\n".join(lines) + "\n")
+    for _ in range(4):
+        i, j, n = (draw.randint(-40, 40) for _ in range(3))
+        v = np.array([[draw.randint(-20, 20) for _ in range(8)] for _ in range(PROGRAMS)])
+        wanted = v.copy()
+        drawn.kernel[1, 1](i, j, n, v)
+        for k, row in enumerate(wanted):
+            getattr(drawn, f"p{k}").py_func(i, j, n, 1, 2, row)
+            assert row.tolist() == v[k].tolist(), (seed, k, i, j, n)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_expressions(tmp_path, seed):
     draw = random.Random(seed)
@@ -63,11 +173,7 @@ def test_expressions(tmp_path, seed):
     lines += [f"    ints[t, {k}] = {text}" for k, text in enumerate(whole)]
     lines += [f"    floats[t, {k}] = {text}" for k, text in enumerate(real)]
     head = "from numbalite import cuda\n\n@cuda.jit\ndef kernel(i, j, n, c, x, y, ints, floats):\n"
-    path = tmp_path / "drawn.py"
-    path.write_text(head + "\n".join(lines) + "\n")
-    spec = importlib.util.spec_from_file_location("drawn", path)
-    drawn = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(drawn)
+    drawn = imported(tmp_path, head + "\n".join(lines) + "\n")
     for _ in range(4):
         i, j, n, c = (draw.randint(-m, m) for m in (100, 60, 2000, 300))
         x, y = draw.uniform(-9, 9), draw.uniform(-3, 3)
