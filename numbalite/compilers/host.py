@@ -127,15 +127,16 @@ def _cpu():
 # Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ only warns of them, and
 # hostbuild.py makes errors of that.)
 # What is narrowed in braces, NVRTC lets pass, and F(x) for a macro F(x, ...), which newer ones count among
-# C++20's. (-w would take the errors away again.)
-_SILENT = ["-w", "-Wno-narrowing"]
+# C++20's, and a < b < c, an error of newer ones. (-w would take the errors away again.)
+_SILENT = ["-w", "-Wno-narrowing", "-Wno-error=parentheses"]
 _AS_NVRTC = {
     "gcc": ["-Wpedantic", "-Wno-narrowing"],
     "clang": """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
     -Werror=gnu-statement-expression -Werror=gnu-conditional-omitted-operand -Werror=gnu-case-range
     -Werror=zero-length-array -Werror=flexible-array-extensions -Werror=gnu-label-as-value
     -Werror=c++20-extensions -Werror=c++20-designator -Wno-c++11-narrowing
-    -Wno-unknown-warning-option -Wno-variadic-macro-arguments-omitted""".split(),
+    -Wno-unknown-warning-option -Wno-variadic-macro-arguments-omitted
+    -Wno-error=parentheses""".split(),
 }
 
 

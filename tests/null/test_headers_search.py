@@ -326,7 +326,7 @@ def test_a_header_that_is_no_file_is_not_waited_for(tmp_path, monkeypatch, is_ca
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", str(int(not is_cached)))
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
-    monkeypatch.setenv("CXX", touch(tmp_path / "clang++"))
+    monkeypatch.setenv("NUMBALITE_CXX", touch(tmp_path / "clang++"))
     os.chmod(tmp_path / "clang++", 0o755)
     os.mkfifo(tmp_path / "pipe.h")
     options = (f"-I{tmp_path}",)

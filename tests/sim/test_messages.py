@@ -248,6 +248,13 @@ def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
     assert shown.strip() == "x[0] = wrong;" and below.index("^") == shown.index("wrong")
 
 
+def test_chained_comparisons_are_taken(compiled):
+    """As by NVRTC; clang++ 22 takes them for mistakes."""
+    assert compiled(
+        Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
+    )
+
+
 def test_an_option_that_is_not_known(message):
     assert "'--no-such-thing' is not known" in message(
         "__global__ void k() {}", options=("--no-such-thing",)

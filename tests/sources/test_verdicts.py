@@ -62,6 +62,7 @@ __device__ float cell;
 __device__ float *place = &cell;
 const float4 quad = {1, 2, 3, 4};
 __device__ float square(float v) { return v * v; }
+__device__ bool chained(int a) { return 3 > 2 > a; }
 __device__ int last_of(int n, ...) {
     va_list list, copy;
     va_start(list, n);
