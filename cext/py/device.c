@@ -66,7 +66,8 @@ static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
     return kind != NULL ? PyUnicode_FromString(kind) : NULL;
 }
 
-static PyObject *end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *end(PyObject *module, PyObject *Py_UNUSED(unused)) {
+    PyDict_Clear(nl_py_state_of(module)->kept_scratch);
     NL_UNLOCKED(nl_device_end());
     if (nl_py_interrupt_raise())
         return NULL;
@@ -485,8 +486,8 @@ static PyMethodDef methods[] = {
      "the device that threads begin with."},
     {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
     {"end", end, METH_NOARGS,
-     "Waits for all devices, interruptibly; called when the interpreter ends, before what it frees "
-     "would wait."},
+     "Gives up what reductions keep, and waits for all devices, interruptibly; called when the "
+     "interpreter ends, before what it frees would wait."},
     {"give_up", give_up, METH_NOARGS,
      "Something may run for ever: the end of the process waits for no device."},
     {"synchronize_all", synchronize_all, METH_NOARGS,

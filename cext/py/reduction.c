@@ -113,21 +113,22 @@ static PyObject *fill_scratch(reduction_plan *p, const scratch *s, PyObject *str
 static PyObject *make_scratch(reduction_plan *p, scratch *s, PyObject *stream) {
     if (!s->is_kept || stream || nl_capture_under_way())
         return fill_scratch(p, s, stream);
-    PyObject *array, *old = NULL;
-    Py_BEGIN_CRITICAL_SECTION((PyObject *)p);
-    array = Py_XNewRef(s->kept);
-    Py_END_CRITICAL_SECTION();
-    if (array && is_current((nl_py_array *)array))
-        return array;
-    Py_XSETREF(array, fill_scratch(p, s, NULL));
-    if (array) {
-        Py_BEGIN_CRITICAL_SECTION((PyObject *)p);
-        old = s->kept;
-        s->kept = Py_NewRef(array);
-        Py_END_CRITICAL_SECTION();
+    PyObject *kept = p->state->kept_scratch, *array = NULL, *key = PyLong_FromVoidPtr(s);
+    if (key && PyDict_GetItemRef(kept, key, &array) >= 0 &&
+        !(array && is_current((nl_py_array *)array))) {
+        Py_XSETREF(array, fill_scratch(p, s, NULL));
+        if (array && PyDict_SetItem(kept, key, array) < 0)
+            Py_CLEAR(array);
     }
-    Py_XDECREF(old);
+    Py_XDECREF(key);
     return array;
+}
+
+static void forget_scratch(reduction_plan *p, scratch *s) {
+    PyObject *kept = p->state->kept_scratch, *key = s->is_kept ? PyLong_FromVoidPtr(s) : NULL;
+    if (key && kept && PyDict_Contains(kept, key) == 1)
+        PyDict_DelItem(kept, key);
+    Py_XDECREF(key);
 }
 
 /* The plan as a whole is what can be done again: which scratch arrays it has is its own business.
@@ -297,7 +298,7 @@ static void plan_dealloc(PyObject *self) {
     for (int i = 0; i < p->scratch_count; i++) {
         Py_DECREF(p->scratch[i].descr);
         Py_XDECREF(p->scratch[i].filling);
-        Py_XDECREF(p->scratch[i].kept);
+        forget_scratch(p, &p->scratch[i]);
     }
     nl_py_free(self);
 }
@@ -799,7 +800,9 @@ static PyType_Spec reduction_spec = {
 
 int nl_py_reduction_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    return nl_py_add_type(module, &plan_spec, NULL, &state->reduction_plan_type) < 0 ||
+    state->kept_scratch = PyDict_New();
+    return !state->kept_scratch ||
+                   nl_py_add_type(module, &plan_spec, NULL, &state->reduction_plan_type) < 0 ||
                    nl_py_add_type(module, &reduction_spec, NULL, &state->reduction_type) < 0
                ? -1
                : 0;

@@ -43,6 +43,7 @@
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
     X(PyObject, no_value)       /* numpy._NoValue: what is not given */ \
+    X(PyObject, kept_scratch)   /* dict: scratch of a ReductionPlan -> its array */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
     X(PyObject, code_indices)   /* dict: and back */ \
