@@ -120,6 +120,9 @@ typedef enum nl_sim_shuffle {
     NL_SIM_SHUFFLE_XOR = 96,
 } nl_sim_shuffle;
 
+/* In the source of a tile's exchange: that of all its threads must be the same. */
+#define NL_SIM_TILE_ONE_SOURCE 0x80000000u
+
 /* What an instrumented image tells of an access, as bits. */
 enum {
     NL_SIM_ACCESS_WRITE = 1,
@@ -338,7 +341,7 @@ typedef struct nl_sim_ops {
     int (*cluster_rank_of)(const void *address);
     unsigned long long (*cluster_complete)(unsigned low);
     /* All threads of a tile (there are 64, 128, ... 1024) meet, and each gets the value of the tile's
-     * thread `source`. */
+     * thread `source`, with or without NL_SIM_TILE_ONE_SOURCE. */
     unsigned long long (*tile)(unsigned threads, unsigned long long value, unsigned source, unsigned thread,
                                nl_sim_site site);
 } nl_sim_ops;

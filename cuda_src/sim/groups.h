@@ -24,14 +24,10 @@ template <unsigned int N> struct tile_members<N, false> {
     static constexpr unsigned int num_threads() { return N; }
     static constexpr unsigned int size() { return N; }
     static NUMBALITE_SIM_INLINE unsigned int thread_rank() { return numbalite::thread_rank() & (N - 1); }
-    NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { shfl(0, thread_rank(), file, line); }
+    NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { numbalite_sim::tile(N, 0, 0, file, line); }
+    /* Of one thread for all: a GPU has one place for each warp. */
     template <class T> NUMBALITE_SIM_INLINE T shfl(T value, unsigned int rank, NUMBALITE_SIM_SITE) const {
-        static_assert(sizeof(T) <= 8, "tiles of more than 32 threads exchange values of at most 8 bytes");
-        unsigned long long word = 0;
-        __builtin_memcpy(&word, &value, sizeof(T));
-        word = numbalite_sim::tile(N, word, rank, file, line);
-        __builtin_memcpy(&value, &word, sizeof(T));
-        return value;
+        return exchange(value, rank < N ? rank | NL_SIM_TILE_ONE_SOURCE : rank, file, line);
     }
     NUMBALITE_SIM_INLINE int any(int predicate, NUMBALITE_SIM_SITE) const {
         return warp().any(of_warps(warp().any(predicate, file, line), file, line), file, line);
@@ -42,7 +38,16 @@ template <unsigned int N> struct tile_members<N, false> {
 
     /* The lanes of each warp get a value of one warp after the other, again and again. */
     template <class T> NUMBALITE_SIM_INLINE T of_warps(T value, const char *file, int line) const {
-        return shfl(value, laneid() % (N / 32) * 32, file, line);
+        return exchange(value, laneid() % (N / 32) * 32, file, line);
+    }
+    template <class T>
+    static NUMBALITE_SIM_INLINE T exchange(T value, unsigned int source, const char *file, int line) {
+        static_assert(sizeof(T) <= 8, "tiles of more than 32 threads exchange values of at most 8 bytes");
+        unsigned long long word = 0;
+        __builtin_memcpy(&word, &value, sizeof(T));
+        word = numbalite_sim::tile(N, word, source, file, line);
+        __builtin_memcpy(&value, &word, sizeof(T));
+        return value;
     }
     static NUMBALITE_SIM_INLINE tile_members<32> warp() { return tile_members<32>(); }
     static NUMBALITE_SIM_INLINE tile_members<N / 32> warps() { return tile_members<N / 32>(); }

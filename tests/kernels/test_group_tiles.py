@@ -31,7 +31,7 @@ template <unsigned N> __global__ void tiles(const int *x, int *out) {
     put(cg::inclusive_scan(tile, v));
     put(cg::exclusive_scan(tile, v, cg::plus<int>()));
     put(cg::inclusive_scan(tile, v, cg::greater<int>()));
-    put(tile.shfl(v, N - 3) + tile.shfl(wide{1, 2, (short)v}, rank / 2).c);
+    put(tile.shfl(v, N - 3) + tile.shfl(wide{1, 2, (short)v}, N / 2 + 1).c);
     put(2 * tile.any(v == 77) + tile.all(v != 77));
     put(100 * same.meta_group_rank() + same.meta_group_size());
     auto part = cg::tiled_partition<N / 4>(tile);
@@ -60,7 +60,7 @@ __global__ void parts(int *out) {
     put(1000 * half.meta_group_size() + 100 * half.meta_group_rank() + half.thread_rank());
     cg::thread_group eight = cg::tiled_partition(block, 8), two = cg::tiled_partition(eight, 2);
     put(100 * eight.size() + 10 * two.size() + two.thread_rank());
-    cg::thread_group any[] = {block, tile, cg::this_grid(), cg::this_thread()};
+    cg::thread_group any[] = {block, tile, cg::this_thread()};
     int sum = 0;
     for (auto &g : any)
         sum = 10 * sum + (int)(g.size() / 8) + (int)g.get_type();
@@ -94,7 +94,7 @@ def test_tiles_of_several_warps(kernels, size):
         tiles.cumsum(1),
         tiles.cumsum(1) - tiles,
         np.maximum.accumulate(tiles, 1),
-        tiles[:, [-3]] + tiles[:, rank // 2],
+        tiles[:, [-3]] + tiles[:, [size // 2 + 1]],
         2 * is_there + ~is_there,
         100 * numbers + len(tiles),
         rank // (size // 4) * 100 + size // 4,
@@ -146,10 +146,29 @@ def test_parts_know_their_places(kernels):
         assert out[2, me] == 3000 + 100 * label + len(alike)
         assert out[3, me] == 1000 * -(-count // 8) + 100 * (len(alike) // 8) + len(alike) % 8
         assert out[4, me] == 820 + me % 2
-    assert (out[5] == 10 * (10 * (10 * (8 + 4) + (4 + 1)) + (8 + 3)) + 1).all()
+    assert (out[5] == 10 * (10 * (8 + 4) + (4 + 1)) + 1).all()
 
 
 @pytest.mark.sim
 def test_a_tile_that_is_not_complete(kernels):
     with pytest.raises(errors.KernelError, match="tile of 128 threads .* only 96 from thread 0 on"):
         kernels.sums[1, 96](np.zeros(128, np.float32), np.zeros(256, np.float32))
+
+
+@pytest.mark.sim
+def test_a_shuffle_has_one_source():
+    """A GPU would give one of the threads' choices to all."""
+    kernel = cuda.jit(
+        source="""
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    __global__ void k(int *out) {
+        auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+        out[threadIdx.x] = tile.shfl((int)threadIdx.x, threadIdx.x / 40);
+    }"""
+    )
+    with pytest.raises(
+        errors.KernelError, match="the value of thread 1, and its thread 0 takes that of 0"
+    ) as told:
+        kernel[1, 64](np.zeros(64, np.int32))
+    assert told.value.line and told.value.thread == (40, 0, 0)

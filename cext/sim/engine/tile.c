@@ -18,13 +18,29 @@ _Noreturn static void fault(nl_sim_worker *w, const char *text, unsigned thread,
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC, text, thread, site);
 }
 
+/* A shuffle of the user's gives all threads one value: a GPU has one place for each warp. */
+static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads) {
+    const nl_sim_thread *tile = &w->thread[first];
+    char text[160];
+    for (unsigned i = 1; i < threads; i++)
+        if (tile[i].argument & NL_SIM_TILE_ONE_SOURCE && tile[i].argument != tile[0].argument) {
+            snprintf(
+                text, sizeof text,
+                "shfl in a tile of %u threads takes the value of thread %u, and its thread 0 takes "
+                "that of %u: all must take the same",
+                threads, tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE,
+                tile[0].argument & ~NL_SIM_TILE_ONE_SOURCE);
+            fault(w, text, first + i, tile[i].site);
+        }
+}
+
 /* Each thread gets what its source has brought. */
 static void give(nl_sim_thread *tile, unsigned threads) {
     uint64_t brought[NL_SIM_MAX_THREADS];
     for (unsigned i = 0; i < threads; i++)
         brought[i] = tile[i].value;
     for (unsigned i = 0; i < threads; i++)
-        tile[i].value = brought[tile[i].argument];
+        tile[i].value = brought[tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE];
 }
 
 static void wake(nl_sim_worker *w, unsigned threads, unsigned first) {
@@ -44,7 +60,7 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
                  w->threads - first, first);
         fault(w, text, thread, site);
     }
-    if (source >= threads) {
+    if ((source & ~NL_SIM_TILE_ONE_SOURCE) >= threads) {
         snprintf(text, sizeof text, "shfl takes the value of thread %d of a tile of %u",
                  (int)source, threads);
         fault(w, text, thread, site);
@@ -58,6 +74,7 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         nl_sim_suspend(w, thread);
     } else {
         *arrived = 0;
+        check_one_source(w, first, threads);
         if (w->observer)
             w->observer->tile(w, first, threads);
         give(&w->thread[first], threads);
