@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(Threads)
     constexpr unsigned bins = K::places * DIGITS;
     constexpr int ahead = 8;
     unsigned *counts =
-        (unsigned *)block_memory(); /* [place][digit][Apart]: lanes have them apart */
+        (unsigned *)numbalite::block_memory(); /* [place][digit][Apart]: lanes have them apart */
     for (unsigned i = threadIdx.x; i < bins * Apart; i += Threads)
         counts[i] = 0;
     __syncthreads();
@@ -328,7 +328,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     Count *totals = (Count *)work + TICKETS, *state = totals;
     state += (numbalite::uint64)(gridDim.x / tiles * K::places) * DIGITS;
     state += (numbalite::uint64)gridDim.x * place * DIGITS;
-    pass<K, V, Count, Threads, Items>(s, block_memory(), (const typename K::item *)from,
+    pass<K, V, Count, Threads, Items>(s, numbalite::block_memory(), (const typename K::item *)from,
                                       (typename K::item *)to, (const V *)values_from,
                                       (V *)values_to, (numbalite::int64 *)places_to, n, tiles,
                                       place, flip, totals, state, (unsigned *)work + place);
