@@ -43,6 +43,17 @@ typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 typedef struct CUfunc_st *cudaFunction_t;
 typedef struct CUkern_st *cudaKernel_t;
 typedef void (*cudaHostFn_t)(void *);
+typedef struct cudaLaunchAttribute_st cudaLaunchAttribute;
+typedef struct cudaLaunchConfig_st {
+    dim3 nl_grid, nl_block; /* gridDim and blockDim are macros here (words.h) */
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned int numAttrs;
+} cudaLaunchConfig_t;
+enum cudaDeviceAttr : unsigned int;
+enum cudaFuncAttribute : unsigned int;
+enum cudaLimit : unsigned int;
 enum cudaChannelFormatKind {
     cudaChannelFormatKindSigned,
     cudaChannelFormatKindUnsigned,
@@ -114,6 +125,7 @@ NUMBALITE_SIM_YIELDING cudaError_t cudaFree(void *pointer) {
     numbalite_sim::ops->free(pointer);
     return cudaSuccess;
 }
+template <int = 0>
 NUMBALITE_SIM_CANNOT("cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
                      "launches; what must come later is launched into cudaStreamTailLaunch")
 cudaError_t cudaDeviceSynchronize();

@@ -104,12 +104,40 @@ template <int exponent, int digits, int largest_code, bool infinite = false> str
         unsigned code = static_cast<unsigned>(static_cast<int>(whole) + ((e + bias - 1) << digits));
         return sign | (code > static_cast<unsigned>(largest) ? beyond : code);
     }
+    template <class I> static NUMBALITE_SIM_INLINE unsigned of_integer(I x) {
+        return of(static_cast<float>(x), true);
+    }
 };
 typedef narrow<4, 3, 0x7e> e4m3;
 typedef narrow<5, 2, 0x7b, true> e5m2;
 typedef narrow<2, 3, 0x1f> e2m3;
 typedef narrow<3, 2, 0x1f> e3m2;
 typedef narrow<2, 1, 0x7> e2m1;
+
+/* A scale: an exponent alone, of a power of two. 0xff is NaN. */
+struct e8m0 {
+    static NUMBALITE_SIM_INLINE float value(unsigned x) {
+        x &= 0xff;
+        return bits<float>(x == 0 ? 0x00400000u : x == 0xff ? 0x7fffffffu : x << 23);
+    }
+    /* Signs are dropped. What is no power of two becomes the next larger one. */
+    static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
+        constexpr unsigned long long infinity = 0x7ffull << 52;
+        unsigned long long size = bits<unsigned long long>(x) & ~(1ull << 63);
+        if (size > infinity)
+            return 0xff;
+        int code = static_cast<int>(size >> 52) - 1023 + 127 + (!to_zero && size << 12);
+        int largest = saturates || (to_zero && size < infinity) ? 0xfe : 0xff;
+        return static_cast<unsigned>(code < 0 ? 0 : code > largest ? largest : code);
+    }
+    template <class I> static NUMBALITE_SIM_INLINE unsigned of_integer(I x) {
+        unsigned long long size = static_cast<unsigned long long>(x);
+        size = x < 0 ? 0 - size : size;
+        unsigned long long high = size >> 32;
+        bool is_more = static_cast<unsigned>(size) != 0; /* a double cannot hold all digits */
+        return of(high ? static_cast<double>(2 * high + is_more) * 2147483648.0 : static_cast<double>(size), true);
+    }
+};
 
 } // namespace numbalite_sim
 

@@ -54,10 +54,10 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     }
 
 #define NUMBALITE_SIM_NARROW_INTEGER(name, I) \
-    explicit name(const I x) : name(static_cast<float>(x)) {} \
+    explicit name(const I x) { __x = static_cast<decltype(__x)>(nl_format::of_integer(x)); } \
     explicit operator I() const { return numbalite_sim::integer_of<I>(float(*this)); }
-/* One, two and four numbers of a format, `place` bits apart. */
-#define NUMBALITE_SIM_NARROW_TYPES(fp, place, format) \
+/* One, two and four numbers of a format, `place` bits apart; what else two have. */
+#define NUMBALITE_SIM_NARROW_TYPES(fp, place, format, ...) \
     struct __align__(1) __nv_##fp##_##format { \
         typedef numbalite_sim::format nl_format; \
         __nv_##fp##_storage_t __x; \
@@ -72,7 +72,7 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
         explicit operator double() const { return nl_format::value(__x); } \
         explicit operator __half() const { return __float2half_rn(nl_format::value(__x)); } \
         explicit operator __nv_bfloat16() const { return __float2bfloat16_rn(nl_format::value(__x)); } \
-        explicit operator bool() const { return (__x & (nl_format::magnitudes - 1)) != 0; } \
+        explicit operator bool() const { return nl_format::value(__x) != 0; } \
         explicit operator char() const { return numbalite_sim::integer_of<signed char>(float(*this)); } \
         explicit operator signed char() const { return numbalite_sim::integer_of<signed char>(float(*this)); } \
         explicit operator unsigned char() const { return numbalite_sim::integer_of<unsigned char>(float(*this)); } \
@@ -100,6 +100,7 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
             return make_float2(nl_one::nl_format::value(__x), nl_one::nl_format::value(__x >> place)); \
         } \
         explicit operator __half2() const { return __float22half2_rn(float2(*this)); } \
+        __VA_ARGS__ \
     }; \
     struct __align__(sizeof(__nv_##fp##x4_storage_t)) __nv_##fp##x4_##format { \
         typedef __nv_##fp##x2_##format nl_two; \

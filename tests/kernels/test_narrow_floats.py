@@ -30,6 +30,16 @@ __global__ void widens(float *o) {
     o[768 + i] = __half2float(__half(__nv_cvt_fp6_to_halfraw(i, __NV_E3M2)));
     o[1024 + i] = __half2float(__half(__nv_cvt_fp4_to_halfraw(i, __NV_E2M1)));
 }
+__global__ void scales(const float *x, const double *y, unsigned char *o, float *v, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i >= n)
+        return;
+    __nv_fp8_e8m0 scale(x[i]);
+    o[i] = scale.__x;
+    v[i] = float(scale);
+    o[n + i] = __nv_cvt_double_to_e8m0(y[i], __NV_NOSAT, cudaRoundPosInf);
+    o[2 * n + i] = __nv_cvt_float_to_e8m0(x[i], __NV_NOSAT, cudaRoundZero);
+}
 __global__ void types(int *o) {
     __nv_fp8x4_e4m3 four(make_float4(1, 2, 3, 1000));
     float4 v = float4(four);
@@ -40,6 +50,11 @@ __global__ void types(int *o) {
     o[4] = bool(__nv_fp8_e4m3(-0.0f)) + 2 * bool(__nv_fp8_e4m3(1.0));
     o[5] = __nv_fp4x2_e2m1(make_float2(6, -1)).__x;
     o[6] = __nv_fp8_e4m3(__float2half(3.0f)).__x;
+    __nv_fp8x2_e8m0 scales(make_float2(-3, 0.25f));
+    o[10] = scales.__x;
+    o[11] = __nv_fp8x4_e8m0(make_float4(1, 2, 3, 1e-40f)).__x;
+    o[12] = __nv_fp8_e8m0(-(1ll << 62) - 1).__x + 256 * __nv_fp8_e8m0(short(-3)).__x + 65536 * __nv_fp8_e8m0(0ull).__x;
+    o[13] = float(__nv_bfloat162(scales).x) + 10 * int(__nv_fp8_e8m0(2.0)) + 100 * bool(__nv_fp8_e8m0(0.0f));
 #if __CUDA_ARCH__ >= 890
     unsigned short pair;
     unsigned halves;
@@ -122,9 +137,25 @@ def test_not_a_number(module):
     assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]
 
 
+def test_scales(module):
+    """e8m0: the exponent of the next larger power of two, or of the next smaller one."""
+    exponent = np.arange(-140, 128)
+    x = np.outer([1, -1, 1.25, 1 + 2.0**-20], 2.0**exponent).astype("f4").reshape(-1)
+    x = np.concatenate([x, np.array([0, np.inf, np.nan], "f4")])
+    out, values = np.zeros((3, len(x)), "u1"), np.zeros(len(x), "f4")
+    module.scales[(len(x) + 255) // 256, 256](x, x.astype("f8"), out.reshape(-1), values, len(x))
+    fraction, exponent = np.frexp(np.abs(x[:-3].astype("f8")))
+    known = exponent - 1 + np.array([[1], [1], [0]]) * (fraction > 0.5) + 127
+    known = np.clip(known, 0, [[254], [255], [255]])
+    ends = [[0, 254, 255], [0, 255, 255], [0, 255, 255]]
+    np.testing.assert_array_equal(out, np.append(known, ends, axis=1))
+    np.testing.assert_array_equal(values, np.append(2.0 ** (known[0] - 127.0), [2.0**-127, 2.0**127, np.nan]))
+
+
 def test_types(module):
-    out = np.zeros(10, "i4")
+    out = np.zeros(14, "i4")
     module.types[1, 1](out)
     assert out.tolist()[:7] == [0x7E444038, 448321, 0x38BC, 8 + 3276700 - 128, 2, 0xA7, 0x44]
+    assert out.tolist()[10:] == [0x7D81, 0x0081807F, 0x81BE, 124]
     if cuda.is_simulated() or cuda.get_current_device().compute_capability >= (8, 9):
-        assert out.tolist()[7:] == [0x4038, 0x40003C00, 0x403C]
+        assert out.tolist()[7:10] == [0x4038, 0x40003C00, 0x403C]

@@ -79,14 +79,6 @@ def first_errors(text):
     return found
 
 
-def test_what_is_refused_where_it_is_used(message, compiled):
-    """What of a header has no place on a CPU."""
-    include = "#include <cuda_fp8.h>\n"
-    text = message(include + "__global__ void k() {\n    __nv_fp8_e8m0 v;\n}")
-    assert text.startswith("lesson.py(3): error: e8m0 (cuda_fp8.h) cannot run on the CPU simulator")
-    assert compiled(Source(f"{HEAD}{include}__global__ void k() {{}}", "whole.cu", ("k",))).data
-
-
 @pytest.mark.parametrize("name", ["cuFFTDx", "cuBLASDx", "cuSOLVERDx", "cuRANDDx", "nvCOMPDx"])
 def test_mathdx_is_for_gpus(message, name):
     text = message(f"#include <{name.lower()}.hpp>\n__global__ void k() {{}}")

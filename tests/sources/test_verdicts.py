@@ -127,8 +127,12 @@ struct settings {
     cudaTextureFilterMode filter;
     cudaMemPool_t pool;
     const cudaDeviceProp *properties;
+    cudaLaunchConfig_t launch;
+    cudaLaunchAttribute *attributes;
+    cudaDeviceAttr asked;
 };
-__global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAddressModeClamp) + s.filter; }
+__device__ cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+__global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAddressModeClamp) + s.filter + s.launch.numAttrs; }
 """
 
 
