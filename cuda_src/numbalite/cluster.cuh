@@ -4,6 +4,7 @@
 #if defined(NUMBALITE_SIM) || __CUDA_ARCH__ >= 900
 struct cluster_group {
     struct arrival_token {};
+    NUMBALITE_THREAD_SCOPE(device)
 
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
         __cluster_barrier_arrive(NUMBALITE_AT_SITE);

@@ -26,14 +26,32 @@
 #include "numbalite/warp.cuh"
 
 namespace numbalite {
+namespace nl_detail {
+
+/* What groups match: numbers. Labels may be pointers, but not of floating point. */
+template <class T> struct is_matched {
+    static constexpr bool value = !(__is_class(T) || __is_union(T) || __is_enum(T));
+};
+template <class T> struct is_matched<T *> { static constexpr bool value = false; };
+template <class T> struct is_label : is_matched<T> {};
+template <class T> struct is_label<T *> { static constexpr bool value = true; };
+template <> struct is_label<float> { static constexpr bool value = false; };
+template <> struct is_label<double> { static constexpr bool value = false; };
+
+} // namespace nl_detail
+
 namespace groups {
 
 #define NUMBALITE_METHOD NUMBALITE_FUNCTION
+#ifndef NUMBALITE_THREAD_SCOPE /* cooperative_groups.h of the simulator: for cuda::atomic */
+#define NUMBALITE_THREAD_SCOPE(scope)
+#endif
 
 /* ---- the block ---- */
 
 struct thread_block {
     struct arrival_token {};
+    NUMBALITE_THREAD_SCOPE(block)
 
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) { __syncthreads(NUMBALITE_AT_SITE); }
     static NUMBALITE_METHOD arrival_token barrier_arrive() { return arrival_token(); }
@@ -63,6 +81,7 @@ NUMBALITE_FUNCTION thread_block this_thread_block() {
  * numbered. */
 struct lanes {
     unsigned int mask;
+    NUMBALITE_THREAD_SCOPE(block)
 
     NUMBALITE_METHOD unsigned int num_threads() const { return __popc(mask); }
     NUMBALITE_METHOD unsigned int size() const { return num_threads(); }
@@ -79,11 +98,11 @@ struct lanes {
         return pack(__ballot_sync(mask, predicate NUMBALITE_AND_HERE));
     }
     template <class T> NUMBALITE_METHOD unsigned int match_any(T value NUMBALITE_AND_SITE) const {
-        return pack(match_any_sync(mask, value NUMBALITE_AND_HERE));
+        return pack(same_as(value NUMBALITE_AND_HERE));
     }
     template <class T>
     NUMBALITE_METHOD unsigned int match_all(T value, int &all NUMBALITE_AND_SITE) const {
-        unsigned int same = match_any_sync(mask, value NUMBALITE_AND_HERE);
+        unsigned int same = same_as(value NUMBALITE_AND_HERE);
         all = __all_sync(mask, same == mask NUMBALITE_AND_HERE);
         return all ? pack(mask) : 0;
     }
@@ -103,6 +122,10 @@ struct lanes {
     }
 
   protected:
+    template <class T> NUMBALITE_METHOD unsigned int same_as(T value NUMBALITE_AND_SITE) const {
+        static_assert(nl_detail::is_matched<T>::value, "groups match integers and floating-point numbers");
+        return match_any_sync(mask, value NUMBALITE_AND_HERE);
+    }
     /* The lane of a member. */
     NUMBALITE_METHOD int lane_of(unsigned int rank) const {
         if (mask == 0xffffffffu)
@@ -160,7 +183,7 @@ template <unsigned int N> struct tile_members<N, true> : lanes {
         return pack(__ballot_sync(mask, predicate NUMBALITE_AND_HERE));
     }
     template <class T> NUMBALITE_METHOD unsigned int match_any(T value NUMBALITE_AND_SITE) const {
-        return pack(match_any_sync(mask, value NUMBALITE_AND_HERE));
+        return pack(same_as(value NUMBALITE_AND_HERE));
     }
     template <class T> NUMBALITE_METHOD T shfl(T value, int rank NUMBALITE_AND_SITE) const {
         return shfl_sync(mask, value, rank, N NUMBALITE_AND_HERE);
@@ -208,6 +231,7 @@ NUMBALITE_FUNCTION thread_block_tile<1> this_thread() {
 
 struct grid_group {
     struct arrival_token {};
+    NUMBALITE_THREAD_SCOPE(device)
 
     /* Was the kernel launched so that its blocks can wait for each other? */
     static NUMBALITE_METHOD bool is_valid() {
@@ -337,6 +361,8 @@ NUMBALITE_FUNCTION grid_group this_grid() {
 /* ---- any of these, told apart when the kernel runs ---- */
 
 struct thread_group {
+    NUMBALITE_THREAD_SCOPE(device)
+
     NUMBALITE_METHOD thread_group(const lanes &g) : type(of_lanes), mask(g.mask) {}
     NUMBALITE_METHOD thread_group(const thread_block &) : type(of_block), mask(0) {}
     NUMBALITE_METHOD thread_group(const grid_group &) : type(of_grid), mask(0) {}
@@ -414,6 +440,7 @@ NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
 template <class Label>
 NUMBALITE_FUNCTION coalesced_group labeled_partition(const lanes &g,
                                                      Label label NUMBALITE_AND_SITE) {
+    static_assert(nl_detail::is_label<Label>::value, "a label is an integer or a pointer");
     unsigned int same = match_any_sync(g.mask, label NUMBALITE_AND_HERE);
     unsigned int leader = same & (0u - same);
     unsigned int leaders = __ballot_sync(g.mask, (lanemask_lt() & same) == 0 NUMBALITE_AND_HERE);
@@ -515,6 +542,7 @@ NUMBALITE_FUNCTION auto invoke_one_broadcast(const Group &g, Function &&function
 
 #undef NUMBALITE_SAME_TYPE
 #undef NUMBALITE_METHOD
+#undef NUMBALITE_THREAD_SCOPE
 
 } // namespace groups
 

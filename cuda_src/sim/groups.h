@@ -20,6 +20,7 @@ NUMBALITE_SIM_INLINE thread_block this_thread_block(block_tile_memory<threads> &
 /* Like a GPU's, they have no ballot, no match, and of the shuffles shfl alone; each operation is a barrier too. */
 template <unsigned int N> struct tile_members<N, false> {
     static_assert(N <= 1024 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, ... or 1024 threads");
+    static constexpr ::cuda::thread_scope thread_scope = ::cuda::thread_scope_block;
 
     static constexpr unsigned int num_threads() { return N; }
     static constexpr unsigned int size() { return N; }

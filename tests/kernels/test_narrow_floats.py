@@ -149,7 +149,9 @@ def test_scales(module):
     known = np.clip(known, 0, [[254], [255], [255]])
     ends = [[0, 254, 255], [0, 255, 255], [0, 255, 255]]
     np.testing.assert_array_equal(out, np.append(known, ends, axis=1))
-    np.testing.assert_array_equal(values, np.append(2.0 ** (known[0] - 127.0), [2.0**-127, 2.0**127, np.nan]))
+    np.testing.assert_array_equal(
+        values, np.append(2.0 ** (known[0] - 127.0), [2.0**-127, 2.0**127, np.nan])
+    )
 
 
 def test_types(module):

@@ -112,6 +112,8 @@ __global__ void library(float *x, cudaStream_t, cudaMemcpyKind) {
     __stcs((float4 *)x, __ldcg((const float4 *)x));
     x[4] = last_of(1, 2, 3);
     cg::invoke_one(warp, [&](float v) { x[2] = v; }, 2.0f + status);
+    cuda::atomic_ref<float, decltype(warp)::thread_scope> cell(x[4]);
+    cell.store(cg::thread_group::thread_scope);
     x[3] = cg::invoke_one_broadcast(cg::coalesced_threads(), [&] { return atomicAdd(x, 2.0f); });
 }
 """
@@ -178,6 +180,10 @@ REFUSED = {
     "a part of several warps": kernel(
         "x[0] = cg::binary_partition(TILE(64), true).size();", GROUPS
     ),
+    "a label of floating point": kernel(
+        "x[0] = cg::labeled_partition(TILE(32), x[1]).size();", GROUPS
+    ),
+    "a match of pointers": kernel("x[0] = TILE(32).match_any(x);", GROUPS),
     "a sum of another type": kernel("x[0] = cg::reduce(TILE(32), 1.5f, cg::plus<int>());", GROUPS),
     "a matrix of 4 bits by columns": kernel(
         "wmma::fragment<wmma::matrix_a, 8, 8, 32, small::s4, wmma::col_major> a;", MATRICES
