@@ -35,6 +35,11 @@ _READ_BY_NVCC = (
     ("cfloat", re.compile(r"\b(?:FLT|DBL)_[A-Z]")),
     ("climits", re.compile(r"\bU?(?:INT|CHAR|SHRT|LONG|LLONG)_(?:MAX|MIN)\b")),
     ("cassert", re.compile(r"\bassert\s*\(")),
+    ("limits", re.compile(r"\bstd::numeric_limits\b")),
+    (
+        "cuda_device_runtime_api.h",
+        re.compile(r"\bcuda(?:GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)\b"),
+    ),
 )
 # What headers of other libraries, which have gone, have brought: PyTorch's, say.
 _BROUGHT = (

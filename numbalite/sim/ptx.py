@@ -59,8 +59,8 @@ _SCALAR_VIDEO = re.compile(r"v(add|sub|absdiff|min|max|mad)")
 _IMMEDIATE = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?\Z")
 _REAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][+-]?\d+)?)\Z")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 
 
 def statement(tokens: Sequence[Token], text: str, number: int) -> str:

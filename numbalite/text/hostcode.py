@@ -317,7 +317,8 @@ def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declarat
 def announced(text: str) -> str:
     """Functions marked __host__ alone become prototypes: NVRTC refuses the mark, and kernels never call them.
     Those with types of the host go. The bodies of constexpr ones stay, which kernels may call, and of those
-    whose type the body gives."""
+    whose type the body gives. __extension__, which says nothing, goes: NVRTC does not know it."""
+    text = text.replace("__extension__", " " * len("__extension__"))
     if "__host__" not in text:
         return text
     plain = [token for token in scanner.tokenize(text) if token.kind != "directive"]

@@ -43,7 +43,8 @@ __global__ void scalars(unsigned* o, const float* f) {
     *o++ = r;
     asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r) : "r"(1u), "r"(3u), "r"(7u));
     *o++ = r;
-    asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(s) : "f"(-3.7f));
+    asm("cvt.rzi.s32.f32 \
+        %0, %1;" : "=r"(s) : "f"(-3.7f));
     *o++ = s;
     asm("cvt.rni.u32.f32 %0, %1;" : "=r"(r) : "f"(-1.0f));
     *o++ = r;

@@ -136,6 +136,25 @@ int main() {
     assert x[0] == 7
 
 
+def test_what_nvcc_knows(tmp_path):
+    """Names that its own headers bring, and a word of its host compiler."""
+    path = tmp_path / "k.cu"
+    path.write_text("""
+#define EXTENSION __extension__
+struct Part { EXTENSION union { struct { short a, b; }; int both; }; };
+__global__ void k(int *x) {
+    cudaGridDependencySynchronize();
+    Part part{};
+    part.b = 1;
+    x[0] = part.both + (std::numeric_limits<uint8_t>::max)();
+    cudaTriggerProgrammaticLaunchCompletion();
+}
+""")
+    x = np.zeros(1, np.int32)
+    cuda.module(source=path).k[1, 1](x)
+    assert x[0] == 65536 + 255
+
+
 def test_types_that_missing_headers_have_brought(tmp_path):
     path = tmp_path / "k.cu"
     path.write_text(
