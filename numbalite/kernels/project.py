@@ -24,6 +24,8 @@ _HOST_LIBRARY = re.compile(
 )
 _OF_CUB = re.compile(r"\b(?:(Block|Warp)([A-Z]\w+)|(Thread)(Load|Store|Reduce|Scan|Search|Sort))")
 _CUB = "cub/cub.cuh"
+# Namespaces of which nothing may be left.
+_USING = re.compile(r"using namespace (std|cub)\b")
 _NAMES_OF_NVCC = {
     "uint": "typedef unsigned int uint;",
     "ushort": "typedef unsigned short ushort;",
@@ -179,8 +181,8 @@ class _Reader:
                 line = self._include(token.text, folder)
                 out += text[at : token.start], line + "\n" * token.text.count("\n")
                 at = token.start + len(token.text)
-            elif token.text == "using" and text.startswith("using namespace std", token.start):
-                out += text[at : token.start], "namespace std {} "
+            elif token.text == "using" and (used := _USING.match(text, token.start)):
+                out += text[at : token.start], f"namespace {used[1]} {{}} "
                 at = token.start
         return "".join([*out, text[at:]])
 

@@ -137,10 +137,12 @@ int main() {
 
 
 def test_what_nvcc_knows(tmp_path):
-    """Names that its own headers bring, and a word of its host compiler."""
+    """Names that its own headers bring, a word of its host compiler, CUB for the host."""
     path = tmp_path / "k.cu"
     path.write_text("""
+#include <cub/cub.cuh>
 #define EXTENSION __extension__
+using namespace cub;
 struct Part { EXTENSION union { struct { short a, b; }; int both; }; };
 __global__ void k(int *x) {
     cudaGridDependencySynchronize();
