@@ -361,6 +361,9 @@ template <class I> void shuffle(I first, I last, default_random_engine &random) 
 inline cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaDeviceSynchronize() { return static_cast<cudaError_t>(suite::launch_status); }
+inline cudaError_t cudaMalloc(void **out, size_t size) { /* no template, which the kernels' own would go before */
+    return *out = suite::program.allocate(size), cudaSuccess;
+}
 template <class T> cudaError_t cudaMalloc(T **out, size_t size) {
     return *out = static_cast<T *>(suite::program.allocate(size)), cudaSuccess;
 }
