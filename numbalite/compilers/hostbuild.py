@@ -345,15 +345,9 @@ class _Build:
                 file.write(hooks)
         if self.family == "gcc":
             self._refuse_extensions()
-            self._link(objects, ["-nodefaultlibs", "-lm", "-lc", "-lgcc"])
-        elif self.compiler.is_zig:
-            # zig would build a C library to link with. The process has one, and the few names that
-            # are wanted of it are known.
-            link = [*self.compiler.command, "-shared", "-nostdlib", *objects, "-o", self.output]
-            self._step(link)
+        self._link(objects)
+        if self.compiler.is_zig:
             self._check_names()
-        else:
-            self._link(objects, ["-nostdlib++", "-lm"])
 
     def _compile_hooks(self):
         """The object file of what instrumented code calls: the same for every kernel."""
@@ -391,8 +385,15 @@ class _Build:
         self._step([*common, "-c", path + ".ll", "-o", object_file])
         return object_file
 
-    def _link(self, objects, libraries):
-        command, flags = self.compiler.command, [*_LINK, *libraries]
+    def _link(self, objects):
+        command = self.compiler.command
+        if self.compiler.is_zig:
+            # It would build a C library to link with. The process has one, and the few names that
+            # are wanted of it are known.
+            self._step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
+            return
+        gcc = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
+        flags = [*_LINK, *(gcc if self.family == "gcc" else ["-nostdlib++", "-lm"])]
         self._finish(hostlink.link(command, flags, objects, self.output, self._run))
 
     def _vectors(self):

@@ -293,6 +293,7 @@ for number in 0, 1:
 def test_streams_of_other_devices(on_two):
     on_two("""
 from numbalite import errors
+from numbalite.cuda import recorded
 with cuda.gpus[1]:
     stream = cuda.stream()
 with pytest.raises(errors.CudaAPIError, match="belongs to another device"):
@@ -572,11 +573,13 @@ def test_every_step_may_fail(on_two):
     """Copies between devices with each driver call and each allocation failing in turn."""
     on_two("""
 from numbalite import errors
+from numbalite.cuda import recorded
 zero, one = zero[:8], one[:8]
 streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
 gc.collect()
 gc.freeze()
 def live():
+    recorded.forget()
     gc.collect()
     for gpu in cuda.gpus.lst[:2]:
         with gpu:

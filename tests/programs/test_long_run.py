@@ -15,6 +15,7 @@ PROGRAM = r'''
 import ctypes, gc, os, pickle, random, sys, threading, time, warnings
 import numpy as np
 from numbalite import _core, cuda, errors, guvectorize, vectorize
+from numbalite.cuda import recorded
 from numbalite.ufuncs import cudaufunc
 
 warnings.simplefilter("ignore")
@@ -326,6 +327,7 @@ def clear():
     for things in (arrays, streams, events, hosts, graphs, others):
         things.items.clear()
     cudaufunc._casts.clear()
+    recorded.forget()
     for number in range(DEVICES):
         with cuda.gpus[number]:
             cuda.memory_pool().trim()
