@@ -293,7 +293,6 @@ for number in 0, 1:
 def test_streams_of_other_devices(on_two):
     on_two("""
 from numbalite import errors
-from numbalite.cuda import recorded
 with cuda.gpus[1]:
     stream = cuda.stream()
 with pytest.raises(errors.CudaAPIError, match="belongs to another device"):
