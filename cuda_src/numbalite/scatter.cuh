@@ -59,8 +59,8 @@ struct sum_update {
     }
 };
 
-template <class A, class B, class T, class Update, class Apply>
-NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const int64 *places,
+template <class A, class B, class T, class Update, class I, class Apply>
+NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const I *places,
                                 const uint64 *work, Apply apply) {
     if (*work)
         return;
@@ -73,8 +73,8 @@ NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const int
 }
 
 /* work: what is wrong, how many blocks are done, the sums. */
-template <class A, class B>
-NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int64 *places,
+template <class A, class B, class I>
+NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *places,
                                uint64 *work) {
     constexpr int room = 32768 / sizeof(A), ahead = 8;
     __shared__ __align__(16) unsigned char raw[room * sizeof(A)];
@@ -92,7 +92,7 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int6
     A *mine = sums + thread % apart;
     int64 j = (int64)blockIdx.x * blockDim.x + thread;
     for (; j < count; j += ahead * step) {
-        int64 at[ahead];
+        I at[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             at[k] = j + k * step < count ? places[j + k * step] : 0;
@@ -100,7 +100,8 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const int6
         for (int k = 0; k < ahead; ++k) {
             if (j + k * step >= count)
                 break;
-            int64 i = at[k] < 0 ? at[k] + n : at[k];
+            int64 i = at[k];
+            i = i < 0 ? i + n : i;
             if ((uint64)i >= n)
                 wrong = wrong ? wrong : count - (j + k * step);
             else

@@ -92,13 +92,13 @@ _BODIES = {
     "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
                    "nl_function());",
     "at_each_any": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::any_update>(p, output, input, "
-                   "(const numbalite::int64 *)where, (const numbalite::uint64 *)flags, nl_function());",
+                   "(const numbalite::int{width} *)where, (const numbalite::uint64 *)flags, nl_function());",
     "at_each_sum": "at_each<{O}, {S}, {T}, numbalite::nl_reduce::sum_update>(p, output, input, "
-                   "(const numbalite::int64 *)where, (const numbalite::uint64 *)flags, nl_function());",
-    "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int64 *)where, "
+                   "(const numbalite::int{width} *)where, (const numbalite::uint64 *)flags, nl_function());",
+    "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int{width} *)where, "
               "(numbalite::uint64 *)flags);",
 }  # fmt: skip
-# Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2.
+# Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2, at_few32.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 # The header of a family of kernels, and what the function is there: it combines two numbers in the others.
 _FAMILIES = {

@@ -50,7 +50,7 @@ class _Index:
 
 class Places:
     """Which elements are meant: an int64 array, of the host or the device. ``unchecked`` is the index whose bounds
-    the kernels still have to look at, or None: its numbers may also be negative."""
+    the kernels still have to look at, or None: its numbers may also be negative, and of int32."""
 
     def __init__(self, array: Any, unchecked: Any = None) -> None:
         self.array, self.unchecked = array, unchecked
@@ -132,7 +132,9 @@ def _on_device(shape, parts, stream):
         ) from None
     if len(shape) == 1:
         one = indices[0]
-        array = one.array.astype(np.int64, copy=False)
+        array = one.array
+        if array.dtype != np.int32:
+            array = array.astype(np.int64, copy=False)
         return Places(operands.contiguous(array, stream), None if one.is_within() else one)
     for one in indices:
         _look(one, stream)
@@ -239,6 +241,7 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
             flat = numbers._reshaped((count,), "C", False)
             _check[_blocks(count), plans.THREADS, stream](flat, length, work)
     kind = "at_few" if is_few else "at_each_sum" if sums else "at_each_any"
+    kind += str(8 * numbers.dtype.itemsize)
     grid = _blocks(count, _FEW_EACH, _FEW_BLOCKS) if is_few else _blocks(count)
     _launch(loops, kind, array, operand, loop, grid, (numbers, work), stream)
     return None if places.unchecked is None or _is_captured(work, stream) else work

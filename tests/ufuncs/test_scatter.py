@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from kit.calls import traced_again
 from kit.sample import some
 
 from numbalite import cuda
@@ -139,3 +140,14 @@ def test_unsigned_indices_that_fit_need_no_look():
         assert (found.unchecked is not None) is is_looked_at
         np.add.at(d, places, 1)
         assert d.copy_to_host()[[7, 200]].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_indices_are_read_as_they_are(dtype):
+    """One kernel looks at them and adds."""
+    counts, indices = (
+        cuda.to_device(np.zeros(9, np.int32)),
+        cuda.to_device(np.arange(50).astype(dtype) % 9 - 4),
+    )
+    assert traced_again(lambda: np.add.at(counts, indices, 1)).count("cuLaunchKernel") == 1
+    np.testing.assert_array_equal(counts, 2 * np.bincount((np.arange(50) % 9 - 4) % 9))
