@@ -78,7 +78,6 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
                                uint64 *work) {
     constexpr int room = 32768 / sizeof(A), ahead = 8;
     __shared__ __align__(16) unsigned char raw[room * sizeof(A)];
-    __shared__ bool is_last;
     A *sums = (A *)raw, zero = nl_convert<A>(0);
     unsigned n = (unsigned)p.chunk, apart = 1, thread = threadIdx.x;
     while (apart < 32 && 2 * apart * n <= room) /* lanes have sums apart: fewer wait for each other */
@@ -120,15 +119,7 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
         if (!(sum == zero))
             atomic_add(all + i, sum);
     }
-    __threadfence();
-    __syncthreads();
-    if (thread == 0)
-        is_last = atomicAdd((unsigned *)(work + 1), 1u) == gridDim.x - 1;
-    __syncthreads();
-    if (!is_last)
-        return;
-    __threadfence();
-    if (*(volatile uint64 *)work)
+    if (!is_last_block((unsigned int *)(work + 1)) || *(volatile uint64 *)work)
         return;
     for (unsigned i = thread; i < n; i += blockDim.x) {
         A *target = element<A>(p, a, i);

@@ -18,7 +18,7 @@ from numbalite.compilers import templates
 from numbalite.compilers.source import Source
 from numbalite.kernels.builder import Builder, identifiers
 from numbalite.kernels.images import Images
-from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, Kernel
+from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, SHARED_MEMORY_OF_BLOCK, Kernel
 from numbalite.kernels.options import Options
 from numbalite.types.describe import Parameter
 
@@ -27,7 +27,6 @@ from . import reduceplan as plans
 
 _KEPT_PLANS = 256
 _MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-_SHARED_MEMORY = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 _STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
 
 
@@ -51,7 +50,7 @@ def pipelines() -> int:
     """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
     most = 0
     for device in range(_core.device_count()):
-        memory = _core.device_attribute(device, _SHARED_MEMORY)
+        memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK)
         if _core.device_attribute(device, _MAJOR) < 9 or memory < plans.PIPELINE_MEMORY + _STATIC:
             return 0
         most = max(most, _core.device_attribute(device, MULTIPROCESSOR_COUNT))

@@ -10,7 +10,8 @@ from numbalite import cuda, errors
 from numbalite.compilers import cccl, toolkit
 
 pytestmark = pytest.mark.skipif(
-    cccl.root_of_toolkit("curand_kernel.h") is None, reason="cuRAND's headers are not installed"
+    cccl.root_of_toolkit("curand_kernel.h") is None,
+    reason="cuRAND's headers are not installed: pip install nvidia-curand",
 )
 SOURCE = """
 #include <curand_kernel.h>

@@ -8,7 +8,9 @@ import pytest
 
 from numbalite.compilers import cccl
 
-pytestmark = pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed")
+pytestmark = pytest.mark.skipif(
+    cccl.root_of_toolkit() is None, reason="CUB is not installed: pip install nvidia-cuda-cccl"
+)
 SUITE = pathlib.Path(__file__).with_name("cub_suite.py")
 TEST = """
 #include <cub/warp/warp_reduce.cuh>

@@ -9,6 +9,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda.algorithms.order import kernel
 from numbalite.cuda.arrays import device_array
+from numbalite.kernels.kernel import SHARED_MEMORY_OF_BLOCK
 from numbalite.ufuncs.reduceloops import are_serial
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, how many of each at most, and blocks."""
 _MANY = 1 << 24
-_SHARED_MEMORY = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
 _SPACE = "numbalite::nl_sort::"
@@ -112,7 +112,9 @@ def _way(size, value_size):
     if are_serial():
         return _SERIAL_WAY
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
-    items = min(items, (_limit(_SHARED_MEMORY) - _TILE_MEMORY) // (threads * (size + value_size)))
+    items = min(
+        items, (_limit(SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY) // (threads * (size + value_size))
+    )
     return threads, items, min(together, _limit(_THREADS) // threads)
 
 
@@ -124,7 +126,7 @@ def _count(order, source, rows, n, word, work, stream):
     """Fills in the totals of each row."""
     threads, room, most, many = _COUNTING_MANY if rows * n >= _MANY else _COUNTING
     if room > 1 << 15:
-        room = min(room, _limit(_SHARED_MEMORY))
+        room = min(room, _limit(SHARED_MEMORY_OF_BLOCK))
     bins = order.places * _DIGITS * 4
     apart = 1
     while apart < most and 2 * apart * bins <= room:
