@@ -98,13 +98,11 @@ typedef struct range {
 } range;
 
 static range range_of(const nl_py_array *a) {
-    int64_t low = 0, high = a->itemsize;
-    for (int d = 0; d < a->ndim; d++) {
-        int64_t reach = (a->shape[d] - 1) * nl_py_array_strides(a)[d];
-        if (a->shape[d] == 0)
-            return (range){a->address, a->address};
-        *(reach < 0 ? &low : &high) += reach;
-    }
+    nl_layout layout;
+    int64_t low = 0, high = 0;
+    nl_py_array_layout(a, &layout);
+    if (nl_py_layout_extent(&layout, &low, &high) < 0) /* no array is too large */
+        PyErr_Clear();
     return (range){a->address + (CUdeviceptr)low, a->address + (CUdeviceptr)high};
 }
 
