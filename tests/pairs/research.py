@@ -271,7 +271,7 @@ def maximum_kept_in_a_shared_variable(x: ints(N, below=999), out: counts(1)):
 def collatz_of_zero(n: ints(N, below=20, low=0), out: counts(N)):
     """
     int i = threadIdx.x, k = n[i], steps = 0;
-    for (;;) {
+    for (;;) {                                        //!
         if (k == 1) break;                            //-!
         if (k <= 1) break;                            //+
         k = k % 2 ? 3 * k + 1 : k / 2;                //!

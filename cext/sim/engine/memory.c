@@ -124,7 +124,7 @@ static int reserve_entry(void) {
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
-           !a->file && a->generation == nl_atomic_load32_relaxed(&memory.generation);
+           !a->file && a->generation == memory.generation;
 }
 
 static void cast_shadow(const allocation *a) {
@@ -144,7 +144,7 @@ static void insert(allocation entry) {
     size_t i = upper(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
     entry.info.id = ++memory.last_id;
-    entry.generation = nl_atomic_load32_relaxed(&memory.generation);
+    entry.generation = memory.generation;
     memory.table[i] = entry;
     memory.count++;
     if (heard)
@@ -552,6 +552,8 @@ int nl_sim_memory_holds(uintptr_t address) {
     return address - memory.low < memory.high - memory.low;
 }
 
+/* It is filled before it is kept: what other threads write meanwhile was noted in the table when
+ * they asked for it. */
 int nl_sim_memory_watch(void) {
     int status = 0;
     nl_mutex_lock(&lock);
@@ -559,24 +561,28 @@ int nl_sim_memory_watch(void) {
         status = nl_sim_shadow_map(memory.low, memory.high - memory.low);
         for (size_t i = 0; status == 0 && i < memory.count; i++)
             cast_shadow(&memory.table[i]);
+        if (status == 0)
+            nl_sim_shadow_keep();
     }
     nl_mutex_unlock(&lock);
     return status;
 }
 
-void nl_sim_memory_written(void) {
-    if (!nl_sim_shadow_is_kept()) {
-        nl_atomic_store32_relaxed(&memory.generation,
-                                  nl_atomic_load32_relaxed(&memory.generation) + 1);
-        return;
-    }
-    nl_mutex_lock(&lock);
+static void mark_all_written(void) {
     for (size_t i = 0; i < memory.count; i++) {
         allocation *a = &memory.table[i];
         if (!a->written && a->info.kind != NL_SIM_MEMORY_SHARED)
             nl_sim_shadow_set(a->info.address, a->info.size, NL_SIM_THERE | NL_SIM_WRITTEN);
         a->written = 1;
     }
+}
+
+void nl_sim_memory_written(void) {
+    nl_mutex_lock(&lock);
+    if (nl_sim_shadow_is_kept())
+        mark_all_written();
+    else
+        memory.generation++;
     nl_mutex_unlock(&lock);
 }
 

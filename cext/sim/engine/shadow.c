@@ -14,6 +14,7 @@
 enum { SLACK = 4096, GIVEN_BACK = 1 << 20 };
 
 nl_sim_checker nl_sim_shadow;
+uint32_t nl_sim_shadow_kept;
 static nl_mutex lock = NL_MUTEX_INIT;
 
 int nl_sim_shadow_map(uintptr_t low, size_t span) {
@@ -28,8 +29,12 @@ int nl_sim_shadow_map(uintptr_t low, size_t span) {
 #endif
     nl_sim_shadow.low = low;
     nl_sim_shadow.shadow = shadow;
-    nl_atomic_store((uint64_t *)&nl_sim_shadow.span, span);
+    nl_sim_shadow.span = span;
     return 0;
+}
+
+void nl_sim_shadow_keep(void) {
+    nl_atomic_store32(&nl_sim_shadow_kept, 1);
 }
 
 void nl_sim_shadow_hear_all(int change) {

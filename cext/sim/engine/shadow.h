@@ -12,16 +12,18 @@
 #include "base/lock.h"
 #include "sim/abi.h"
 
-/* What images see of it (abi.h). Its `span` is 0 as long as nothing is kept. Its functions are
- * those of whoever checks. */
+/* What images see of it (abi.h). Its functions are those of whoever checks. */
 extern nl_sim_checker nl_sim_shadow;
+extern uint32_t nl_sim_shadow_kept;
 
 static inline int nl_sim_shadow_is_kept(void) {
-    return nl_atomic_load((const uint64_t *)&nl_sim_shadow.span) != 0;
+    return nl_atomic_load32(&nl_sim_shadow_kept) != 0;
 }
-/* Begins, for memory (nl_sim_memory_watch): all bytes count as not there. -1 without the address
- * space for it. */
+/* For memory (nl_sim_memory_watch), which fills the shadow before it is kept: all bytes count as not
+ * there. -1 without the address space for it. */
 int nl_sim_shadow_map(uintptr_t low, size_t span);
+/* From now on everybody who writes notes it. */
+void nl_sim_shadow_keep(void);
 
 /* One more launch (1), or one less (-1), wants to hear of all accesses. */
 void nl_sim_shadow_hear_all(int change);
