@@ -15,6 +15,7 @@
 #include "py/capture.h"
 #include "py/graph.h"
 #include "py/recording.h"
+#include "py/stream.h"
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
@@ -314,10 +315,50 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
     return result;
 }
 
+/* ---- on the stream of a call ---- */
+
+/* _on(stream, *args): a launch on another stream than the launcher's. */
+static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_launcher *l = (nl_py_launcher *)self, other = *l;
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "_on() takes a stream, and the kernel's arguments");
+        return NULL;
+    }
+    if (nl_py_stream_from(l->dispatcher->state, args[0], &other.shape.stream, &other.blocking) < 0)
+        return NULL;
+    other.stream = args[0];
+    PyObject *result = launch_any(&other, args + 1, nargs - 1);
+    nl_atomic_store_pointer(&l->last, other.last);
+    return result;
+}
+
+/* Noted as a launch on the stream that the arrays of the call are bound to: the next call's may
+ * have another one. */
+static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords) {
+    PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
+    nl_launch shape = l->shape;
+    if (nargs > INLINE_ARGS || keywords) {
+        nl_py_record_nothing();
+        return nl_py_record_call((PyObject *)l, args, (size_t)nargs, keywords);
+    }
+    shape.stream = NULL;
+    memcpy(given + 1, args, (size_t)nargs * sizeof *args);
+    launcher = nl_py_launcher_new(l->dispatcher, &shape, 1, NULL);
+    on = launcher ? PyObject_GetAttrString(launcher, "_on") : NULL;
+    if (on)
+        result = nl_py_record_call(on, given, (size_t)nargs + 1, NULL);
+    Py_XDECREF(on);
+    Py_XDECREF(launcher);
+    return result;
+}
+
 static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
                                      PyObject *keywords) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (nl_py_is_recording() && l->stream)
+        return record_in_order(l, args, nargs, keywords);
     if (nl_py_is_recording())
         return nl_py_record_call(self, args, nargsf, keywords);
     int is_short = l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
@@ -418,6 +459,8 @@ static PyObject *launcher_reduce(PyObject *self, PyObject *Py_UNUSED(ignored)) {
 
 static PyMethodDef launcher_methods[] = {
     {"__reduce__", launcher_reduce, METH_NOARGS, "The kernel and its configuration."},
+    {"_on", (PyCFunction)(void (*)(void))launcher_on, METH_FASTCALL,
+     "_on(stream, *args): a launch on another stream than the launcher's."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef launcher_getset[] = {

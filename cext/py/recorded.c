@@ -2,11 +2,12 @@
  *
  * What such a function does with device arrays depends on how they lie and on its other arguments
  * alone. The key of a call has just that: of arrays shape, strides, dtype, the low bits of the
- * address, and the distance of those that meet; of all else the value. A call with arguments that
- * have no key, and the first with a key, go to the function. */
+ * address, whether they are bound to a stream, and the distance of those that meet; of all else the
+ * value. A call with arguments that have no key, and the first with a key, go to the function. */
 #include "py/recording.h"
 
 #include <string.h>
+#include "py/stream.h"
 
 enum {
     MOST_KNOWN = 256,
@@ -32,6 +33,7 @@ typedef struct key {
     const nl_py_state *state;
     PyObject *inputs[MOST_INPUTS]; /* borrowed */
     int count;
+    PyObject *stream; /* borrowed: of those that are bound to one, or NULL */
     size_t size;
     unsigned char bytes[KEY_SIZE];
 } key;
@@ -62,17 +64,28 @@ static int append_distances(key *k, const nl_py_array *a) {
     return 1;
 }
 
+/* Arrays of a call are bound to one stream, or not. */
+static int take_stream(key *k, PyObject *stream) {
+    if (!stream)
+        return 1;
+    if (k->stream && k->stream != stream)
+        return 0;
+    k->stream = stream;
+    return Py_IS_TYPE(stream, k->state->stream_class);
+}
+
 static int append_array(key *k, PyObject *object) {
     const nl_py_array *a = (nl_py_array *)object;
     const int device = a->buffer->device->ordinal;
     const uint8_t head[] = {'a',
                             a->dtype,
                             a->flags & NL_PY_ARRAY_READONLY,
+                            a->stream != NULL,
                             (uint8_t)(a->address % ALIGNMENT),
                             (uint8_t)a->ndim,
                             (uint8_t)device};
-    if (k->count == MOST_INPUTS || a->class != NL_ELEMENT_PLAIN || a->stream ||
-        device != nl_device_selected() || !append(k, head, sizeof head) ||
+    if (k->count == MOST_INPUTS || a->class != NL_ELEMENT_PLAIN || device != nl_device_selected() ||
+        !take_stream(k, a->stream) || !append(k, head, sizeof head) ||
         !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
         return 0;
     k->inputs[k->count++] = object;
@@ -159,6 +172,7 @@ static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *arg
     Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
     k->state = state;
     k->count = 0;
+    k->stream = NULL;
     k->size = 0;
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (!append_any(k, args[i], 0))
@@ -187,13 +201,13 @@ static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes,
                                PyObject *const *args, size_t nargsf, PyObject *keywords) {
     long before = tries ? PyLong_AsLong(tries) : 0;
     PyObject *recording = NULL, *result;
-    if (nl_py_is_recording() || before > MOST_TRIES)
+    if (before > MOST_TRIES)
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (before == 0)
         result = PyObject_Vectorcall(f->function, args, nargsf, keywords);
     else
         result = nl_py_record(f->state, f->function, args, nargsf, keywords, k->inputs, k->count,
-                              &recording);
+                              k->stream, &recording);
     if (!recording && result)
         recording = PyLong_FromLong(before + 1);
     if (recording && note(f, bytes, recording) < 0)
@@ -207,7 +221,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
     const recorded *f = (recorded *)self;
     key k; /* not cleared: it is large */
     PyObject *known = NULL, *result;
-    PyObject *bytes = nl_capture_under_way()
+    PyObject *bytes = nl_capture_under_way() || nl_py_is_recording() /* all it does is noted */
                           ? NULL
                           : make_key(&k, f->state, args, PyVectorcall_NARGS(nargsf), keywords);
     if (!bytes)
@@ -215,7 +229,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
     if (PyDict_GetItemRef(f->known, bytes, &known) < 0)
         result = NULL;
     else if (known && Py_IS_TYPE(known, f->state->recording_type))
-        result = nl_py_replay(known, k.inputs);
+        result = nl_py_replay(known, k.inputs, k.stream);
     else
         result = call_function(f, &k, bytes, known, args, nargsf, keywords);
     Py_XDECREF(known);

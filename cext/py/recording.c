@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "py/stream.h"
 
 enum {
     MOST_VALUES = 96,
@@ -15,11 +16,11 @@ enum {
     MOST_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
 };
 
-typedef enum value_kind { INPUT, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
+typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
 
 typedef struct value {
     uint8_t kind;
-    uint8_t readonly, ndim; /* NEW, VIEW: */
+    uint8_t readonly, bound, ndim; /* NEW, VIEW: */
     nl_element element;
     int64_t *geometry; /* shape, strides */
     int64_t offset;    /* VIEW: bytes from the first element of `source`, a number, to its own */
@@ -45,9 +46,10 @@ typedef struct recording {
 
 struct nl_py_recorder {
     nl_py_state *state;
-    recording *made; /* NULL: spoilt */
-    uint64_t uses;   /* of devices, of which this knows */
-    int64_t bytes;   /* of new arrays */
+    recording *made;  /* NULL: spoilt */
+    PyObject *stream; /* borrowed: that inputs are bound to, or NULL */
+    uint64_t uses;    /* of devices, of which this knows */
+    int64_t bytes;    /* of new arrays */
 };
 
 NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
@@ -85,6 +87,7 @@ static int set_geometry(value *v, const nl_py_array *a) {
     size_t size = 2 * (size_t)a->ndim * sizeof(int64_t);
     v->ndim = (uint8_t)a->ndim;
     v->readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
+    v->bound = a->stream != NULL;
     v->element = (nl_element){(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
     v->descr = Py_NewRef(a->descr);
     v->geometry = nl_mem_alloc(size ? size : 1, &ignored);
@@ -125,10 +128,16 @@ static int find_source(const recording *made, const nl_py_array *a) {
     return -1;
 }
 
+/* Is it bound to the inputs' stream, if to any? */
+static int is_in_order(const nl_py_recorder *r, const PyObject *stream) {
+    return !stream || stream == r->stream;
+}
+
 /* Its number, or -1 if it cannot be told where it comes from. */
-static int view_value(recording *made, const nl_py_array *a) {
+static int view_value(const nl_py_recorder *r, const nl_py_array *a) {
+    recording *made = r->made;
     int source = find_source(made, a);
-    if (source < 0 || a->stream)
+    if (source < 0 || !is_in_order(r, a->stream))
         return -1;
     value *v = add_value(made, VIEW, (PyObject *)a);
     if (!v || !set_geometry(v, a))
@@ -138,13 +147,21 @@ static int view_value(recording *made, const nl_py_array *a) {
     return made->value_count - 1;
 }
 
-/* A number that may be an address says nothing about the next call's. */
-static int is_address(const recording *made, PyObject *object) {
+static int is_handle(PyObject *stream, unsigned long long number) {
+    CUstream handle = stream ? ((nl_py_stream *)stream)->stream->handle : NULL;
+    return handle && number == (unsigned long long)(uintptr_t)handle;
+}
+
+/* A number that may be an address, or a stream's, says nothing about the next call's. */
+static int is_address(const nl_py_recorder *r, PyObject *object) {
+    const recording *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);
     if (number == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
     }
+    if (is_handle(r->stream, number))
+        return 1;
     for (int i = 0; i < made->value_count; i++) {
         const nl_py_array *a = (nl_py_array *)made->values[i].object;
         if (is_memory(&made->values[i]) && number - a->buffer->address < a->buffer->size)
@@ -155,7 +172,7 @@ static int is_address(const recording *made, PyObject *object) {
 
 static int is_constant(const nl_py_recorder *r, PyObject *object) {
     if (PyLong_CheckExact(object))
-        return !is_address(r->made, object);
+        return !is_address(r, object);
     return object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
            PyComplex_CheckExact(object) || PyUnicode_CheckExact(object) ||
            nl_host_is_scalar(object) || nl_host_is_descr(object) || PyType_Check(object);
@@ -189,9 +206,11 @@ static int value_of(const nl_py_recorder *r, PyObject *object) {
     if (known >= 0)
         return known;
     if (nl_py_array_check_exact(r->state, object))
-        return view_value(r->made, (nl_py_array *)object);
+        return view_value(r, (nl_py_array *)object);
     if (PyTuple_CheckExact(object))
         return tuple_value(r, object);
+    if (object == r->stream)
+        return add_value(r->made, STREAM, object) ? r->made->value_count - 1 : -1;
     if (!is_constant(r, object) && !nl_host_is_exact_array(object))
         return -1;
     return add_value(r->made, CONSTANT, object) ? r->made->value_count - 1 : -1;
@@ -266,7 +285,8 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     r->uses = nl_device_uses();
     if (array)
         r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
-    if (r->made && array && !parts->owner && !parts->stream && r->bytes <= MOST_BYTES)
+    if (r->made && array && !parts->owner && is_in_order(r, parts->stream) &&
+        r->bytes <= MOST_BYTES)
         v = add_value(r->made, NEW, array);
     if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
         spoil(r);
@@ -406,10 +426,12 @@ static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int
 }
 
 PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
-                       PyObject *keywords, PyObject *const *inputs, int count,
+                       PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
                        PyObject **recorded) {
-    nl_py_recorder r = {
-        .state = state, .made = new_recording(state, inputs, count), .uses = nl_device_uses()};
+    nl_py_recorder r = {.state = state,
+                        .made = new_recording(state, inputs, count),
+                        .stream = stream,
+                        .uses = nl_device_uses()};
     *recorded = NULL;
     if (!r.made)
         return NULL;
@@ -427,6 +449,7 @@ PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *
 typedef struct replay {
     const recording *of;
     PyObject *const *inputs;
+    PyObject *stream;
     PyObject *live[MOST_VALUES]; /* NULL: not made yet, or not needed any more */
 } replay;
 
@@ -452,11 +475,18 @@ static void read_geometry(const value *v, nl_layout *layout) {
     memcpy(layout->strides, v->geometry + v->ndim, size);
 }
 
+static PyObject *new_array(const replay *r, const value *v, const nl_layout *layout) {
+    PyObject *array = nl_py_array_empty(r->of->state, v->descr, v->element, layout);
+    if (array && v->bound)
+        ((nl_py_array *)array)->stream = Py_NewRef(r->stream);
+    return array;
+}
+
 static PyObject *make_array(replay *r, const value *v) {
     nl_layout layout;
     read_geometry(v, &layout);
     if (v->kind == NEW)
-        return nl_py_array_empty(r->of->state, v->descr, v->element, &layout);
+        return new_array(r, v, &layout);
     const nl_py_array *source = (nl_py_array *)make(r, v->source);
     if (!source)
         return NULL;
@@ -465,6 +495,7 @@ static PyObject *make_array(replay *r, const value *v) {
                                .descr = v->descr,
                                .element = v->element,
                                .owner = source->owner,
+                               .stream = v->bound ? r->stream : NULL,
                                .readonly = v->readonly};
     return nl_py_array_new(r->of->state, &parts, &layout);
 }
@@ -474,6 +505,8 @@ static PyObject *make(replay *r, int number) {
     const value *v = &r->of->values[number];
     if (v->kind == INPUT)
         return r->inputs[number];
+    if (v->kind == STREAM)
+        return r->stream;
     if (v->kind == CONSTANT)
         return v->object;
     if (!r->live[number])
@@ -503,13 +536,14 @@ static int call_again(replay *r, const recorded_call *call) {
     return 0;
 }
 
-PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs) {
+PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs, PyObject *stream) {
     const recording *of = (recording *)recorded;
     PyObject *result = NULL;
     int done = 0;
     replay r; /* not cleared as a whole: it is large */
     r.of = of;
     r.inputs = inputs;
+    r.stream = stream;
     memset(r.live, 0, (size_t)of->value_count * sizeof *r.live);
     while (done < of->call_count && call_again(&r, &of->calls[done]) == 0) {
         for (int i = of->input_count; i < of->value_count; i++)
@@ -572,7 +606,22 @@ static PyObject *record_nothing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return Py_NewRef(Py_None);
 }
 
+static PyObject *recorded_step(PyObject *Py_UNUSED(module), PyObject *const *args,
+                               Py_ssize_t nargs) {
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "recorded_step() takes a function, and its arguments");
+        return NULL;
+    }
+    if (nl_py_is_recording())
+        return nl_py_record_call(args[0], args + 1, (size_t)nargs - 1, NULL);
+    return PyObject_Vectorcall(args[0], args + 1, (size_t)nargs - 1, NULL);
+}
+
 static PyMethodDef methods[] = {
+    {"recorded_step", (PyCFunction)(void (*)(void))recorded_step, METH_FASTCALL,
+     "recorded_step(function, *args): function(*args), which does its work on the device in the "
+     "order of the stream among its arguments, and returns None. A Recorded function that does it "
+     "does it again when its call is repeated."},
     {"record_nothing", record_nothing, METH_NOARGS,
      "record_nothing(): the call of a Recorded function that is under way does what cannot be "
      "repeated, warns say."},

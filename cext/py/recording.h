@@ -3,8 +3,8 @@
  *
  * While a thread records, calls of launchers and ufuncs and copies between arrays go by way of this
  * file, which notes each with where its arrays come from: arguments, new arrays, results, and views
- * of those. What cannot be said again (a wait, a value that was read, an array from elsewhere)
- * spoils the recording. */
+ * of those; and with the stream that its arrays are bound to. What cannot be said again (a wait, a
+ * value that was read, an array or a stream from elsewhere) spoils the recording. */
 #ifndef NL_PY_RECORDING_H
 #define NL_PY_RECORDING_H
 
@@ -34,12 +34,13 @@ void nl_py_record_nothing(void);
 
 /* ---- a recording ---- */
 
-/* function(*args), recorded. `inputs` are the device arrays among its arguments. *recording is a
- * new reference, or NULL if the call is none that can be repeated. */
+/* function(*args), recorded. `inputs` are the device arrays among its arguments, `stream` is the
+ * Stream that some are bound to, or NULL. *recording is a new reference, or NULL if the call is
+ * none that can be repeated. */
 PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
-                       PyObject *keywords, PyObject *const *inputs, int count,
+                       PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
                        PyObject **recording);
-/* The same for other inputs, without the function: its result. */
-PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs);
+/* The same for other inputs, on their stream, without the function: its result. */
+PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs, PyObject *stream);
 
 #endif

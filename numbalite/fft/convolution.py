@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.recorded import recorded
 from numbalite.cuda.shapes import axis_number
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
+@recorded
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> DeviceNDArray:
     """The convolution of two arrays, over all axes or over some, as scipy.signal.fftconvolve computes it.
 

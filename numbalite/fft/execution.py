@@ -14,7 +14,6 @@ from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
-from numbalite.libraries.table import CUFFT
 from numbalite.ufuncs import protocols
 
 if TYPE_CHECKING:
@@ -84,8 +83,10 @@ def _layout(array, axes):
     return plans.layout_of(moved(array, axes), len(axes))
 
 
-def _target(source, shape, dtype, axes):
-    """A new array for the result: C order if cuFFT can write that."""
+def _target(source, shape, dtype, axes, out=None):
+    """Where the result is written: `out` if cuFFT can, else a new array, in C order if cuFFT can write that."""
+    if out is not None and _fits(out, source, shape, dtype, axes):
+        return out
     made = empty_beside(source, shape, dtype)
     if _layout(made, axes) is None:
         view = moved(made, axes)
@@ -93,14 +94,27 @@ def _target(source, shape, dtype, axes):
     return made
 
 
+def _fits(out, source, shape, dtype, axes):
+    """Can the transform of `source` be written right into `out`?"""
+    in_place = (source._address, source.strides, source.dtype) == (
+        out._address, out.strides, dtype,
+    )  # fmt: skip
+    return (
+        (out.shape, out.dtype, out.device) == (tuple(shape), dtype, source.device)
+        and not out.readonly
+        and plans.stream_number(out.stream) == plans.stream_number(source.stream)
+        and _layout(out, axes) is not None
+        and (in_place or not assign.overlap(source, out))
+    )
+
+
 def _run(source, target, axes, lengths, direction):
     layouts = _layout(source, axes), _layout(target, axes)
     batch = source.size // math.prod(source.shape[axis] for axis in axes)
     dtypes = source.dtype.char + target.dtype.char
+    transform = plans.transform(tuple(lengths), batch, dtypes, layouts)
     with arguments.on_device_of(source):
-        plan = plans.plan(source.stream, tuple(lengths), batch, dtypes, layouts)
-        plan.run(source.stream, source, target, direction)
-    return plan
+        _core.recorded_step(transform.run, source.stream, source, target, direction)
 
 
 def _prepared(operand, axes):
@@ -117,47 +131,54 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 
 
 def complex_to_complex(
-    operand: Operand, axes: Sequence[int], direction: int
-) -> tuple[Operand, plans.Plan | None]:
-    """The result, in place where the array is owned, and the plan if that did all of it."""
-    plan, given = None, operand
+    operand: Operand, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
+) -> Operand:
+    """The result: in `out` if that can be written at once, else in place where the array is owned."""
     parts = groups(axes)
-    for part in parts:
+    for i, part in enumerate(parts, 1):
         prepared = _prepared(operand, part)
-        source = prepared.array
-        target = source if prepared.owned else _target(source, source.shape, source.dtype, part)
-        plan = _run(source, target, part, [source.shape[axis] for axis in part], direction)
+        source, own = prepared.array, out if i == len(parts) else None
+        if own is not None and not _fits(own, source, source.shape, source.dtype, part):
+            own = None
+        if own is None and not prepared.owned:
+            own = _target(source, source.shape, source.dtype, part)
+        target = source if own is None else own
+        _run(source, target, part, [source.shape[axis] for axis in part], direction)
         operand = Operand(target, True)
-    return operand, plan if len(parts) == 1 and prepared is given else None
+    return operand
 
 
-def real_to_complex(operand: Operand, axes: Sequence[int]) -> tuple[Operand, plans.Plan | None]:
+def real_to_complex(
+    operand: Operand, axes: Sequence[int], out: DeviceNDArray | None = None
+) -> Operand:
     """The same of a real array: half of the last axis."""
     first, *others = groups(axes)
-    prepared = _prepared(operand, first)
-    source, last = prepared.array, axes[-1]
+    source, last = _prepared(operand, first).array, axes[-1]
     shape = list(source.shape)
     shape[last] = shape[last] // 2 + 1
-    target = _target(source, shape, np.dtype(source.dtype.char.upper()), first)
-    plan = _run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
+    dtype = np.dtype(source.dtype.char.upper())
+    target = _target(source, shape, dtype, first, None if others else out)
+    _run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
     if not others:
-        return Operand(target, True), plan if prepared is operand else None
+        return Operand(target, True)
     rest = [axis for axis in axes if axis not in first]
-    return complex_to_complex(Operand(target, True), rest, FORWARD)[0], None
+    return complex_to_complex(Operand(target, True), rest, FORWARD, out)
 
 
-def complex_to_real(operand: Operand, axes: Sequence[int], length: int) -> Operand:
+def complex_to_real(
+    operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
+) -> Operand:
     """From half of the last axis, whose whole length is given. As NumPy, which takes the real part of what
     the other axes leave at frequency 0; cuFFT writes on its input, so it is always a copy."""
     *others, last = axes
     if others:
-        operand, _ = complex_to_complex(operand, others, INVERSE)
+        operand = complex_to_complex(operand, others, INVERSE)
     if not operand.owned or _layout(operand.array, [last]) is None:
         operand = operand.ordered([last])
     source = operand.array
     shape = list(source.shape)
     shape[last] = length
-    target = _target(source, shape, np.dtype(source.dtype.char.lower()), [last])
+    target = _target(source, shape, np.dtype(source.dtype.char.lower()), [last], out)
     _run(source, target, [last], [length], INVERSE)
     return Operand(target, True)
 
@@ -173,42 +194,3 @@ def scale(array: DeviceNDArray, factor: float) -> None:
         view = array._view((*array.shape, 2), (*array.strides, real.itemsize), real)
     with arguments.on_device_of(view):
         protocols.counterpart(np.multiply)(view, real.type(factor), out=view, stream=array.stream)
-
-
-class Direct:
-    """A call that needs no copy: a plan, and what its result is."""
-
-    def __init__(
-        self, plan: plans.Plan, direction: int, result: DeviceNDArray, factor: float
-    ) -> None:
-        self.plan, self.direction, self.factor = plan, direction, factor
-        self.shape, self.dtype = result.shape, result.dtype
-
-    def fits(self, array: DeviceNDArray, out: DeviceNDArray) -> bool:
-        """Can the plan write the result of the array right into `out`, apart from whether they overlap?"""
-        streams = {plans.stream_number(one.stream) for one in (array, out)}
-        return (
-            (out.shape, out.dtype, out.device) == (self.shape, self.dtype, array.device)
-            and out.is_c_contiguous()
-            and not out.readonly
-            and out._address % out.dtype.itemsize == 0
-            and len(streams) == 1
-        )
-
-    def __call__(self, array: DeviceNDArray, out: DeviceNDArray | None = None) -> DeviceNDArray:
-        """The transform of an array like the one that it was made for, on the current device."""
-        made, stream = out, array.stream
-        if made is None:
-            made = _core.device_empty(self.shape, self.dtype, "C")
-            if stream:
-                made = made.bind(stream)
-        plan = self.plan
-        if plan.work is None:  # as plan.run does it
-            status = CUFFT.functions["XtExec"](stream, plan.number, array, made, self.direction)
-            if status:
-                raise CUFFT.failure("XtExec", status)
-        else:
-            plan.run(stream, array, made, self.direction)
-        if self.factor != 1:
-            scale(made, self.factor)
-        return made

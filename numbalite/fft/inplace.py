@@ -8,8 +8,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import arrays, assign
-from numbalite.cuda.arrays import DeviceNDArray
-from numbalite.fft import plans
+from numbalite.cuda.recorded import recorded
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+@recorded
 def fft_inplace(ary: Any, stream: Any = None) -> None:
     """The Fourier transform over all axes, in place.
 
@@ -30,14 +30,13 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
     _in_place("fft_inplace", ary, stream, FORWARD)
 
 
+@recorded
 def ifft_inplace(ary: Any, stream: Any = None) -> None:
     """The inverse of `fft_inplace`, not scaled: both, one after the other, multiply by ary.size."""
     _in_place("ifft_inplace", ary, stream, INVERSE)
 
 
 def _in_place(name, ary, stream, direction):
-    if stream is None and type(ary) is DeviceNDArray and _again(ary, direction):
-        return
     on_host = isinstance(ary, np.ndarray)
     if not on_host and not isinstance(ary, _core.DeviceArray):
         raise TypeError(f"{name}: ary must be an array, not {type(ary).__name__}")
@@ -51,24 +50,14 @@ def _in_place(name, ary, stream, direction):
     array = arrays.to_device(ary, stream=stream or 0) if on_host else ary
     if stream is not None:
         array = array.bind(stream)
-    if array.size and array.ndim and not _again(array, direction):
+    if array.size and array.ndim:
         _transform(array, direction)
     if on_host:
         array.copy_to_host(ary, stream=stream or 0)
 
 
-def _again(array, direction):
-    """The same of an array like an earlier one goes straight to its plan."""
-    plan = plans.call(array._call_key())
-    if plan is not None:
-        plan.run(array.stream, array, array, direction)
-    return plan is not None
-
-
 def _transform(array, direction):
     axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
-    operand, plan = complex_to_complex(Operand(array, owned=True), axes, direction)
+    operand = complex_to_complex(Operand(array, owned=True), axes, direction)
     if operand.array is not array:
         assign.assign(array, operand.array)
-    elif plan is not None:
-        plans.of_thread().put_call(array._call_key(), plan, plan)

@@ -1,5 +1,4 @@
-"""Plans of cuFFT: made once for a layout, kept for each thread, device and stream, with the calls that need
-nothing but them.
+"""Plans of cuFFT: made once for a layout, kept for each thread, device and stream.
 
 A plan has a work area, so that two streams never share one; and it is used by one thread at a time. The
 least recently used are destroyed. A stream is known by its number: a plan does not keep it.
@@ -9,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
@@ -25,8 +25,6 @@ MOST_DIMENSIONS = 3
 """cuFFT transforms so many at once."""
 KEPT = 64
 """Plans of a thread."""
-KEPT_CALLS = 4 * KEPT
-_thread = threading.local()
 
 
 class Layout(NamedTuple):
@@ -85,18 +83,46 @@ def _distance(shape, strides):
     return distance or 1
 
 
-class Plan:
-    """A plan of cuFFT on the current device: lengths, two layouts, a number of transforms. Its number owns it,
-    and the work area: a graph that captured a transform has it, however many plans come after."""
+class Transform:
+    """What a plan is made for: how many transforms of which lengths, the dtypes of source and target, and how
+    their elements lie. There is one of a kind: `transform` finds it."""
 
-    def __init__(
-        self, key: Hashable, stream: Any, lengths: tuple[int, ...], batch: int, dtypes: str,
-        layouts: tuple[Layout, Layout],
-    ) -> None:  # fmt: skip
+    __slots__ = "__weakref__", "what"
+
+    def __init__(self, what: tuple[Any, ...]) -> None:
+        self.what = what
+
+    def run(
+        self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
+    ) -> None:
+        """source -> target, on the current device, on their stream, by the plan of the calling thread."""
+        key = (_core.current_device(), stream_number(stream) if stream else 0, self)
+        plans = of_thread()
+        plan = plans.get(key) or plans.put(Plan(key, stream))
+        plan.run(stream, source, target, direction)
+
+
+_transforms: weakref.WeakValueDictionary[Hashable, Transform] = weakref.WeakValueDictionary()
+
+
+def transform(
+    lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout]
+) -> Transform:
+    """The Transform of these. dtypes: the characters of both, "fF"."""
+    what = lengths, batch, dtypes, layouts
+    found = _transforms.get(what)
+    return _transforms.setdefault(what, Transform(what)) if found is None else found
+
+
+class Plan:
+    """A plan of cuFFT on the current device. Its number owns it, and the work area: a graph that captured a
+    transform has it, however many plans come after."""
+
+    def __init__(self, key: tuple[int, int, Transform], stream: Any) -> None:
+        lengths, batch, dtypes, layouts = key[-1].what
         self.key = key
         self.device = _core.current_device()
         self.generation = _core.device_generation(self.device)
-        self.calls: list[Hashable] = []
         self.used = 0
         cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
         number = cufft.make("Create", "Destroy", kind=ctypes.c_int)
@@ -117,36 +143,43 @@ class Plan:
         cufft.plain("SetWorkArea", number, work)
         cufft.plain("SetStream", number, stream_number(stream))
         self.number = number
+        CUFFT.find("XtExec", False)
 
     def run(
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
-        """Transforms, on the plan's stream; in a capture, on the captured one where none is named, and with a
-        work area of the graph's own: others that run at the same time have theirs."""
+        """Transforms, on the plan's stream; in a capture, on the captured one where none is named."""
         captured = 0 if stream else _core.capture_stream()
-        if captured:
-            CUFFT.on(stream).plain("SetStream", self.number, captured)
-        own = None if self.work is None else _core.workspace_of_graph(stream, self.work.size)
-        if own is not None:
-            CUFFT.on(stream).plain("SetWorkArea", self.number, own)
-        try:
-            function = CUFFT.functions.get("XtExec") or CUFFT.find("XtExec", False)
-            status = function(stream, self.number, source, target, direction)
-        finally:
-            if own is not None:
-                CUFFT.on(stream).plain("SetWorkArea", self.number, self.work)
-            if captured:
-                CUFFT.on(stream).plain("SetStream", self.number, 0)
+        if captured or self.work is not None:
+            status = self._run_apart(captured, stream, source, target, direction)
+        else:
+            status = CUFFT.functions["XtExec"](stream, self.number, source, target, direction)
         if status:
             raise CUFFT.failure("XtExec", status)
 
+    def _run_apart(self, captured, stream, source, target, direction):
+        """With what a capture needs: its stream, and a work area of the graph's own, for others that run at the
+        same time have theirs."""
+        cufft = CUFFT.on(stream)
+        own = None if self.work is None else _core.workspace_of_graph(stream, self.work.size)
+        if captured:
+            cufft.plain("SetStream", self.number, captured)
+        if own is not None:
+            cufft.plain("SetWorkArea", self.number, own)
+        try:
+            return CUFFT.functions["XtExec"](stream, self.number, source, target, direction)
+        finally:
+            if own is not None:
+                cufft.plain("SetWorkArea", self.number, self.work)
+            if captured:
+                cufft.plain("SetStream", self.number, 0)
+
 
 class Plans:
-    """What a thread keeps: plans by layout, and by what they were given the calls that go straight to one."""
+    """What a thread keeps: plans by device, stream and transform."""
 
     def __init__(self) -> None:
         self.plans: dict[Hashable, Plan] = {}
-        self.calls: dict[Hashable, tuple[Plan, Any]] = {}
         self.clock = 0
 
     def get(self, key: Hashable) -> Plan | None:
@@ -155,62 +188,27 @@ class Plans:
         if found is None:
             return None
         if found.generation != _core.device_generation(found.device):
-            self._drop(found)
+            del self.plans[key]
             return None
         self.clock = found.used = self.clock + 1
         return found
 
-    def put(self, plan: Plan) -> None:
-        """Keeps a plan; the least recently used one goes, with its calls."""
+    def put(self, plan: Plan) -> Plan:
+        """Keeps a plan, and returns it; the least recently used one goes."""
         self.clock = plan.used = self.clock + 1
         self.plans[plan.key] = plan
         if len(self.plans) > KEPT:
-            self._drop(min(self.plans.values(), key=lambda one: one.used))
+            del self.plans[min(self.plans.values(), key=lambda one: one.used).key]
+        return plan
 
-    def put_call(self, key: Hashable, plan: Plan, call: Any) -> None:
-        """Keeps a call as long as its plan, if the plan's device is the current one. The key has both devices in
-        it, and the generation."""
-        if plan.device != _core.current_device() or _core.capture_stream():
-            return
-        if len(self.calls) >= KEPT_CALLS:
-            self.calls.clear()
-            for one in self.plans.values():
-                one.calls.clear()
-        if plan is self.plans.get(plan.key):
-            plan.calls.append(key)
-            self.calls[key] = plan, call
 
-    def _drop(self, plan):
-        del self.plans[plan.key]
-        for call in plan.calls:
-            self.calls.pop(call, None)
+_thread = threading.local()
 
 
 def of_thread() -> Plans:
     """The calling thread's."""
-    found = _thread.__dict__.get("plans")
-    if found is None:
-        found = _thread.plans = Plans()
-    return found
-
-
-def call(key: Hashable) -> Any:
-    """What the calling thread has kept of a call; TypeError for arguments that are no key."""
-    kept = _thread.__dict__.get("plans")
-    if kept is None or (found := kept.calls.get(key)) is None:
-        return None
-    kept.clock = found[0].used = kept.clock + 1
-    return found[1]
-
-
-def plan(
-    stream: Any, lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout],
-) -> Plan:  # fmt: skip
-    """The plan of the calling thread, on the current device."""
-    plans = of_thread()
-    key = (_core.current_device(), stream_number(stream), lengths, batch, dtypes, layouts)
-    found = plans.get(key)
-    if found is None:
-        found = Plan(key, stream, lengths, batch, dtypes, layouts)
-        plans.put(found)
-    return found
+    try:
+        return _thread.plans
+    except AttributeError:
+        _thread.plans = Plans()
+        return _thread.plans

@@ -14,11 +14,8 @@ from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.cuda.shapes import AxisError
-from numbalite.fft import plans
 from numbalite.fft.execution import (
-    Direct,
     Operand,
     complex_to_complex,
     complex_to_real,
@@ -29,6 +26,8 @@ from numbalite.fft.plans import FORWARD, INVERSE
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
 
 _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -107,7 +106,7 @@ def _finish(name, result, factor, out):
     """Scaled, in `out` where that is given."""
     if factor != 1 and result.size:
         scale(result, factor)
-    if out is None:
+    if out is None or out is result:
         return result
     if not isinstance(out, _core.DeviceArray):
         raise TypeError(f"fft.{name}: out must be a device array, not {type(out).__name__}")
@@ -134,26 +133,24 @@ def _forward(name, a, s, axes, norm, out, direction):
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
     if not axes:  # there is nothing to do, and NumPy keeps the dtype
-        return _finish(name, a.copy(), 1, out), None
+        return _finish(name, a.copy(), 1, out)
     operand = Operand(a).converted(_complex_of(a.dtype))
     if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
-            operand = _transformed(operand.fitted({x: n}), [x], direction)[0]
-        return _finish(name, operand.array, factor, out), None
+            operand = _transformed(operand.fitted({x: n}), [x], direction)
+        return _finish(name, operand.array, factor, out)
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
-    copied = operand.owned
-    operand, plan = _transformed(operand, axes, direction)
-    result = operand.array if operand.owned else operand.array.copy()
-    direct = None if copied else _direct(plan, direction, result, factor)
-    return _finish(name, result, factor, out), direct
+    operand = _transformed(operand, axes, direction, _given(out))
+    return _finish(name, operand.array if operand.owned else operand.array.copy(), factor, out)
 
 
-def _transformed(operand, axes, direction):
-    return complex_to_complex(operand, axes, direction) if operand.array.size else (operand, None)
+def _transformed(operand, axes, direction, out=None):
+    return complex_to_complex(operand, axes, direction, out) if operand.array.size else operand
 
 
-def _direct(plan, direction, result, factor):
-    return Direct(plan, direction, result, factor) if plan and result.is_c_contiguous() else None
+def _given(out):
+    """What a transform may write to, where it fits."""
+    return out if isinstance(out, _core.DeviceArray) else None
 
 
 def _rfft(name, a, s, axes, norm, out):
@@ -175,13 +172,11 @@ def _rfft(name, a, s, axes, norm, out):
         shape[last] = shape[last] // 2 + 1
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
-        return _finish(name, empty_beside(a, shape, complex_dtype), 1, out), None
-    copied = operand.owned
-    operand, plan = real_to_complex(operand, together)
+        return _finish(name, empty_beside(a, shape, complex_dtype), 1, out)
+    operand = real_to_complex(operand, together, _given(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
-        operand = _transformed(operand.fitted({x: n}), [x], FORWARD)[0]
-    direct = None if copied else _direct(plan, FORWARD, operand.array, factor)
-    return _finish(name, operand.array, factor, out), direct
+        operand = _transformed(operand.fitted({x: n}), [x], FORWARD)
+    return _finish(name, operand.array, factor, out)
 
 
 def _irfft(name, a, s, axes, norm, out):
@@ -198,39 +193,15 @@ def _irfft(name, a, s, axes, norm, out):
     for n, x in zip(sizes, others, strict=False):
         operand = operand.fitted({x: n})
         if not distinct:  # one after the other, the first one first
-            operand = _transformed(operand, [x], INVERSE)[0]
+            operand = _transformed(operand, [x], INVERSE)
     operand = operand.fitted({last: sizes[-1] // 2 + 1})
     if not operand.array.size:
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
         real = np.dtype(operand.array.dtype.char.lower())
-        return _finish(name, empty_beside(a, shape, real), 1, out), None
-    result = complex_to_real(operand, axes if distinct else [last], sizes[-1]).array
-    return _finish(name, result, factor, out), None
-
-
-def _may_be_written(a, out):
-    """While `a` is read: they are the same elements, or share none."""
-    return not assign.overlap(a, out) or (
-        a._address == out._address and a._call_key() == out._call_key()
-    )
-
-
-def _remembered(compute, name, a, s, axes, norm, out, *more):
-    """The same call of an array like an earlier one, into one like an earlier one, goes straight to its plan."""
-    if type(a) is not DeviceNDArray or type(out) not in (DeviceNDArray, type(None)):
-        return compute(name, a, s, axes, norm, out, *more)[0]
-    key = name, a._call_key(), s, axes, norm, None if out is None else out._call_key()
-    try:
-        direct = plans.call(key)
-    except TypeError:  # lists
-        return compute(name, a, s, axes, norm, out, *more)[0]
-    if direct is not None and (out is None or _may_be_written(a, out)):
-        return direct(a, out)
-    result, direct = compute(name, a, s, axes, norm, out, *more)
-    if direct is not None and (out is None or direct.fits(a, out)):
-        plans.of_thread().put_call(key, direct.plan, direct)
-    return result
+        return _finish(name, empty_beside(a, shape, real), 1, out)
+    operand = complex_to_real(operand, axes if distinct else [last], sizes[-1], _given(out))
+    return _finish(name, operand.array, factor, out)
 
 
 def _one(n):
@@ -239,80 +210,80 @@ def _one(n):
 
 @implements("fft.fft")
 def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
-    return _remembered(_forward, "fft", a, _one(n), (axis,), norm, out, FORWARD)
+    return _forward("fft", a, _one(n), (axis,), norm, out, FORWARD)
 
 
 @implements("fft.ifft")
 def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
-    return _remembered(_forward, "ifft", a, _one(n), (axis,), norm, out, INVERSE)
+    return _forward("ifft", a, _one(n), (axis,), norm, out, INVERSE)
 
 
 @implements("fft.fftn")
 def fftn(
     a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_forward, "fftn", a, s, axes, norm, out, FORWARD)
+    return _forward("fftn", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifftn")
 def ifftn(
     a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_forward, "ifftn", a, s, axes, norm, out, INVERSE)
+    return _forward("ifftn", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.fft2")
 def fft2(
     a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_forward, "fft2", a, s, axes, norm, out, FORWARD)
+    return _forward("fft2", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifft2")
 def ifft2(
     a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_forward, "ifft2", a, s, axes, norm, out, INVERSE)
+    return _forward("ifft2", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.rfft")
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
-    return _remembered(_rfft, "rfft", a, _one(n), (axis,), norm, out)
+    return _rfft("rfft", a, _one(n), (axis,), norm, out)
 
 
 @implements("fft.rfftn")
 def rfftn(
     a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_rfft, "rfftn", a, s, axes, norm, out)
+    return _rfft("rfftn", a, s, axes, norm, out)
 
 
 @implements("fft.rfft2")
 def rfft2(
     a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _remembered(_rfft, "rfft2", a, s, axes, norm, out)
+    return _rfft("rfft2", a, s, axes, norm, out)
 
 
 @implements("fft.irfft")
 def irfft(
     a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _irfft("irfft", a, _one(n), (axis,), norm, out)[0]
+    return _irfft("irfft", a, _one(n), (axis,), norm, out)
 
 
 @implements("fft.irfftn")
 def irfftn(
     a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _irfft("irfftn", a, s, axes, norm, out)[0]
+    return _irfft("irfftn", a, s, axes, norm, out)
 
 
 @implements("fft.irfft2")
 def irfft2(
     a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
-    return _irfft("irfft2", a, s, axes, norm, out)[0]
+    return _irfft("irfft2", a, s, axes, norm, out)
 
 
 @implements("fft.hfft")
@@ -320,7 +291,7 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
     a = arguments.array(a, "a")
     _factor("hfft", norm, 1, True)
     with arguments.on_device_of(a):
-        return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)[0]
+        return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)
 
 
 @implements("fft.ihfft")
@@ -328,7 +299,7 @@ def ihfft(
     a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
 ) -> DeviceNDArray:
     _factor("ihfft", norm, 1, False)
-    made = _remembered(_rfft, "ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
+    made = _rfft("ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
     with arguments.on_device_of(made):
         return np.conjugate(made, out=made)
 

@@ -1,7 +1,10 @@
 """Calls of NumPy's functions on device arrays that are made again without Python (_core.Recorded)."""
 
+import functools
+import gc
 import sys
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -79,6 +82,63 @@ def test_no_python_runs(name):
     for _ in range(TIMES):
         CALLS[name](d, e, j)
     assert ours_in(lambda: CALLS[name](d, e, j)) == []
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_arrays_bound_to_streams(call):
+    """What was recorded on one stream is repeated on that of the arrays, which nobody waits for."""
+    streams, random = [cuda.stream() for _ in range(2)], np.random.default_rng(7)
+    for n in range(2 * TIMES):
+        stream = streams[n % 2]
+        x, y = (np.sort(random.integers(0, 9, (3, 5)), axis=1) + 0.25 for _ in range(2))
+        i = random.integers(0, 3, 2)
+        d, e, j = (cuda.to_device(host, stream).bind(stream) for host in (x, y, i))
+        np.testing.assert_allclose(call(d, e, j).copy_to_host(stream=stream), call(x, y, i))
+        again = functools.partial(call, d, e, j)
+        assert n < TIMES or call is CALLS["split"] or not ours_in(again)
+
+
+def test_a_bound_array_keeps_no_stream():
+    d, stream = cuda.to_device(np.arange(3)), cuda.stream()
+    for _ in range(TIMES):
+        np.take(d.bind(stream), d)
+    gone = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert gone() is None
+
+
+def test_two_streams_are_not_mixed():
+    """Which of two the work goes to is asked each time."""
+    x = np.arange(3.0)
+    d, a, b = cuda.to_device(x), cuda.stream(), cuda.stream()
+    for _ in range(TIMES):
+        for one, other in ((d.bind(a), d.bind(b)), (d, d.bind(b)), (d.bind(b), d)):
+            equal(np.concatenate([one, other]), np.concatenate([x, x]))
+            cuda.synchronize()
+
+
+def test_steps_in_python():
+    """What a function does by recorded_step() is done again, for other arrays and streams."""
+    done = []
+
+    def step(stream, source, target, factor):
+        done.append(stream)
+        np.multiply(source, factor, out=target)
+
+    @recorded
+    def doubled(a):
+        made = np.empty_like(a)
+        _core.recorded_step(step, a.stream, a, made, 2)
+        return made
+
+    stream = cuda.stream()
+    for n in range(TIMES):
+        d = cuda.to_device(np.arange(3.0) + n)
+        equal(doubled(d), 2 * (np.arange(3.0) + n))
+        doubled(d.bind(stream))
+    assert done == [0, stream] * TIMES
+    assert {type(one).__name__ for one in doubled._known.values()} == {"Recording"}
 
 
 def test_arrays_that_meet():

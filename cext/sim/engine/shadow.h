@@ -19,8 +19,8 @@ extern uint32_t nl_sim_shadow_kept;
 static inline int nl_sim_shadow_is_kept(void) {
     return nl_atomic_load32(&nl_sim_shadow_kept) != 0;
 }
-/* For memory (nl_sim_memory_watch), which fills the shadow before it is kept: all bytes count as not
- * there. -1 without the address space for it. */
+/* For memory (nl_sim_memory_watch), which fills the shadow before it is kept: all bytes count as
+ * not there. -1 without the address space for it. */
 int nl_sim_shadow_map(uintptr_t low, size_t span);
 /* From now on everybody who writes notes it. */
 void nl_sim_shadow_keep(void);
