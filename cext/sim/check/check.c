@@ -6,6 +6,7 @@
  * written is reported and made. */
 #include "sim/check/check.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,10 +171,25 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     return 1;
 }
 
+/* A thread whose stack ends is left where it is: not in here, where locks are held. */
+static void require_stack(nl_sim_worker *w, const void *pc) {
+    enum { ROOM = 8192 };
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)stack->low;
+    if (here - low >= ROOM)
+        return;
+    w->trap = (nl_sim_trap){.signal = SIGSEGV,
+                            .address = low - 1,
+                            .instruction = (uintptr_t)pc - 1,
+                            .stack = here};
+    nl_sim_worker_leave(w, NL_SIM_TRAP);
+}
+
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uintptr_t address = (uintptr_t)at;
     int told = 0;
+    require_stack(w, pc);
     if (w->job->check->every && nl_sim_conflict_is_due(w, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
