@@ -223,7 +223,7 @@ static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_
                               PyObject *keywords) {
     static const char *const names[MAKE_COUNT] = {"shape", "dtype", "strides", "order", "stream"};
     PyObject *values[MAKE_COUNT] = {NULL};
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    Py_ssize_t named = nl_py_named(keywords);
     if (nargs > MAKE_COUNT)
         return PyErr_Format(PyExc_TypeError, "device_array() takes at most %d arguments, not %zd",
                             MAKE_COUNT, nargs);

@@ -6,6 +6,7 @@
 #include "py/arrayufunc.h"
 
 #include "py/override.h"
+#include "py/stream.h"
 static int is_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_override_plain(state, obj) || nl_host_is_scalar(obj);
 }
@@ -47,10 +48,18 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
     return result;
 }
 
+static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
+                            PyObject *keywords) {
+    return nl_py_array_ufunc(self, args, (Py_ssize_t)nargs, keywords);
+}
+
 PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *keywords) {
     const nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *counterpart = NULL, *result;
+    PyObject *stream = nl_py_arrays_stream(state, args, nargs + nl_py_named(keywords));
+    if (stream)
+        return nl_py_stream_call(stream, vectorcall, self, args, (size_t)nargs, keywords);
     if (nargs < 3 || !PyUnicode_Check(args[1]))
         return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc, a method's name and "
                                              "its inputs");

@@ -165,7 +165,7 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     nl_py_captured *c = (nl_py_captured *)self;
     const nl_kernel *kernel = c->kernel->kernel;
     int count = kernel->params.count;
-    Py_ssize_t given = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t given = nargs + nl_py_named(keywords);
     PyObject *result = NULL;
     nl_error err;
     if (given != count)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/code.h"
+#include "py/stream.h"
 
 NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
 
@@ -75,6 +76,33 @@ PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
     return part_of(base, address, &layout, 1);
 }
 
+/* 1, or 0 if there are two. */
+static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count,
+                       PyObject **found) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *one = NULL;
+        if (nl_py_array_check(state, args[i]))
+            one = ((nl_py_array *)args[i])->stream;
+        else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) &&
+                 !find_stream(state, PySequence_Fast_ITEMS(args[i]),
+                              PySequence_Fast_GET_SIZE(args[i]), found))
+            return 0;
+        if (one && *found && one != *found)
+            return 0;
+        *found = one ? one : *found;
+    }
+    return 1;
+}
+
+PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
+                                   Py_ssize_t count) {
+    PyObject *found = NULL;
+    if (!find_stream(state, args, count, &found) || !found || found == nl_py_stream_here ||
+        !Py_IS_TYPE(found, state->stream_class) || nl_py_stream_is_ordered(found))
+        return NULL;
+    return found;
+}
+
 void nl_py_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
     buffer = nl_buffer_drop(buffer);
@@ -124,6 +152,8 @@ PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
     if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &parts->buffer, &err) < 0)
         return nl_py_raise(&err);
     parts->address = parts->buffer->address - (CUdeviceptr)low;
+    if (!parts->stream)
+        parts->stream = nl_py_stream_current();
     PyObject *array = nl_py_array_new(state, parts, layout);
     nl_py_buffer_release(parts->buffer);
     return array;

@@ -47,6 +47,21 @@ static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
            PyType_IsSubtype(Py_TYPE(obj), state->devarray_type);
 }
 
+/* The stream to which device arrays among these are bound, also in lists of them, if nothing else
+ * orders it with the work of the calling thread: neither the default stream, nor that it is the
+ * current one. Borrowed; NULL: there is none, or more than one. */
+PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
+                                   Py_ssize_t count);
+/* The same for arrays that are arguments themselves. */
+static inline PyObject *nl_py_arrays_stream(const nl_py_state *state, PyObject *const *args,
+                                            Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (nl_py_array_check_exact(state, args[i]) &&
+            __builtin_expect(((nl_py_array *)args[i])->stream != NULL, 0))
+            return nl_py_arrays_find_stream(state, args, count);
+    return NULL;
+}
+
 /* What a new array is made from. `buffer` is retained, the objects get references of their own. */
 typedef struct nl_py_array_parts {
     nl_buffer *buffer;
@@ -63,7 +78,8 @@ typedef struct nl_py_array_parts {
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout);
-/* A new array on the current device, not initialised; `layout` is complete and checked. */
+/* A new array on the current device, bound to the thread's current stream, not initialised;
+ * `layout` is complete and checked. */
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout);
 /* What notes this thread's new arrays (py/recording), NULL nearly always: it is called instead of

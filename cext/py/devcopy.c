@@ -115,13 +115,23 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
     return result;
 }
 
+/* The array's own stream or, where it has none, the thread's for its device. */
+static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
+    const nl_py_stream *current = (nl_py_stream *)nl_py_stream_here;
+    if (own_stream(a, stream, blocking, stream_object) < 0)
+        return -1;
+    if (*stream || !current || current->stream->device != a->buffer->device)
+        return 0;
+    return nl_py_stream_read(a->state, nl_py_stream_here, stream, blocking);
+}
+
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *stream_object;
     CUstream stream;
     if (nl_capture_under_way() &&
         nl_py_capture_check_asking(nl_capture_stream(), "reading an element") < 0)
         return NULL;
-    if (own_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
+    if (usual_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
         return NULL;
     PyObject *result = read_element(a, address, stream);
     Py_XDECREF(stream_object);
@@ -180,7 +190,7 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return -1;
     if (nl_py_stream_read(a->state, argument, stream, blocking) < 0)
         return -1;
-    if (*stream == NULL && own_stream(a, stream, blocking, stream_object) < 0)
+    if (*stream == NULL && usual_stream(a, stream, blocking, stream_object) < 0)
         return -1;
     if (nl_capture_under_way() &&
         nl_py_stream_from(a->state, *stream_object ? *stream_object : argument, stream, blocking) <

@@ -103,7 +103,7 @@ static int check_faults(nl_py_graph *g, CUstream stream) {
 static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     nl_py_graph *g = (nl_py_graph *)self;
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    Py_ssize_t named = nl_py_named(keywords);
     CUstream stream;
     nl_error err;
     int blocking, result = 0;

@@ -199,6 +199,10 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ has not been called");
         return NULL;
     }
+    PyObject *stream =
+        nl_py_arrays_stream(g->state, args, PyVectorcall_NARGS(flags) + nl_py_named(names));
+    if (stream)
+        return nl_py_stream_call(stream, gufunc_vectorcall, self, args, flags, names);
     if (nl_py_override(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags), names,
                        &result))
         return result;

@@ -204,12 +204,15 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* A launcher that names no stream, in a thread that captures one. */
-static __attribute__((noinline)) PyObject *launch_into(CUstream stream, const nl_py_launcher *l,
-                                                       PyObject *const *args, Py_ssize_t nargs) {
+/* On another stream than the launcher's. */
+static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_launcher *l,
+                                                     PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher other = *l;
-    other.shape.stream = stream;
-    return launch(&other, args, nargs);
+    if (nl_py_stream_from(l->dispatcher->state, stream, &other.shape.stream, &other.blocking) < 0)
+        return NULL;
+    PyObject *result = launch(&other, args, nargs);
+    nl_atomic_store_pointer(&l->last, other.last);
+    return result;
 }
 
 /* callback(kernel, launcher) for each, before its arguments are looked at. A copy: the list may be
@@ -241,8 +244,9 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
 static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
     if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
         return NULL;
-    CUstream captured = l->stream || !nl_capture_under_way() ? NULL : nl_capture_stream();
-    return captured ? launch_into(captured, l, args, nargs) : launch(l, args, nargs);
+    if (!l->stream && (nl_capture_under_way() || nl_py_stream_current()))
+        return launch_on(NULL, l, args, nargs);
+    return launch(l, args, nargs);
 }
 
 /* ---- keywords and defaults ---- */
@@ -319,17 +323,11 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
 
 /* _on(stream, *args): a launch on another stream than the launcher's. */
 static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_launcher *l = (nl_py_launcher *)self, other = *l;
     if (nargs < 1) {
         PyErr_SetString(PyExc_TypeError, "_on() takes a stream, and the kernel's arguments");
         return NULL;
     }
-    if (nl_py_stream_from(l->dispatcher->state, args[0], &other.shape.stream, &other.blocking) < 0)
-        return NULL;
-    other.stream = args[0];
-    PyObject *result = launch_any(&other, args + 1, nargs - 1);
-    nl_atomic_store_pointer(&l->last, other.last);
-    return result;
+    return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1);
 }
 
 /* Noted as a launch on the stream that the arrays of the call are bound to: the next call's may

@@ -236,21 +236,26 @@ static int is_array(const nl_py_state *state, PyObject *obj) {
     return nl_py_array_check(state, obj);
 }
 
-/* A product that names no stream is part of what its thread captures. */
-static void go_by_capture(product *p) {
-    p->stream = nl_capture_stream();
-    p->blocking = p->stream == NULL;
+static PyObject *matmul_of(PyObject *left, PyObject *const *args, size_t nargsf,
+                           PyObject *keywords) {
+    (void)nargsf;
+    (void)keywords;
+    return nl_py_array_matmul(left, args[1]);
 }
 
 PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
-    PyObject *args[2] = {left, right}, *result;
+    PyObject *args[2] = {left, right}, *result, *stream = NULL;
+    if (Py_TYPE(left) == Py_TYPE(right))
+        stream = nl_py_arrays_stream(((nl_py_array *)left)->state, args, 2);
+    if (stream)
+        return nl_py_stream_call(stream, matmul_of, left, args, 2, NULL);
     if (nl_py_is_recording())
         return nl_py_record_named("_operator", "matmul", args, 2, NULL);
     if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
-        product p = {
-            .state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right, .blocking = 1};
-        go_by_capture(&p);
+        product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
+        if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
+            return NULL;
         result = multiply(&p);
         if (result || PyErr_Occurred())
             return result;
@@ -270,7 +275,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
                         PyObject *keywords) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *out = nargs == 3 ? args[2] : NULL;
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    Py_ssize_t named = nl_py_named(keywords);
     int simple = nargs == 2 || nargs == 3;
     if (nl_py_is_recording())
         return nl_py_record_named("numbalite._core", "matmul", args, nargs, keywords);
@@ -284,9 +289,9 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
         product p = {.state = state,
                      .a = (nl_py_array *)args[0],
                      .b = (nl_py_array *)args[1],
-                     .out = (nl_py_array *)target,
-                     .blocking = 1};
-        go_by_capture(&p);
+                     .out = (nl_py_array *)target};
+        if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
+            return NULL;
         PyObject *result = multiply(&p);
         if (result || PyErr_Occurred())
             return result;

@@ -13,6 +13,7 @@
 #include "py/devarray.h"
 #include "py/capture.h"
 #include "py/hostmemory.h"
+#include "py/stream.h"
 #include "py/value.h"
 
 /* ---- reading ---- */
@@ -290,6 +291,12 @@ static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     return result;
 }
 
+/* The current stream, if that is where the call's work goes. */
+static PyObject *current_of(const nl_py_operation *call) {
+    PyObject *current = nl_py_stream_current();
+    return current && ((nl_py_stream *)current)->stream->handle == call->stream ? current : NULL;
+}
+
 static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
                              int64_t size) {
     nl_buffer *buffer = NULL;
@@ -298,6 +305,7 @@ static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_lay
         nl_py_array_parts parts = {.buffer = buffer,
                                    .address = buffer->address,
                                    .descr = descr,
+                                   .stream = current_of(call),
                                    .element = {dtype, NL_ELEMENT_PLAIN, layout->itemsize}};
         array = nl_py_array_new(call->state, &parts, layout);
         nl_py_buffer_release(buffer);

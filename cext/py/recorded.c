@@ -33,7 +33,7 @@ typedef struct key {
     const nl_py_state *state;
     PyObject *inputs[MOST_INPUTS]; /* borrowed */
     int count;
-    PyObject *stream; /* borrowed: of those that are bound to one, or NULL */
+    PyObject *stream; /* borrowed: of those that are bound to one, or the current one, or NULL */
     size_t size;
     unsigned char bytes[KEY_SIZE];
 } key;
@@ -166,10 +166,19 @@ static int append_any(key *k, PyObject *object, int depth) {
     return nl_host_is_scalar(object) && append_scalar(k, object);
 }
 
+/* Is there a current stream? It is the arrays', if they have one. */
+static int append_order(key *k) {
+    PyObject *current = nl_py_stream_current();
+    if (current && k->stream && k->stream != current)
+        return 0;
+    k->stream = k->stream ? k->stream : current;
+    return append_tag(k, '|', current != NULL);
+}
+
 /* The call in the key, new reference; NULL, without an exception, if it has none. */
 static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords) {
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    Py_ssize_t named = nl_py_named(keywords);
     k->state = state;
     k->count = 0;
     k->stream = NULL;
@@ -181,6 +190,8 @@ static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *arg
         if (!append_text(k, '=', PyTuple_GET_ITEM(keywords, i)) ||
             !append_any(k, args[nargs + i], 0))
             goto none;
+    if (!append_order(k))
+        goto none;
     if (k->count > 0)
         return PyBytes_FromStringAndSize((char *)k->bytes, (Py_ssize_t)k->size);
 none:
@@ -216,23 +227,35 @@ static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes,
     return result;
 }
 
-static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
-                                     PyObject *keywords) {
-    const recorded *f = (recorded *)self;
-    key k; /* not cleared: it is large */
+/* The call of a key, recorded or repeated. */
+static PyObject *call_known(const recorded *f, const key *k, PyObject *bytes, PyObject *const *args,
+                            size_t nargsf, PyObject *keywords) {
     PyObject *known = NULL, *result;
-    PyObject *bytes = nl_capture_under_way() || nl_py_is_recording() /* all it does is noted */
-                          ? NULL
-                          : make_key(&k, f->state, args, PyVectorcall_NARGS(nargsf), keywords);
-    if (!bytes)
-        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (PyDict_GetItemRef(f->known, bytes, &known) < 0)
         result = NULL;
     else if (known && Py_IS_TYPE(known, f->state->recording_type))
-        result = nl_py_replay(known, k.inputs, k.stream);
+        result = nl_py_replay(known, k->inputs, k->stream);
     else
-        result = call_function(f, &k, bytes, known, args, nargsf, keywords);
+        result = call_function(f, k, bytes, known, args, nargsf, keywords);
     Py_XDECREF(known);
+    return result;
+}
+
+static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                     PyObject *keywords) {
+    const recorded *f = (recorded *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    key k; /* not cleared: it is large */
+    PyObject *stream, *bytes, *result;
+    if (nl_capture_under_way() || nl_py_is_recording()) /* all it does is noted */
+        return PyObject_Vectorcall(f->function, args, nargsf, keywords);
+    stream = nl_py_arrays_find_stream(f->state, args, nargs + nl_py_named(keywords));
+    if (stream)
+        return nl_py_stream_call(stream, recorded_vectorcall, self, args, nargsf, keywords);
+    bytes = make_key(&k, f->state, args, nargs, keywords);
+    if (!bytes)
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
+    result = call_known(f, &k, bytes, args, nargsf, keywords);
     Py_DECREF(bytes);
     return result;
 }

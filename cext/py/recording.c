@@ -20,7 +20,7 @@ typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } va
 
 typedef struct value {
     uint8_t kind;
-    uint8_t readonly, bound, ndim; /* NEW, VIEW: */
+    uint8_t readonly, bound, ndim; /* NEW, VIEW: bound to the stream of the call */
     nl_element element;
     int64_t *geometry; /* shape, strides */
     int64_t offset;    /* VIEW: bytes from the first element of `source`, a number, to its own */
@@ -47,7 +47,7 @@ typedef struct recording {
 struct nl_py_recorder {
     nl_py_state *state;
     recording *made;  /* NULL: spoilt */
-    PyObject *stream; /* borrowed: that inputs are bound to, or NULL */
+    PyObject *stream; /* borrowed: the call's, or NULL */
     uint64_t uses;    /* of devices, of which this knows */
     int64_t bytes;    /* of new arrays */
 };
@@ -128,7 +128,7 @@ static int find_source(const recording *made, const nl_py_array *a) {
     return -1;
 }
 
-/* Is it bound to the inputs' stream, if to any? */
+/* Is it bound to the stream of the call, if to any? */
 static int is_in_order(const nl_py_recorder *r, const PyObject *stream) {
     return !stream || stream == r->stream;
 }
@@ -301,7 +301,7 @@ static void record_with(nl_py_recorder *r) {
 PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                             PyObject *keywords) {
     nl_py_recorder *r = nl_py_recorder_here;
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     recorded_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         spoil(r);
@@ -476,10 +476,9 @@ static void read_geometry(const value *v, nl_layout *layout) {
 }
 
 static PyObject *new_array(const replay *r, const value *v, const nl_layout *layout) {
-    PyObject *array = nl_py_array_empty(r->of->state, v->descr, v->element, layout);
-    if (array && v->bound)
-        ((nl_py_array *)array)->stream = Py_NewRef(r->stream);
-    return array;
+    nl_py_array_parts parts = {
+        .descr = v->descr, .element = v->element, .stream = v->bound ? r->stream : NULL};
+    return nl_py_array_allocate(r->of->state, &parts, layout);
 }
 
 static PyObject *make_array(replay *r, const value *v) {

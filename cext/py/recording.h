@@ -3,7 +3,7 @@
  *
  * While a thread records, calls of launchers and ufuncs and copies between arrays go by way of this
  * file, which notes each with where its arrays come from: arguments, new arrays, results, and views
- * of those; and with the stream that its arrays are bound to. What cannot be said again (a wait, a
+ * of those; and whether they are bound to the call's stream. What cannot be said again (a wait, a
  * value that was read, an array or a stream from elsewhere) spoils the recording. */
 #ifndef NL_PY_RECORDING_H
 #define NL_PY_RECORDING_H
@@ -35,12 +35,12 @@ void nl_py_record_nothing(void);
 /* ---- a recording ---- */
 
 /* function(*args), recorded. `inputs` are the device arrays among its arguments, `stream` is the
- * Stream that some are bound to, or NULL. *recording is a new reference, or NULL if the call is
- * none that can be repeated. */
+ * one that some are bound to, or the current one, or NULL. *recording is a new reference, or NULL
+ * if the call is none that can be repeated. */
 PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
                        PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
                        PyObject **recording);
-/* The same for other inputs, on their stream, without the function: its result. */
+/* The same for other inputs, and their stream, without the function: its result. */
 PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs, PyObject *stream);
 
 #endif

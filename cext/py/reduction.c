@@ -111,7 +111,7 @@ static PyObject *fill_scratch(reduction_plan *p, const scratch *s, PyObject *str
 
 /* What a graph uses is the graph's alone: it may run beside later calls. */
 static PyObject *make_scratch(reduction_plan *p, scratch *s, PyObject *stream) {
-    if (!s->is_kept || stream || nl_capture_under_way())
+    if (!s->is_kept || stream || nl_capture_under_way() || nl_py_stream_here)
         return fill_scratch(p, s, stream);
     PyObject *kept = p->state->kept_scratch, *array = NULL, *key = PyLong_FromVoidPtr(s);
     if (key && PyDict_GetItemRef(kept, key, &array) >= 0 &&
@@ -525,7 +525,7 @@ int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *
 static int read_arguments(const char *const *names, int count, int most_positional,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                           PyObject **values) {
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    Py_ssize_t named = nl_py_named(keywords);
     if (nargs > most_positional)
         return 0;
     for (Py_ssize_t i = 0; i < nargs; i++)
@@ -625,7 +625,7 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
                       Py_ssize_t nargs, PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *result;
-    Py_ssize_t count = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t count = nargs + nl_py_named(keywords);
     if (!read_call(method == 'r', args, nargs, keywords, values))
         return ask_python(self, otherwise, args, nargs, keywords);
     array = own_array(u->state, values[ARRAY], values[STREAM]);
@@ -706,7 +706,7 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
                                       PyObject *keywords) {
     reduction *f = (reduction *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    Py_ssize_t count = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t count = nargs + nl_py_named(keywords);
     PyObject *values[REDUCTION_PARAMETERS] = {NULL}, *changed[REDUCTION_PARAMETERS], *made = NULL;
     if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
                         nargs, keywords, values))

@@ -90,6 +90,11 @@ void nl_py_error_at(const char *where);
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
+/* How many of a vectorcall's arguments are named. */
+static inline Py_ssize_t nl_py_named(PyObject *keywords) {
+    return keywords != NULL ? PyTuple_GET_SIZE(keywords) : 0;
+}
+
 /* The end of every tp_dealloc. */
 static inline void nl_py_free(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);

@@ -91,13 +91,62 @@ static int names_none(PyObject *argument) {
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     if (nl_py_stream_read(state, argument, handle, blocking) < 0)
         return -1;
-    if (nl_capture_under_way()) {
-        if (*handle == NULL && names_none(argument))
+    if (*handle == NULL && names_none(argument)) {
+        PyObject *current = nl_py_stream_current();
+        if (nl_capture_under_way())
             *handle = nl_capture_stream();
-        if (blocking != NULL && nl_capture_has(*handle))
-            *blocking = 0;
+        if (*handle == NULL && nl_py_stream_read(state, current, handle, blocking) < 0)
+            return -1;
     }
+    if (nl_capture_under_way() && blocking != NULL && nl_capture_has(*handle))
+        *blocking = 0;
     return 0;
+}
+
+/* ---- the thread's current stream ---- */
+
+NL_THREAD_LOCAL PyObject *nl_py_stream_here;
+
+int nl_py_stream_is_ordered(PyObject *stream) {
+    int blocking = 1;
+    nl_error ignored;
+    return nl_stream_blocking(((nl_py_stream *)stream)->stream, &blocking, &ignored) < 0 ||
+           blocking;
+}
+
+PyObject *nl_py_stream_of_device(void) {
+    const nl_py_stream *stream = (nl_py_stream *)nl_py_stream_here;
+    return stream->stream->device->ordinal == nl_device_selected() ? nl_py_stream_here : NULL;
+}
+
+PyObject *nl_py_stream_swap(PyObject *stream) {
+    PyObject *before = nl_py_stream_here;
+    nl_py_stream_here = Py_XNewRef(stream);
+    return before;
+}
+
+PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
+                            PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    PyObject *before = nl_py_stream_swap(stream);
+    PyObject *result = function(callable, args, nargsf, keywords);
+    Py_XDECREF(nl_py_stream_swap(before));
+    Py_XDECREF(before);
+    return result;
+}
+
+static PyObject *swap_stream(PyObject *module, PyObject *stream) {
+    if (stream != Py_None && !PyObject_TypeCheck(stream, nl_py_state_of(module)->stream_type)) {
+        (void)refuse_argument(stream);
+        return NULL;
+    }
+    int is_default = stream == Py_None || ((nl_py_stream *)stream)->stream->handle == NULL;
+    PyObject *before = nl_py_stream_swap(is_default ? NULL : stream);
+    return before != NULL ? before : Py_NewRef(Py_None);
+}
+
+static PyObject *current_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    PyObject *stream = nl_py_stream_current();
+    return stream != NULL ? Py_NewRef(stream) : PyLong_FromLong(0);
 }
 
 /* A Python object over a stream whose reference it takes, also when it fails. */
@@ -351,6 +400,12 @@ static PyObject *register_stream_class(PyObject *module, PyObject *class) {
 static PyMethodDef functions[] = {
     {"register_stream_class", register_stream_class, METH_O,
      "register_stream_class(cls): the sub-class of Stream that streams of others become."},
+    {"swap_stream", swap_stream, METH_O,
+     "swap_stream(stream): work of the calling thread that names no stream goes to this one, or "
+     "to the default one (None). Returns what it was before."},
+    {"current_stream", current_stream, METH_NOARGS,
+     "current_stream(): the Stream for work on the current device that names none, 0 for the "
+     "default one."},
     {NULL, NULL, 0, NULL},
 };
 

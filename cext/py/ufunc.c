@@ -467,7 +467,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     if (nl_py_keywords_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
         return -1;
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
-    if ((stream || nl_capture_under_way()) &&
+    if ((stream || nl_capture_under_way() || nl_py_stream_here) &&
         nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
         return -1;
     c->op.device = nl_device_current(&err);
@@ -486,6 +486,10 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
     PyObject *result;
     nl_error err;
     call c; /* not cleared as a whole: it is large */
+    PyObject *stream =
+        nl_py_arrays_stream(u->state, args, PyVectorcall_NARGS(nargsf) + nl_py_named(keywords));
+    if (stream)
+        return nl_py_stream_call(stream, nl_py_ufunc_call, self, args, nargsf, keywords);
     if (nl_py_is_recording())
         return nl_py_record_call(self, args, nargsf, keywords);
     if (nl_py_override(u->state, self, u->nin, args, PyVectorcall_NARGS(nargsf), keywords, &result))

@@ -6,6 +6,7 @@ A stream argument may be 0 or None (the default stream; copies then wait), a Str
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 Event = _core.Event
+
+
+class _Entered(threading.local):
+    """What was current before each block that the thread is in."""
+
+    def __init__(self) -> None:
+        self.streams: list[Any] = []
+
+
+_entered = _Entered()
 
 
 class Graph(_core.Graph):
@@ -36,7 +47,18 @@ class Graph(_core.Graph):
 
 
 class Stream(_core.Stream):
-    """A queue of work for a device: what is put into it runs in order."""
+    """A queue of work for a device: what is put into it runs in order.
+
+    Within `with stream:`, work of the calling thread that names no stream goes into this one: launches, ufuncs,
+    operators, NumPy's functions, copies, events. Arrays that are made there are bound to it: their methods, and
+    NumPy's functions of them, use it afterwards, too. Nothing is waited for at the end of the block.
+
+    >>> stream = cuda.stream()
+    >>> with stream:
+    ...     d = np.sqrt(cuda.to_device(np.arange(4.0)))
+    >>> d.stream is stream, d.sum().copy_to_host()
+    (True, array(4.14626437))
+    """
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
@@ -74,14 +96,12 @@ class Stream(_core.Stream):
             raise
         graph._finish()
 
-    def __enter__(self) -> None:
-        raise TypeError(
-            "a stream is no context manager: name it at each call (kernel[grid, block, stream], stream=stream)"
-            ", or record work in it by `with stream.capture() as graph:`"
-        )
+    def __enter__(self) -> Stream:
+        _entered.streams.append(_core.swap_stream(self))
+        return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        _core.swap_stream(_entered.streams.pop())
 
     def __int__(self) -> int:
         return self.handle

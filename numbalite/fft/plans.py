@@ -96,7 +96,7 @@ class Transform:
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
         """source -> target, on the current device, on their stream, by the plan of the calling thread."""
-        key = (_core.current_device(), stream_number(stream) if stream else 0, self)
+        key = (_core.current_device(), stream_number(stream), self)
         plans = of_thread()
         plan = plans.get(key) or plans.put(Plan(key, stream))
         plan.run(stream, source, target, direction)

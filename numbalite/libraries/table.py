@@ -173,7 +173,8 @@ def memory(size: int) -> Any:
 
 
 def stream_number(stream: Any) -> int:
-    """What tells streams apart without keeping them alive."""
+    """What tells streams apart without keeping them alive: of the thread's current one, if none is named."""
+    stream = stream or _core.current_stream()
     if not stream:
         return 0
     number = getattr(stream, "handle", None)

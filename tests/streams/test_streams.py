@@ -264,8 +264,3 @@ def test_host_arrays_on_a_stream_are_back_on_return():
         warnings.simplefilter("ignore")
         NAP[1, 1, stream](20, out)
     assert out[0] == 1
-
-
-def test_a_stream_is_no_block():
-    with pytest.raises(TypeError, match=r"stream=stream.*stream\.capture\(\)"), cuda.stream():
-        pass

@@ -178,10 +178,8 @@ static void require_stack(nl_sim_worker *w, const void *pc) {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)stack->low;
     if (here - low >= ROOM)
         return;
-    w->trap = (nl_sim_trap){.signal = SIGSEGV,
-                            .address = low - 1,
-                            .instruction = (uintptr_t)pc - 1,
-                            .stack = here};
+    w->trap = (nl_sim_trap){
+        .signal = SIGSEGV, .address = low - 1, .instruction = (uintptr_t)pc - 1, .stack = here};
     nl_sim_worker_leave(w, NL_SIM_TRAP);
 }
 
