@@ -155,7 +155,7 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
     int64_t words[HEAD + 2 * NL_MAX_DIMS];
     CUstream handle = NULL;
     PyObject *stream = devarray_stream(self, NULL);
-    int status = nl_py_stream_read(a->state, stream, &handle, NULL);
+    int status = nl_py_stream_number(a->state, stream, &handle);
     Py_DECREF(stream);
     if (status < 0)
         return NULL;

@@ -149,6 +149,26 @@ static PyObject *current_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return stream != NULL ? Py_NewRef(stream) : PyLong_FromLong(0);
 }
 
+int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle) {
+    if (nl_py_stream_read(state, argument, handle, NULL) < 0)
+        return -1;
+    PyObject *current = *handle == NULL && names_none(argument) ? nl_py_stream_current() : NULL;
+    return current != NULL ? nl_py_stream_read(state, current, handle, NULL) : 0;
+}
+
+static PyObject *stream_place(PyObject *module, PyObject *argument) {
+    nl_error err;
+    CUstream handle;
+    const nl_device *dev; /* only asked for: it is not used (nl_device_uses) */
+    if (nl_py_stream_number(nl_py_state_of(module), argument, &handle) < 0)
+        return NULL;
+    dev = nl_device_get(nl_device_selected(), &err);
+    return dev == NULL ? nl_py_raise(&err)
+                       : Py_BuildValue("(iKK)", dev->ordinal,
+                                       (unsigned long long)nl_atomic_load(&dev->generation),
+                                       (unsigned long long)(uintptr_t)handle);
+}
+
 /* A Python object over a stream whose reference it takes, also when it fails. */
 static PyObject *wrap_stream(PyTypeObject *type, nl_stream *stream, PyObject *owner) {
     nl_py_stream *self = (nl_py_stream *)type->tp_alloc(type, 0);
@@ -403,6 +423,9 @@ static PyMethodDef functions[] = {
     {"swap_stream", swap_stream, METH_O,
      "swap_stream(stream): work of the calling thread that names no stream goes to this one, or "
      "to the default one (None). Returns what it was before."},
+    {"stream_place", stream_place, METH_O,
+     "stream_place(stream): where work goes on it, or on the current one for 0 and None, captures "
+     "aside: (device, how often that was reset, the stream's number). A key that keeps nothing."},
     {"current_stream", current_stream, METH_NOARGS,
      "current_stream(): the Stream for work on the current device that names none, 0 for the "
      "default one."},

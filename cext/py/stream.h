@@ -40,6 +40,9 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
  * and here it is what the stream is. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
+/* The handle for 0 and None, too: that of the current stream; captures aside. */
+int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle);
+
 /* A new Stream over a handle that others made and destroy; `owner` (or NULL) is kept alive by it.
  */
 PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner);

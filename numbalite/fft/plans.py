@@ -96,7 +96,7 @@ class Transform:
         self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
     ) -> None:
         """source -> target, on the current device, on their stream, by the plan of the calling thread."""
-        key = (_core.current_device(), stream_number(stream), self)
+        key = *_core.stream_place(stream), self
         plans = of_thread()
         plan = plans.get(key) or plans.put(Plan(key, stream))
         plan.run(stream, source, target, direction)
@@ -118,11 +118,9 @@ class Plan:
     """A plan of cuFFT on the current device. Its number owns it, and the work area: a graph that captured a
     transform has it, however many plans come after."""
 
-    def __init__(self, key: tuple[int, int, Transform], stream: Any) -> None:
+    def __init__(self, key: tuple[int, int, int, Transform], stream: Any) -> None:
         lengths, batch, dtypes, layouts = key[-1].what
         self.key = key
-        self.device = _core.current_device()
-        self.generation = _core.device_generation(self.device)
         self.used = 0
         cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
         number = cufft.make("Create", "Destroy", kind=ctypes.c_int)
@@ -183,14 +181,10 @@ class Plans:
         self.clock = 0
 
     def get(self, key: Hashable) -> Plan | None:
-        """The plan, if its device is still the same."""
+        """The plan, which counts as used."""
         found = self.plans.get(key)
-        if found is None:
-            return None
-        if found.generation != _core.device_generation(found.device):
-            del self.plans[key]
-            return None
-        self.clock = found.used = self.clock + 1
+        if found is not None:
+            self.clock = found.used = self.clock + 1
         return found
 
     def put(self, plan: Plan) -> Plan:

@@ -174,11 +174,7 @@ def memory(size: int) -> Any:
 
 def stream_number(stream: Any) -> int:
     """What tells streams apart without keeping them alive: of the thread's current one, if none is named."""
-    stream = stream or _core.current_stream()
-    if not stream:
-        return 0
-    number = getattr(stream, "handle", None)
-    return stream.__cuda_stream__()[1] if number is None else number
+    return _core.stream_place(stream)[2]
 
 
 CUSOLVER = Library("cusolver", "cusolverDn", "solversim")

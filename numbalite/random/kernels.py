@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
+_MOST_KNOWN = 64  # sizes
 _MOST_BLOCKS = 1 << 13  # each thread goes on from there: a few waves are quicker than many
 _REALS = (np.float64, np.float32, np.float16)
 
@@ -22,20 +23,35 @@ _REALS = (np.float64, np.float32, np.float16)
 class Fill:
     """A kernel of a distribution: called with what it fills and where the stream is."""
 
-    __slots__ = ("dtype", "kernel", "kinds", "per_thread", "step")
+    __slots__ = ("dtype", "kernel", "kinds", "known", "per_thread", "step")
 
     def __init__(self, kernel: Any, dtype: Any, kinds: Any, per_thread: int, step: int) -> None:
         self.kernel, self.dtype, self.kinds = kernel, dtype, kinds
         self.per_thread, self.step = per_thread, step
+        self.known: dict[int, tuple] = {}
 
     def __call__(self, out: Any, bits: Any, stream: Any, parameters: Any) -> None:
         """Fills ``out`` with the next numbers of a bit generator."""
         n = out.size
-        if n:
-            units = -(-n // self.per_thread)
-            grid = (units + THREADS - 1) // THREADS
-            launcher = self.kernel[grid if grid < _MOST_BLOCKS else _MOST_BLOCKS, THREADS, stream]
-            launcher(out, n, *bits.take(units * self.step), *parameters)
+        if not n:
+            return
+        launcher, blocks = self.known.get(n) or self._shape(n)
+        if stream:
+            launcher = self.kernel[launcher.griddim, THREADS, stream]
+        key, low, high = bits.take(blocks)
+        if parameters:
+            launcher(out, n, key, low, high, *parameters)
+        else:  # a call without a star is a third quicker
+            launcher(out, n, key, low, high)
+
+    def _shape(self, n):
+        """The launch for so many numbers, and how many blocks of the stream they take."""
+        units = -(-n // self.per_thread)
+        grid = min(-(-units // THREADS), _MOST_BLOCKS)
+        if len(self.known) >= _MOST_KNOWN:
+            self.known.clear()
+        made = self.known[n] = self.kernel[grid, THREADS], units * self.step
+        return made
 
 
 class Distribution:

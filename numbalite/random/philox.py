@@ -62,11 +62,11 @@ class Philox4x32:
     def take(self, blocks: int) -> tuple[int, int, int]:
         """Goes on by that many blocks: the key and both halves of the counter that was there."""
         with self.lock:
-            low, high = self._low, self._high
-            self._low = low + blocks
-            if self._low > _LOW:
+            key, low, high = self._key, self._low, self._high
+            self._low = after = low + blocks
+            if after > _LOW:
                 self._go(0)
-        return self._key, low, high
+        return key, low, high
 
     def _go(self, blocks):
         counter = ((self._high << 64) + self._low + blocks) & _ALL

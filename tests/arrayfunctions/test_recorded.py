@@ -2,12 +2,12 @@
 
 import functools
 import gc
-import sys
 import warnings
 import weakref
 
 import numpy as np
 import pytest
+from kit.frames import ours_in
 
 from numbalite import _core, cuda
 from numbalite.cuda.recorded import recorded
@@ -19,22 +19,6 @@ TIMES = 4
 def equal(got, expected):
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(got.copy_to_host(), expected)
-
-
-def ours_in(function):
-    """The functions of ours that run in a call, in Python."""
-    codes = []
-
-    def note(frame, event, _):
-        if event == "call" and "numbalite" in frame.f_globals["__name__"]:
-            codes.append(frame.f_code)
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return codes
 
 
 CALLS = {

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import functools
 import gc
 import weakref
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.frames import ours_in
 
 from numbalite import _core, cuda
 from numbalite.cuda import assign
@@ -169,6 +171,21 @@ def test_out_is_written_at_once():
         turned = cuda.device_array((6, 4), "D").T
         np.fft.ifft(d, out=turned)
         np.testing.assert_allclose(turned.copy_to_host(), np.fft.ifft(one))
+
+
+@pytest.mark.parametrize("name", (*ONE_AXIS, *MORE))
+def test_a_call_is_repeated(name):
+    """Of Python there is the call of the plan, and on the simulator what the plan computes."""
+    host = np.ones((3, 4), "f" if name in REAL_INPUT else "F")
+    d, transform = cuda.to_device(host), getattr(np.fft, name)
+    out = transform(d, norm="ortho")
+    for keywords in ({}, {"out": out}):
+        for _ in range(TIMES):
+            transform(d, norm="ortho", **keywords)
+        codes = ours_in(functools.partial(transform, d, norm="ortho", **keywords))
+        assert not any(
+            code.co_filename.endswith(("transforms.py", "execution.py")) for code in codes
+        )
 
 
 def test_out_is_the_input(monkeypatch):
