@@ -153,7 +153,7 @@ def child(folder, name, macros):
 
 
 def types_of(text):
-    return text.partition("[T = ")[2].rstrip("]").replace("cuda::std::", "")
+    return text.partition("T = ")[2].rstrip("]").replace("cuda::std::", "")
 
 
 def without_launches(text):
