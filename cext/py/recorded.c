@@ -166,13 +166,13 @@ static int append_any(key *k, PyObject *object, int depth) {
     return nl_host_is_scalar(object) && append_scalar(k, object);
 }
 
-/* Is there a current stream? It is the arrays', if they have one. */
+/* The device, and whether there is a current stream: it is the arrays', if they have one. */
 static int append_order(key *k) {
     PyObject *current = nl_py_stream_current();
     if (current && k->stream && k->stream != current)
         return 0;
     k->stream = k->stream ? k->stream : current;
-    return append_tag(k, '|', current != NULL);
+    return append_tag(k, '|', (int64_t)nl_device_selected() << 1 | (current != NULL));
 }
 
 /* The call in the key, new reference; NULL, without an exception, if it has none. */
@@ -192,8 +192,7 @@ static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *arg
             goto none;
     if (!append_order(k))
         goto none;
-    if (k->count > 0)
-        return PyBytes_FromStringAndSize((char *)k->bytes, (Py_ssize_t)k->size);
+    return PyBytes_FromStringAndSize((char *)k->bytes, (Py_ssize_t)k->size);
 none:
     PyErr_Clear();
     return NULL;

@@ -48,8 +48,9 @@ struct nl_py_recorder {
     nl_py_state *state;
     recording *made;  /* NULL: spoilt */
     PyObject *stream; /* borrowed: the call's, or NULL */
-    uint64_t uses;    /* of devices, of which this knows */
-    int64_t bytes;    /* of new arrays */
+    int device;
+    uint64_t uses; /* of devices, of which this knows */
+    int64_t bytes; /* of new arrays */
 };
 
 NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
@@ -218,9 +219,9 @@ static int value_of(const nl_py_recorder *r, PyObject *object) {
 
 /* ---- recording ---- */
 
-/* Has this thread used a device without our knowing? */
+/* Has this thread used a device without our knowing, or chosen another one? */
 static int was_used(const nl_py_recorder *r) {
-    return nl_device_uses() != r->uses;
+    return nl_device_uses() != r->uses || nl_device_selected() != r->device;
 }
 
 /* Host arrays are read by copies and fills, the methods of arrays. One that the function has made,
@@ -431,6 +432,7 @@ PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *
     nl_py_recorder r = {.state = state,
                         .made = new_recording(state, inputs, count),
                         .stream = stream,
+                        .device = nl_device_selected(),
                         .uses = nl_device_uses()};
     *recorded = NULL;
     if (!r.made)

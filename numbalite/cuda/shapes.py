@@ -62,7 +62,9 @@ def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     """The arguments of reshape as a tuple, with -1 worked out."""
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
-    shape = tuple(operator.index(length) for length in shape)
+    shape = tuple(map(operator.index, shape))
+    if math.prod(shape) == size and min(shape, default=0) >= 0:
+        return shape
     if shape.count(-1) > 1:
         raise ValueError("only one length can be unknown")
     known = math.prod(length for length in shape if length != -1)

@@ -62,6 +62,8 @@ class Views:
             order = self._own_order()
         if copy:
             source, strides = self.copy(order), shapes.packed(shape, self.itemsize, order)
+        elif order == "C" and self.is_c_contiguous():
+            return self._view(shape, None, self.dtype)
         else:
             source = self
             strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
@@ -103,7 +105,7 @@ class Views:
     @property
     def T(self) -> DeviceNDArray:
         """The array with its axes reversed (a view)."""
-        return self.transpose()
+        return self._geometry(self.shape[::-1], self.strides[::-1])
 
     @property
     def mT(self) -> DeviceNDArray:

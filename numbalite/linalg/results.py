@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.kernels.decorators import jit
 
@@ -65,7 +66,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
     parts for a pair of eigenvalues side by side."""
     out = empty_beside(columns, columns.shape, values.dtype)
     if out.size:
-        _join_pairs.forall(out.size, stream=columns.stream)(out, values, columns)
+        _join_pairs.forall(out.size, arguments.THREADS, stream=columns.stream)(out, values, columns)
     return out
 
 
@@ -73,7 +74,9 @@ def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     """A new stack with the lower or upper triangles of another one, and zeros."""
     out = empty_beside(source, source.shape, source.dtype)
     if out.size:
-        _copy_triangle.forall(out.size, stream=source.stream)(out, source, int(lower))
+        _copy_triangle.forall(out.size, arguments.THREADS, stream=source.stream)(
+            out, source, int(lower)
+        )
     return out
 
 
@@ -81,5 +84,5 @@ def identities(beside: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
     """A stack of identity matrices."""
     out = empty_beside(beside, (count, rows, rows), dtype)
     if out.size:
-        _fill_identity.forall(out.size, stream=beside.stream)(out)
+        _fill_identity.forall(out.size, arguments.THREADS, stream=beside.stream)(out)
     return out

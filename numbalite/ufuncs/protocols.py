@@ -155,7 +155,7 @@ class NumpyPower(NumpyUfunc):
     """numpy.power, which refuses integers to negative integer powers."""
 
     def __call__(self, *inputs, **keywords):
-        if len(inputs) >= self.nin:
+        if len(inputs) >= self.nin and not _is_real(inputs[0]):
             _check_powers(*inputs[: self.nin], keywords)
         return super().__call__(*inputs, **keywords)
 
@@ -203,6 +203,11 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
         return NotImplemented
     made = counterpart(ufunc)
     return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)
+
+
+def _is_real(base):
+    """Is it an array whose powers are all allowed?"""
+    return isinstance(base, _core.DeviceArray) and base.dtype.kind in "fc"
 
 
 def _check_powers(base, exponent, keywords):

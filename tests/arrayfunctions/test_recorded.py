@@ -92,6 +92,44 @@ def test_a_bound_array_keeps_no_stream():
     assert gone() is None
 
 
+OTHER_DEVICES = """
+import numpy as np
+from numbalite import cuda
+
+d = cuda.to_device(np.arange(3))
+for _ in range(6):
+    assert (cuda.zeros(3).device, cuda.zeros(3, device=1).device) == (0, 1)
+    assert (cuda.arange(3).device, np.zeros_like(d, device=1).device) == (0, 1)
+    with cuda.gpus[1]:
+        assert (cuda.arange(3).device, np.tile(d, 2).device) == (1, 0)
+        assert (np.ones_like(d).device, cuda.ones(3, device=0).device) == (0, 0)
+"""
+
+
+@pytest.mark.skipif(np.__version__.startswith("1."), reason="device= came with NumPy 2")
+def test_the_device_is_meant(run_python):
+    """Also where no array says it."""
+    if cuda.is_simulated():
+        run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
+    elif len(cuda.gpus) > 1:
+        run_python(OTHER_DEVICES)
+
+
+def test_new_arrays():
+    """Calls without an array, too."""
+    for _ in range(TIMES):
+        equal(cuda.arange(2, 9, 3), np.arange(2, 9, 3))
+        equal(cuda.arange(4.0), np.arange(4.0))
+        equal(cuda.linspace(0, 1, 5), np.linspace(0, 1, 5))
+        equal(cuda.eye(3, k=1), np.eye(3, k=1))
+        made = cuda.ones((2, 3), np.int8)
+        equal(made, np.ones((2, 3), np.int8))
+        made.fill(7)
+    for call in (lambda: cuda.arange(4.0), lambda: cuda.zeros((2, 3))):
+        call(), call(), call()
+        assert ours_in(call) == []
+
+
 def test_two_streams_are_not_mixed():
     """Which of two the work goes to is asked each time."""
     x = np.arange(3.0)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
+THREADS = 256
+"""Of a block of a kernel with one thread for each element: nobody is asked what would be best."""
+
+
 def array(value: Any, what: str = "the array") -> DeviceNDArray:
     """A device array of any array, list or number."""
     if isinstance(value, arrays.DeviceNDArray):

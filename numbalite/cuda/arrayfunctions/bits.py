@@ -69,7 +69,7 @@ def _made(kernel, source, before, length, behind, big):
     made = arguments.empty((source.shape[0], length, source.shape[2]), np.uint8, source)
     if made.size:
         with arguments.on_device_of(source):
-            kernel.forall(made.size)(source, made, big)
+            kernel.forall(made.size, arguments.THREADS)(source, made, big)
     return made.reshape((*before, length, *behind))
 
 

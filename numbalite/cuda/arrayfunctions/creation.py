@@ -272,7 +272,7 @@ def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -
     with arguments.on_device_of(beside):
         made = _core.device_empty((count,), dtype)
         if count:
-            _fill_with_numbers.forall(count)(made, start, step)
+            _fill_with_numbers.forall(count, arguments.THREADS)(made, start, step)
     return made
 
 

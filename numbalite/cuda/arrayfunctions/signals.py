@@ -57,7 +57,7 @@ def _convolved(a, v, mode):
     first = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}[mode]
     out = arguments.empty((count,), dtype, a)
     with arguments.on_device_of(a):
-        _convolution.forall(count)(a, v, out, first)
+        _convolution.forall(count, arguments.THREADS)(a, v, out, first)
     return out
 
 
@@ -280,7 +280,7 @@ def interp(
         for at_nan, part in enumerate(parts):
             ends = [0.0 if one is None else float(getattr(one, part)) for one in (left, right)]
             values = getattr(fp, part).astype(np.float64, copy=False)
-            _interpolation.forall(line.size)(
+            _interpolation.forall(line.size, arguments.THREADS)(
                 x,
                 xp,
                 values,
