@@ -63,8 +63,11 @@ def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
     shape = tuple(map(operator.index, shape))
-    if math.prod(shape) == size and min(shape, default=0) >= 0:
+    product, least = math.prod(shape), min(shape, default=0)
+    if product == size and least >= 0:
         return shape
+    if product < 0 and least == -1 and shape.count(-1) == 1 and size % product == 0:
+        return tuple([-size // product if length == -1 else length for length in shape])
     if shape.count(-1) > 1:
         raise ValueError("only one length can be unknown")
     known = math.prod(length for length in shape if length != -1)

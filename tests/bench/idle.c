@@ -1,0 +1,326 @@
+/* A driver of a GPU that does nothing: what is left is the host's part of a call (host.py).
+ *
+ * It has every call that numbalite makes; device memory is the host's, and copies to it and from it
+ * are made, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by
+ * cc -O2 -shared -fPIC -Icext idle.c -o libcuda.so.1 */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "driver/cublas_calls.h"
+#include "driver/driver_calls.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* All calls, as far as nothing is asked. */
+#define IDLE(name, version, parameters, arguments) \
+    static CUresult idle_##name parameters { \
+        return CUDA_SUCCESS; \
+    }
+NL_DRIVER_CALLS(IDLE)
+
+static void *memory_at(CUdeviceptr address) {
+    return (void *)(uintptr_t)address;
+}
+
+static int a_handle(void *out) {
+    static uintptr_t last = 4096;
+    last += 16;
+    memcpy(out, &last, sizeof last);
+    return 0;
+}
+
+/* ---- what is asked ---- */
+
+static CUresult name_of(CUresult code, const char **text) {
+    *text = "an error of the idle driver";
+    return CUDA_SUCCESS;
+}
+
+static CUresult version(int *out) {
+    *out = 13000;
+    return CUDA_SUCCESS;
+}
+
+static CUresult one(int *out) {
+    *out = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult device(CUdevice *out, int ordinal) {
+    *out = ordinal;
+    return CUDA_SUCCESS;
+}
+
+static CUresult text(char *out, int size, CUdevice device) {
+    snprintf(out, (size_t)size, "idle");
+    return CUDA_SUCCESS;
+}
+
+static CUresult total_memory(size_t *out, CUdevice device) {
+    *out = (size_t)80 << 30;
+    return CUDA_SUCCESS;
+}
+
+/* Those of an H100 that decide what is launched, by the numbers of CUdevice_attribute. */
+static CUresult attribute(int *out, int which, CUdevice device) {
+    static const struct {
+        int which, value;
+    } known[] = {{1, 1024},  {2, 1024},    {3, 1024}, {4, 64},   {5, 2147483647}, {6, 65535},
+                 {7, 65535}, {8, 49152},   {10, 32},  {12, 65536}, {16, 132},      {38, 50 << 20},
+                 {39, 2048}, {75, 9},      {76, 0},   {81, 233472}, {82, 65536},   {97, 232448},
+                 {106, 32},  {111, 1024}};
+    *out = 1;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].which == which)
+            *out = known[i].value;
+    return CUDA_SUCCESS;
+}
+
+static _Thread_local CUcontext bound;
+
+static CUresult retain(CUcontext *out, CUdevice device) {
+    return a_handle(out);
+}
+
+static CUresult current(CUcontext *out) {
+    *out = bound;
+    return CUDA_SUCCESS;
+}
+
+static CUresult bind(CUcontext context) {
+    bound = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult priorities(int *least, int *greatest) {
+    *least = 0;
+    *greatest = -5;
+    return CUDA_SUCCESS;
+}
+
+static CUresult limit(size_t *out, int which) {
+    *out = 1024;
+    return CUDA_SUCCESS;
+}
+
+static CUresult free_memory(size_t *available, size_t *total) {
+    *available = *total = (size_t)80 << 30;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate(CUdeviceptr *out, size_t size) {
+    enum { ALIGNMENT = 512 };
+    void *memory = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    *out = (CUdeviceptr)(uintptr_t)memory;
+    if (memory)
+        memset(memory, 0, size);
+    return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult allocate_async(CUdeviceptr *out, size_t size, CUstream stream) {
+    return allocate(out, size);
+}
+
+static CUresult release(CUdeviceptr address) {
+    free(memory_at(address));
+    return CUDA_SUCCESS;
+}
+
+static CUresult release_async(CUdeviceptr address, CUstream stream) {
+    return release(address);
+}
+
+static CUresult allocate_host(void **out, size_t size, unsigned flags) {
+    CUdeviceptr address;
+    CUresult status = allocate(&address, size);
+    *out = memory_at(address);
+    return status;
+}
+
+static CUresult release_host(void *memory) {
+    free(memory);
+    return CUDA_SUCCESS;
+}
+
+static CUresult address_of_host(CUdeviceptr *out, void *host, unsigned flags) {
+    *out = (CUdeviceptr)(uintptr_t)host;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pool(CUmemoryPool *out, CUdevice device) {
+    return a_handle(out);
+}
+
+static CUresult to_device(CUdeviceptr to, const void *from, size_t size) {
+    memcpy(memory_at(to), from, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult to_host(void *to, CUdeviceptr from, size_t size) {
+    memcpy(to, memory_at(from), size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult to_device_async(CUdeviceptr to, const void *from, size_t size, CUstream stream) {
+    return to_device(to, from, size);
+}
+
+static CUresult to_host_async(void *to, CUdeviceptr from, size_t size, CUstream stream) {
+    return to_host(to, from, size);
+}
+
+static CUresult attributes_of(unsigned count, int *which, void **values, CUdeviceptr address) {
+    for (unsigned i = 0; i < count; i++)
+        memset(values[i], 0, sizeof(int));
+    return CUDA_SUCCESS;
+}
+
+static CUresult stream(CUstream *out, unsigned flags, int priority) {
+    return a_handle(out);
+}
+
+static CUresult flags(CUstream stream, unsigned *out) {
+    *out = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult capturing(CUstream stream, int *out) {
+    *out = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult event(CUevent *out, unsigned flags) {
+    return a_handle(out);
+}
+
+static CUresult elapsed(float *out, CUevent start, CUevent end) {
+    *out = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult module(CUmodule *out, const void *image, unsigned count, int *options,
+                       void **values) {
+    return a_handle(out);
+}
+
+static CUresult function(CUfunction *out, CUmodule module, const char *name) {
+    return a_handle(out);
+}
+
+static CUresult no_variable(CUdeviceptr *out, size_t *size, CUmodule module, const char *name) {
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult function_attribute(int *out, int which, CUfunction function) {
+    *out = which == 0 ? 1024 : 0; /* threads of a block */
+    return CUDA_SUCCESS;
+}
+
+/* So the parameters are not compared with those of the source. */
+static CUresult no_parameters(CUfunction function, size_t index, size_t *offset, size_t *size) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult no_parameter_count(CUfunction function, size_t *count) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult blocks(int *out, CUfunction function, int threads, size_t shared) {
+    *out = 2048 / threads;
+    return CUDA_SUCCESS;
+}
+
+static CUresult best_block(int *grid, int *block, CUfunction function, CUoccupancyB2DSize shared_of,
+                           size_t shared, int limit) {
+    *grid = 132;
+    *block = 1024;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the table ---- */
+
+typedef void (*entry)(void);
+static const struct {
+    const char *name;
+    entry function;
+} answers[] = {
+#define ANSWER(name, function) {"cu" #name, (entry)function},
+    ANSWER(GetErrorName, name_of) ANSWER(GetErrorString, name_of) ANSWER(DriverGetVersion, version)
+    ANSWER(DeviceGetCount, one) ANSWER(DeviceGet, device) ANSWER(DeviceGetName, text)
+    ANSWER(DeviceGetPCIBusId, text) ANSWER(DeviceTotalMem, total_memory)
+    ANSWER(DeviceGetAttribute, attribute) ANSWER(DevicePrimaryCtxRetain, retain)
+    ANSWER(CtxGetCurrent, current) ANSWER(CtxSetCurrent, bind)
+    ANSWER(CtxGetStreamPriorityRange, priorities) ANSWER(CtxGetLimit, limit)
+    ANSWER(MemGetInfo, free_memory) ANSWER(MemAlloc, allocate) ANSWER(MemAllocAsync, allocate_async)
+    ANSWER(MemFree, release) ANSWER(MemFreeAsync, release_async)
+    ANSWER(MemHostAlloc, allocate_host) ANSWER(MemFreeHost, release_host)
+    ANSWER(MemHostGetDevicePointer, address_of_host) ANSWER(DeviceGetDefaultMemPool, pool)
+    ANSWER(MemcpyHtoD, to_device) ANSWER(MemcpyDtoH, to_host)
+    ANSWER(MemcpyHtoDAsync, to_device_async) ANSWER(MemcpyDtoHAsync, to_host_async)
+    ANSWER(PointerGetAttributes, attributes_of) ANSWER(StreamCreateWithPriority, stream)
+    ANSWER(StreamGetFlags, flags) ANSWER(StreamIsCapturing, capturing) ANSWER(EventCreate, event)
+    ANSWER(EventElapsedTime, elapsed) ANSWER(ModuleLoadDataEx, module)
+    ANSWER(ModuleGetFunction, function) ANSWER(ModuleGetGlobal, no_variable)
+    ANSWER(FuncGetAttribute, function_attribute) ANSWER(FuncGetParamInfo, no_parameters)
+    ANSWER(FuncGetParamCount, no_parameter_count)
+    ANSWER(OccupancyMaxActiveBlocksPerMultiprocessor, blocks)
+    ANSWER(OccupancyMaxPotentialBlockSize, best_block)
+#define OTHERWISE(name, version, parameters, arguments) {"cu" #name, (entry)idle_##name},
+    NL_DRIVER_CALLS(OTHERWISE)};
+
+CUresult cuDriverGetVersion(int *out) {
+    return version(out);
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **out, int version, unsigned long long flags,
+                             int *found) {
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        if (strcmp(answers[i].name, name) == 0) {
+            memcpy(out, &answers[i].function, sizeof *out);
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- libraries ---- */
+
+#define cublasCreate_v2 cublas_of_the_list /* the one below does something */
+#define CUBLAS(name, parameters) \
+    int cublas##name parameters { \
+        return 0; \
+    }
+NL_CUBLAS_CALLS(CUBLAS)
+#undef cublasCreate_v2
+
+int cublasCreate_v2(cublasHandle_t *out) {
+    return a_handle(out);
+}
+
+int cublasDestroy_v2(cublasHandle_t handle) {
+    return 0;
+}
+
+int cufftCreate(int *out) {
+    static int last;
+    *out = ++last;
+    return 0;
+}
+
+int cufftXtMakePlanMany(int plan, int rank, void *n, void *from, int64_t from_stride,
+                        int64_t from_distance, int from_type, void *to, int64_t to_stride,
+                        int64_t to_distance, int to_type, int64_t batch, size_t *work, int type) {
+    *work = 0;
+    return 0;
+}
+
+#define CUFFT(name, parameters) \
+    int cufft##name parameters { \
+        return 0; \
+    }
+CUFFT(Destroy, (int plan))
+CUFFT(SetAutoAllocation, (int plan, int automatic))
+CUFFT(SetWorkArea, (int plan, void *area))
+CUFFT(SetStream, (int plan, void *stream))
+CUFFT(XtExec, (int plan, void *from, void *to, int direction))
