@@ -200,9 +200,24 @@ none:
 
 /* ---- calls ---- */
 
+/* Recordings stay, keys that came once go: those of a loop, say, whose arguments differ each time.
+ * But half of the room is to be free. */
+static int make_room(const recorded *f) {
+    PyObject *all = PyDict_Copy(f->known), *bytes, *value;
+    Py_ssize_t at = 0;
+    int result = all ? 0 : -1;
+    PyDict_Clear(f->known);
+    while (result == 0 && PyDict_Size(f->known) < MOST_KNOWN / 2 &&
+           PyDict_Next(all, &at, &bytes, &value))
+        if (Py_IS_TYPE(value, f->state->recording_type))
+            result = PyDict_SetItem(f->known, bytes, value);
+    Py_XDECREF(all);
+    return result;
+}
+
 static int note(const recorded *f, PyObject *bytes, PyObject *value) {
-    if (PyDict_Size(f->known) >= MOST_KNOWN)
-        PyDict_Clear(f->known);
+    if (PyDict_Size(f->known) >= MOST_KNOWN && make_room(f) < 0)
+        return -1;
     return PyDict_SetItem(f->known, bytes, value);
 }
 
