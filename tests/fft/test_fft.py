@@ -33,6 +33,8 @@ def check(name, host, *args, key=(), **keywords):
     if key:
         view, host = view[key], host[key]
     expected = getattr(np.fft, name)(host, *args, **keywords)
+    if not host.size:  # padded with zeros; NumPy's hfft and irfft read what is in memory
+        expected = np.zeros_like(expected)
     for _ in range(TIMES):
         found = getattr(np.fft, name)(view, *args, **keywords)
     assert isinstance(found, cuda.DeviceNDArray)
