@@ -17,6 +17,7 @@
 /* Member flags got their prefixed names in 3.12. */
 #define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_T_PYSSIZET T_PYSSIZET
+#define Py_T_UBYTE T_UBYTE
 #define Py_T_INT T_INT
 #define Py_T_LONGLONG T_LONGLONG
 #define Py_READONLY READONLY

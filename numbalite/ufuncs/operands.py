@@ -90,8 +90,7 @@ def contiguous(array, stream=0):
 
 def is_aligned(array) -> bool:
     """Do the elements lie at multiples of their alignment, as kernels need them?"""
-    need = array.dtype.alignment - 1
-    return not (array._address & need or any(step & need for step in array.strides))
+    return not array._low_bits & (array.dtype.alignment - 1)
 
 
 def first_of(array):
