@@ -76,16 +76,18 @@ PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
     return part_of(base, address, &layout, 1);
 }
 
-/* 1, or 0 if there are two. */
-static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count,
+/* 1, or 0 if there are two. Lists may be part of themselves. */
+static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth,
                        PyObject **found) {
+    enum { MOST_DEPTH = 3 };
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *one = NULL;
         if (nl_py_array_check(state, args[i]))
             one = ((nl_py_array *)args[i])->stream;
         else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) &&
+                 depth < MOST_DEPTH &&
                  !find_stream(state, PySequence_Fast_ITEMS(args[i]),
-                              PySequence_Fast_GET_SIZE(args[i]), found))
+                              PySequence_Fast_GET_SIZE(args[i]), depth + 1, found))
             return 0;
         if (one && *found && one != *found)
             return 0;
@@ -97,7 +99,7 @@ static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize
 PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
                                    Py_ssize_t count) {
     PyObject *found = NULL;
-    if (!find_stream(state, args, count, &found) || !found || found == nl_py_stream_here ||
+    if (!find_stream(state, args, count, 0, &found) || !found || found == nl_py_stream_here ||
         !Py_IS_TYPE(found, state->stream_class) || nl_py_stream_is_ordered(found))
         return NULL;
     return found;

@@ -173,6 +173,13 @@ def test_the_device_is_reset_meanwhile():
     np.testing.assert_array_equal((cuda.to_device(X) + 1).copy_to_host(), X + 1)
 
 
+def test_lists_that_are_part_of_themselves():
+    values = [cuda.to_device(X)]
+    values.append(values)
+    with pytest.raises((TypeError, ValueError, RecursionError)):
+        np.concatenate(values)
+
+
 def test_what_is_no_stream():
     with pytest.raises(TypeError, match="stream must be"):
         _core.swap_stream(3)
