@@ -30,6 +30,9 @@ def recorded(function: Function) -> Function:
     What it does must follow from these. Calls that wait for the device, read an element or warn are not
     repeated, nor those whose other arguments are not numbers, texts, dtypes or tuples, lists, slices of
     them. If it depends on something else, it says so by _core.record_nothing().
+
+    A call is repeated on the stream of its arrays. What Python does for the device, other than by launches,
+    ufuncs and arrays, goes by _core.recorded_step().
     """
     made = _core.Recorded(function)
     _all.add(made)

@@ -14,6 +14,7 @@ from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.libraries.table import stream_number
 from numbalite.ufuncs import protocols
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _fits(out, source, shape, dtype, axes):
     return (
         (out.shape, out.dtype, out.device) == (tuple(shape), dtype, source.device)
         and not out.readonly
-        and plans.stream_number(out.stream) == plans.stream_number(source.stream)
+        and stream_number(out.stream) == stream_number(source.stream)
         and _layout(out, axes) is not None
         and (in_place or not assign.overlap(source, out))
     )

@@ -205,6 +205,7 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
         return;
     nl_sim_worker *w = nl_sim_current;
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
+    require_stack(w, pc);
     int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
     int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
     if (from_ours ? nl_sim_shadow_there(source, size) < size
