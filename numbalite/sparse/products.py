@@ -151,6 +151,7 @@ def _times(rows, operation, b, out, shape):
     wanted = (shape[0], *b.shape[1:])
     if out is None:
         made = arguments.empty(wanted, dtype, rows.data, "F" if _is_turned(b) else "C")
+        made = arguments.on_stream_of(made, rows.data, b)
     else:
         made = _checked(out, wanted, dtype, b)
     if not (rows.nnz and made.size):
@@ -240,7 +241,7 @@ def warm(a: Any, x: Any) -> Any:
     plan = rows._plans.get((int(a.format == "csc"), x._call_key()))
     if plan is None or plan.data is not data or x.dtype is not data.dtype:
         return None
-    made = _core.device_empty((a.shape[0],), data.dtype)
+    made = arguments.on_stream_of(_core.device_empty((a.shape[0],), data.dtype), data, x)
     with rows._lock:
         plan.run(data.stream or x.stream, x, made)
     return made
@@ -535,6 +536,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
             raise np.linalg.LinAlgError(f"{name}: A is singular: zero entry on diagonal")
         right = b.astype(dtype, "F") if b.ndim == 2 else b.astype(dtype)
         made = arguments.empty(b.shape, dtype, a.data, "F" if b.ndim == 2 else "C")
+        made = arguments.on_stream_of(made, a.data, b)
         if not math.prod(b.shape):
             return made
         if not a.nnz:  # the diagonal is of ones, and there is nothing else

@@ -95,6 +95,22 @@ def test_random_numbers():
     np.testing.assert_array_equal(made.copy_to_host(), expected)
 
 
+def test_sparse_arrays():
+    """A product is bound to the stream that it was computed on."""
+    host = np.eye(16, k=2, dtype=np.float32) + np.eye(16, dtype=np.float32)
+    stream, sparse = cuda.stream(non_blocking=True), cuda.sparse.csr_array(cuda.to_device(host))
+    for _ in range(TIMES):
+        with stream:
+            d = cuda.to_device(X) * 1
+        for made, expected in (
+            (sparse @ d, host @ X),
+            (sparse @ d[0], host @ X[0]),
+            (d @ sparse, X @ host),
+        ):
+            assert made.stream is stream
+            np.testing.assert_allclose(made.copy_to_host(), expected, rtol=1e-5)
+
+
 def current():
     return _core.current_stream()
 

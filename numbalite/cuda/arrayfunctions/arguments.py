@@ -51,8 +51,15 @@ def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> Devic
 
 def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
     """A new array, on the device and the stream of another one."""
-    made = empty(shape, dtype, array)
-    return made.bind(array.stream) if array.stream else made
+    return on_stream_of(empty(shape, dtype, array), array)
+
+
+def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
+    """A new array, bound to the stream of the first of the others that is bound to one."""
+    for one in arrays:
+        if one.stream:
+            return made.bind(one.stream)
+    return made
 
 
 def chosen(number: Any) -> Any:
