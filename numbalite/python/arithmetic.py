@@ -300,7 +300,8 @@ def _bitwise(symbol, level):
         else:
             c = rules.promoted(a.cxx, b.cxx)
             signed = c is not None and c.dtype.kind == "i"
-            if c == t or (a.is_natural and b.is_natural) or (signed and _signed_all(a, b, c)):
+            natural = a.is_natural and b.is_natural and limits[0] >= 0
+            if c == t or natural or (signed and _signed_all(a, b, c)):
                 x, y, cxx = a, b, c
             else:
                 x, y, cxx = converted(a, t), b if b.cxx == t else converted(b, t), t
@@ -315,10 +316,11 @@ def _signed_all(a, b, c):
 
 
 def _bits_range(symbol, a, b, t):
-    if symbol == "&":
-        tops = [x.range[1] for x in (a, b) if x.is_natural]
-        return (0, min(tops)) if tops else full_range(t)
-    if a.is_natural and b.is_natural:
+    """Of operands as the type of the result, where a uint64 may be negative."""
+    naturals = [x for x in (a, b) if x.is_natural and within(x.range, t)]
+    if symbol == "&" and naturals:
+        return 0, min(x.range[1] for x in naturals)
+    if len(naturals) == 2:
         return 0, (1 << max(a.range[1], b.range[1]).bit_length()) - 1
     return full_range(t)
 

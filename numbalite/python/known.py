@@ -137,10 +137,11 @@ def _abs(call):
     if is_whole(value.type):
         if value.is_natural:
             return value
-        top = max(map(abs, value.range))
-        limits = (0, min(top, full_range(value.type)[1]))
-        return call.made(value.type, f"abs({value.text})", cxx=rules.promoted(value.cxx, value.cxx),
-                         range=limits)  # fmt: skip
+        limits = (0, min(max(map(abs, value.range)), full_range(value.type)[1]))
+        cxx = rules.promoted(value.cxx, value.cxx)
+        if not within(limits, cxx):
+            value, cxx = converted(value, value.type), value.type
+        return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
     return call.made(value.type, f"abs({value.text})")
 
 

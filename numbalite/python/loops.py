@@ -37,7 +37,7 @@ def translate_while(of: Any, node: Any) -> None:
     flag = _flag(of, node)
     test = of.truth(node.test)
     if test.is_known and not test.constant:
-        of.block(node.orelse)
+        of.bare(node.orelse)
         return
     of.emit(f"while ({'true' if test.is_known else test.text}) {{")
     _body(of, node, flag, test=node.test)
@@ -89,17 +89,14 @@ def _body(of, node, flag, first=(), test=None):
     of.told.back(before)
     of.depth -= 1
     of.loops.pop()
-    last = node.body[-1]
-    of.close(ast.If(body=[last], orelse=[]))
-    if not node.orelse:
-        return
+    of.close(node.body[-1])
     if not flag:
-        of.block(node.orelse)
+        of.bare(node.orelse)
         return
     of.at = node.orelse[0]
     of.emit(f"if (!{flag}) {{")
     of.inner(node.orelse)
-    of.close(ast.If(body=node.orelse, orelse=[]))
+    of.close(node.orelse[-1])
 
 
 def _over_range(of, node, over):

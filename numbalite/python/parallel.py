@@ -80,12 +80,12 @@ def translate_prange(of: Any, node: Any, over: Any) -> None:
     name = variable.name
     of.emit(f"for (int64 {name} = {first}; {name} < {last}; ++{name}) {{")
     of.inner(node.body)
-    of.close(node)
+    of.close(node.body[-1])
     for found in reductions:
         step_text = found.combined.format(all=outside[found.name], name=found.name)
         of.emit(f"py::combine([&] {{ {step_text} }});")
     of.depth -= 1
-    of.close(node, "});")
+    of.close(node.body[-1], "});")
 
 
 def _refuse_jumps(of, body):

@@ -318,6 +318,20 @@ class Translator(Bindings):
         self.block(statements)
         self.depth -= 1
 
+    def bare(self, statements: Any) -> None:
+        """A block that always runs: in braces only if another block has variables of the same names."""
+        if not (
+            statements
+            and self.is_final
+            and self.variables.clash(self.blocks.block_of(statements[0])[0])
+        ):
+            self.block(statements)
+            return
+        self.at = statements[0]
+        self.emit("{")
+        self.inner(statements)
+        self.close(statements[-1])
+
     def statement(self, node: Any) -> None:
         self.at = node
         if self.is_final:
@@ -416,7 +430,7 @@ class Translator(Bindings):
         test = self.truth(node.test)
         if test.is_known:
             self.decided[node] = bool(test.constant)
-            self.block(node.body if test.constant else node.orelse)
+            self.bare(node.body if test.constant else node.orelse)
             return
         self.decided.pop(node, None)
         self.emit(f"if ({test.text}) {{")
@@ -437,7 +451,7 @@ class Translator(Bindings):
             self.emit("} else {", _line_before(node.orelse[0]))
             self.inner(node.orelse)
         self.told.back(before)
-        self.close(node)
+        self.close((node.orelse or node.body)[-1])
 
     def _branch(self, node):
         """The body of an ``if``; behind it, what is known in its ``else``."""
@@ -447,9 +461,8 @@ class Translator(Bindings):
         self.told.back(before)
         self.told.add(self, node.test, False)
 
-    def close(self, node: Any, text: str = "}") -> None:
-        """The brace behind a block: a line without a counterpart in Python."""
-        last = node.body[-1] if not getattr(node, "orelse", None) else node.orelse[-1]
+    def close(self, last: Any, text: str = "}") -> None:
+        """The brace behind a block with this last statement: a line without a counterpart in Python."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):

@@ -265,6 +265,13 @@ class Variables:
         """Variables to declare before a statement."""
         return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
+    def clash(self, block: Any) -> bool:
+        """Does the block declare a variable that has its name in common with one of another block?"""
+        of_names: dict[str, set[tuple]] = {}
+        for variable in self._of.values():
+            of_names.setdefault(variable.name, set()).add(variable.place.block)
+        return any(block in blocks and len(blocks) > 1 for blocks in of_names.values())
+
 
 def cxx_name(name: str, reserved: Any) -> str:
     """A Python variable's name in C++, where some words mean something else."""

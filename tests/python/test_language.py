@@ -539,16 +539,55 @@ def test_numbas_types():
         out[3] = f * f - 1
         out[4] = f + b
         out[5] = i / i
+        wide[6] = abs(i * -1 - 1)
+        wide[7] = (u | 1) // 2  # int64, as in numba
+        out[6] = (u ^ 1) / 2
+        out[7] = (u & i) + (i >= (u | 1))
 
     i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
-    wide, out = np.zeros(6, np.int64), np.zeros(6)
+    wide, out = np.zeros(8, np.int64), np.zeros(8)
     kernel[1, 1](i, u, b, f, out, wide)
     n = 2**31 - 1
-    assert wide.tolist() == [n * n, 2 * n, 400, -n, n << 4, ~200]
+    assert wide.tolist() == [n * n, 2 * n, 400, -n, n << 4, ~200, n + 1, -(2**62)]
     third = float(f)
     assert out.tolist() == [
-        float(2**63), third * 3, third / 3, float(f * f) - 1, float(f + np.float32(200)), 1.0,
+        float(2**63), third * 3, third / 3, float(f * f) - 1, float(f + np.float32(200)), 1.0, float(-(2**62)), 1.0,
     ]  # fmt: skip
+
+
+ALWAYS = True
+
+
+def test_variables_of_blocks_that_always_run():
+    """They are declared where C++ has no block, each with a type of its own."""
+
+    @cuda.jit
+    def kernel(n, out):
+        if ALWAYS:
+            a = n
+            while a > 3:
+                a -= 2
+            out[0] = a
+        if ALWAYS:
+            a = n + 1
+            while a > 3:
+                a -= 3
+            out[1] = a
+        for _ in range(n):
+            a = 0.5
+            out[2] += a
+        else:
+            a = n * 0.25
+            out[3] = a
+        while a < 0:
+            a += 1
+        else:
+            a = n
+            out[4] = a
+
+    out = np.zeros(5)
+    kernel[1, 1](7, out)
+    assert out.tolist() == [3, 2, 3.5, 1.75, 7]
 
 
 def test_default_arguments_and_signatures():
