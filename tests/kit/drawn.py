@@ -8,7 +8,7 @@ are not aligned). The same bytes make it a NumPy array or a device array.
 import sys
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from numbalite import cuda
@@ -32,10 +32,14 @@ LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
 def examples(count):
-    """A decorator: so many examples, always the same; thirty times as many, drawn anew, when asked."""
+    """A decorator: so many examples, always the same; thirty times as many, drawn anew, when asked.
+
+    Only those are made smaller when they fail: where each one compiles, that takes longer than a test may.
+    """
     return settings(
         max_examples=count * 30 if LONG else count,
         derandomize=not LONG,
+        phases=[p for p in Phase if LONG or p is not Phase.shrink],
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),

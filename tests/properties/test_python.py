@@ -69,9 +69,9 @@ class Drawn:
 
     def _chosen(self, a, b, less):
         return self.one(
-            f"({a} if {self.truth(less)} else {a} + 1)",
+            f"({a} + 2 if {self.truth(less)} else {a} + 1)",
             f"{self.one('min', 'max')}({a}, {b})",
-            f"(-{a})", f"abs({a})", f"{a} ** {self.random.randint(0, 3)}",
+            f"(-{a})", f"abs({a})", f"({a} + {self.one(*self.whole)}) ** {self.random.randint(0, 3)}",
         )  # fmt: skip
 
     def _cast(self, a, b, less):
@@ -109,7 +109,7 @@ class Drawn:
             f"float32({a})",
             f"float({b})",
             f"({b} / {self.integer(0)})",
-            f"{a} ** {self.random.randint(1, 3)}",
+            f"({a}) ** {self.random.randint(1, 2)}",
             f"({a} if {self.truth(less)} else {a})",
         )
 
@@ -217,7 +217,9 @@ def evaluated(text, names):
         result = eval(text, {}, names)
     except (ArithmeticError, TypeError):
         return None
-    return result if isinstance(result, Typed) else Typed(result, np.array(result).dtype)
+    if isinstance(result, Typed):
+        return result
+    return None if np.array(result).dtype == object else Typed(result, np.array(result).dtype)
 
 
 # ---- statements ----
