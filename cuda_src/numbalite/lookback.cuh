@@ -150,33 +150,38 @@ NUMBALITE_FUNCTION int64 letters_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
 
-/* What lies before a tile, for all warps of a block: each looks at 32 tiles of the window, and the first one
- * at what the last tile of the window before tells, the fold of the line so far. Between the constructor, which
+/* What lies before a tile, for all warps of a block: each looks at 32 tiles of the tile's window and at 32 of the
+ * one before; and one at what the last tile of the window before those tells, the fold of the line so far. That
+ * was told long ago: of the window just before, its last tile may be on its way. Between the constructor, which
  * asks, and waiting a block can do something else; it has posted the tile's own fold before. */
 template <class T> struct window {
     const letters<T> &all;
     int64 number, of_lines; /* which window; where the folds of the line so far are */
     int within;             /* tiles of the window before this one */
-    typename letters<T>::asked here, before;
+    typename letters<T>::asked here, there, before;
 
-    /* The line's letters begin at i. */
-    NUMBALITE_FUNCTION window(const letters<T> &all, int64 i, int64 tile, int64 tiles)
-        : all(all), number(quotient(tile, blockDim.x)), of_lines(i + tiles) {
-        int first = (int)(threadIdx.x / 32 * 32), count;
-        within = (int)(tile - number * blockDim.x);
-        count = within - first;
-        here = all.ask(i + (count > 0 ? tile - count : 0), count < 0 ? 0 : count < 32 ? count : 32);
-        before = all.ask(of_lines + (number > 0 ? number - 1 : 0), 1);
+    /* The line's letters begin at i; the tile has `within` tiles before it in its window. */
+    NUMBALITE_FUNCTION window(const letters<T> &all, int64 i, int64 number, int within, int64 tiles)
+        : all(all), number(number), of_lines(i + tiles), within(within) {
+        int first = (int)(threadIdx.x / 32 * 32), count = within - first;
+        int64 begin = i + number * blockDim.x;
+        here = all.ask(count > 0 ? begin + first : i, count < 0 ? 0 : count < 32 ? count : 32);
+        there = all.ask(number > 0 ? begin + first - blockDim.x : i, number > 0 ? 32 : 0);
+        before = all.ask(begins_line() ? i : of_lines + number - 2, !begins_line());
     }
-    NUMBALITE_FUNCTION bool is_first() const { return number == 0; }
+    /* Is there no window before those two? */
+    NUMBALITE_FUNCTION bool begins_line() const { return number < 2; }
     NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
-    /* So many warps have looked at tiles. */
+    /* So many warps have looked at tiles of this window. */
     NUMBALITE_FUNCTION int warps() const { return (within + 31) / 32; }
-    /* What the warp's tiles fold to, if it has any. */
+    /* What the warp's tiles fold to, if it has any: of this window and of the one before. */
     template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
         return fold_first(all.get(here), here.count, op);
     }
-    /* The line before the window, which is not the first one; for one warp. */
+    template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
+        return fold_first(all.get(there), there.count, op);
+    }
+    /* The line before the two windows, which do not begin it; for one warp. */
     NUMBALITE_FUNCTION T wait_before() { return all.get(before); }
     NUMBALITE_FUNCTION void post_line(const T &so_far) const { all.post(of_lines + number, so_far); }
 };

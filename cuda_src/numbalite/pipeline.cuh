@@ -1,8 +1,9 @@
 /* pipeline: parts of an array on their way to shared memory while a block works on those before them.
  *
  * One thread asks for a part (Hopper's bulk copies, compute capability 9.0); an arrival, an mbarrier in
- * shared memory, tells all threads when it is there. The parts lie in stages, which are used in turn. On the
- * simulator the copy is made at once, and waiting for it is a barrier of the block. */
+ * shared memory, tells all threads when it is there. The parts lie in stages, which are used in turn; where
+ * threads have written to one, they release it before a barrier. On the simulator the copy is made at once, and
+ * waiting for it is a barrier of the block. */
 #ifndef NUMBALITE_PIPELINE_CUH
 #define NUMBALITE_PIPELINE_CUH
 
@@ -21,6 +22,7 @@ NUMBALITE_FUNCTION void copy(arrival *, void *to, const void *from, unsigned int
     memcpy(to, from, bytes);
 }
 NUMBALITE_FUNCTION void wait(arrival *, unsigned int) { __syncthreads(); }
+NUMBALITE_FUNCTION void release() {}
 #else
 NUMBALITE_FUNCTION unsigned int shared_address(const void *at) {
     return (unsigned int)__cvta_generic_to_shared(at);
@@ -63,6 +65,11 @@ NUMBALITE_FUNCTION void wait(arrival *a, unsigned int parity) {
                      : "=r"(there)
                      : "r"(shared_address(a)), "r"(parity)
                      : "memory");
+}
+
+/* A copy comes after what the thread has written to shared memory. */
+NUMBALITE_FUNCTION void release() {
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 #endif
 

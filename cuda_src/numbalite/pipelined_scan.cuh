@@ -2,8 +2,12 @@
  *
  * scan.cuh's scan_tiles reads a tile, tells what it folds to, waits for the tiles before it, and writes: the
  * memory is idle while a block waits. Here a block stays, and takes one tile after the other. While it
- * scans one, it has read and told the next one, and the one after that is on its way to shared memory
- * (pipeline.cuh). So what a tile asks for was told a tile's time ago.
+ * scans one, it has read and told the next two, and those after that are on their way to shared memory
+ * (pipeline.cuh). So what a tile asks for was told two tiles' times ago: blocks need not keep step.
+ *
+ * A thread has neighbouring pieces of a tile, whose folds it leaves where they were. Threads begin with
+ * different ones and go round, so that their pieces are in different banks; what is before the first piece and
+ * what is behind it are folded apart, and everything is combined in order.
  *
  * The time between a tile's ticket and its fold counts, since all later tiles wait for it; so a ticket is taken
  * just before the copy begins. Elements are combined in the same order in each call. */
@@ -16,235 +20,310 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* reduceplan.py has them, too. A piece has 16 bytes. */
-enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 3 };
+/* reduceplan.py has them, too. A piece has at most 16 bytes; pieces of 8 threads are all banks. */
+enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
-/* V elements of a tile in shared memory, which has `count`; T() behind those. Whole: it has all. */
+/* Which of its pieces a thread reads in a step. */
+NUMBALITE_FUNCTION int piece_of_step(int step) {
+    return (int)(step + threadIdx.x) % PIPELINE_PIECES;
+}
+
+/* Elements of a piece, as T; T() behind the tile's last one. Whole: it has all of them. */
 template <bool Whole, class T, class S, int V>
-NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int i, int count) {
+NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int count) {
+    int i = ((int)threadIdx.x * PIPELINE_PIECES + piece) * V;
     run<S, V> raw = *(const run<S, V> *)(stage + i);
 #pragma unroll
     for (int j = 0; j < V; ++j)
         v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
 
-/* A thread's pieces of a tile are neighbours of those of the lanes beside it, as in scan.cuh; this is its first. */
-template <int V> NUMBALITE_FUNCTION int first_piece() {
-    return (int)((threadIdx.x / 32 * PIPELINE_PIECES * 32 + threadIdx.x % 32) * V);
-}
+/* What a thread knows of its tile before the tiles before it are known. Nothing is before the first warp, lane,
+ * or piece of a tile. */
+template <class T> struct folds_of_tile {
+    T first; /* of the thread's pieces before the one that it begins with */
+    T left;  /* of the lanes before it in its warp */
+    T warps; /* of the warps before its own */
+    T tile;
+};
 
-/* The folds of a thread's pieces. */
-template <bool Whole, int V, class S, class T, int K, class Op>
-NUMBALITE_FUNCTION void fold_pieces(T (&sum)[K], const S *stage, int count, Op op) {
-    int mine = first_piece<V>();
+/* The fold of a thread's pieces. */
+template <bool Whole, int V, class S, class T, class Op>
+NUMBALITE_FUNCTION T fold_pieces(T &first, const S *stage, int count, Op op) {
+    T total = T(), behind = T();
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
+    for (int step = 0; step < PIPELINE_PIECES; ++step) {
+        int piece = piece_of_step(step);
         T v[V];
-        read_staged<Whole>(v, stage, mine + k * 32 * V, count);
-        sum[k] = v[0];
+        read_staged<Whole>(v, stage, piece, count);
 #pragma unroll
         for (int j = 1; j < V; ++j)
-            sum[k] = op(sum[k], v[j]);
+            v[0] = op(v[0], v[j]);
+        if (step == 0) {
+            total = v[0];
+        } else {
+            unsigned int turns = bits_if(piece == 0);
+            T both = op(total, v[0]);
+            behind = chosen(turns, total, behind);
+            total = chosen(turns, v[0], both);
+        }
+    }
+    first = total;
+    return chosen(bits_if(piece_of_step(0) > 0), op(total, behind), total);
+}
+
+/* Running folds of a thread's pieces, where the elements are; `before` is before the thread. HasBefore: there is
+ * something. */
+template <bool Whole, bool HasBefore, bool Exclusive, int V, class S, class T, class O, class Op>
+NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, const S *stage, O *results,
+                                    int count, Op op) {
+    constexpr bool in_place = sizeof(S) == sizeof(O);
+    constexpr int kept = in_place ? 1 : PIPELINE_PIECES;
+    T v[kept][V];
+    if (!in_place) { /* results lie where other threads' elements are */
+#pragma unroll
+        for (int step = 0; step < PIPELINE_PIECES; ++step)
+            read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
+        __syncthreads();
+    }
+    unsigned int begins_behind = bits_if(piece_of_step(0) > 0);
+    maybe<T> begin = before;
+    if (HasBefore)
+        begin.has = true;
+    maybe<T> prefix = begin;
+    append(prefix, first, op);
+    prefix.value = chosen(begins_behind, prefix.value, begin.value);
+    prefix.has = begin.has || piece_of_step(0) > 0;
+#pragma unroll
+    for (int step = 0; step < PIPELINE_PIECES; ++step) {
+        int piece = piece_of_step(step);
+        T(&here)[V] = v[step % kept];
+        if (step > 0) {
+            prefix.value = chosen(bits_if(piece == 0), begin.value, prefix.value);
+            prefix.has = piece == 0 ? begin.has : true;
+        }
+        if (in_place)
+            read_staged<Whole>(here, stage, piece, count);
+#pragma unroll
+        for (int j = 1; j < V; ++j)
+            here[j] = op(here[j - 1], here[j]);
+        T so_far = prefix.value;
+        run<O, V> items;
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            T both = prefix.has ? op(prefix.value, here[j]) : here[j];
+            items.item[j] = nl_convert<O>(Exclusive ? so_far : both);
+            so_far = both;
+        }
+        prefix.value = so_far;
+        *(run<O, V> *)(results + ((int)threadIdx.x * PIPELINE_PIECES + piece) * V) = items;
     }
 }
 
-/* A line's tile; behind the last one of all lines there are some that are none. */
+/* Results of a whole tile, `each` of a thread, neighbouring 16 bytes by neighbouring threads. */
+template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
+    typedef run<O, 16 / sizeof(O)> wide;
+    constexpr int count = each * sizeof(O) / sizeof(wide);
+    wide items[count];
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+        items[k] = ((const wide *)results)[k * blockDim.x + threadIdx.x];
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+        ((wide *)y)[k * blockDim.x + threadIdx.x] = items[k];
+}
+
+/* A tile of a line, worked out by one thread for the block. */
 struct tile_of_line {
-    int64 tile, line;
+    const char *from;
+    char *to;
+    int64 line; /* where the line's letters begin */
+    int64 tile;
+    int64 window; /* its number; how many of its tiles are before this one */
+    int within;
+    int count; /* elements; 0 behind the last tile of all lines */
+    bool wide; /* whole, and its results are neighbours at a multiple of 16 bytes */
 };
 
 /* The stages of a block's tiles, and which tile is in each. */
-template <class S> struct tile_stages {
+template <class S, class O> struct tile_stages {
     unsigned char *memory;
     nl_pipeline::arrival *arrivals;
     tile_of_line *tiles;
-    int64 bytes; /* of a tile */
-
-    /* What is to be copied; worked out before there is a stage for it. */
-    struct request {
-        tile_of_line it;
-        const char *from;
-        unsigned int there; /* bytes */
-    };
+    int bytes; /* of a stage */
 
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    NUMBALITE_FUNCTION request of(nl_letter ticket, const plan &p, const void *input) const {
-        int64 tile = quotient((int64)ticket, p.results);
-        request r = {{tile, (int64)ticket - tile * p.results}, (const char *)input, 0};
-        if (tile < p.parts) {
-            int64 left = p.length * (int64)sizeof(S) - tile * bytes;
-            r.from += place_of(p, r.it.line, 0, nullptr).input + tile * bytes;
-            r.there = (unsigned int)(left < bytes ? left : bytes);
-        }
-        return r;
+    /* What is to be copied; worked out before there is a stage for it. */
+    NUMBALITE_FUNCTION static tile_of_line of(nl_letter ticket, const plan &p, const void *input, void *out) {
+        tile_of_line it = {};
+        it.tile = quotient((int64)ticket, p.results);
+        if (it.tile >= p.parts)
+            return it;
+        const dimension &axis = p.dims[p.kept];
+        int64 line = (int64)ticket - it.tile * p.results, left = p.length - it.tile * p.chunk;
+        place at = place_of(p, line, 0, nullptr);
+        it.from = (const char *)input + at.input + it.tile * p.chunk * (int64)sizeof(S);
+        it.to = (char *)out + at.output + it.tile * p.chunk * axis.output;
+        it.line = line * letters_of_windows(p.parts);
+        it.window = quotient(it.tile, blockDim.x);
+        it.within = (int)(it.tile - it.window * blockDim.x);
+        it.count = (int)(left < p.chunk ? left : p.chunk);
+        it.wide = left >= p.chunk && axis.output == sizeof(O) && ((size_t)it.to & 15) == 0;
+        return it;
     }
 
     /* The tile is on its way; for one thread. */
-    NUMBALITE_FUNCTION void fetch(const request &r, int stage) const {
-        unsigned int whole = r.there & ~15u;
-        tiles[stage] = r.it;
-        for (unsigned int i = whole; i < r.there; i += sizeof(S))
-            *(S *)((char *)at(stage) + i) = *(const S *)(r.from + i);
+    NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
+        unsigned int there = it.count * sizeof(S), whole = there & ~15u;
+        tiles[stage] = it;
+        for (unsigned int i = whole; i < there; i += sizeof(S))
+            *(S *)((char *)at(stage) + i) = *(const S *)(it.from + i);
         nl_pipeline::expect(&arrivals[stage], whole);
         if (whole > 0)
-            nl_pipeline::copy(&arrivals[stage], at(stage), r.from, whole);
+            nl_pipeline::copy(&arrivals[stage], at(stage), it.from, whole);
     }
 };
 
-/* What is before each of a thread's pieces in its warp; nothing is before the first lane's first one. Gives the
- * warp's fold. */
-template <int V, class S, class T, int K, class Op>
-NUMBALITE_FUNCTION T fold_staged(T (&before)[K], const S *stage, int count, bool whole, Op op) {
-    T sum[K], left[K], of_run[K];
-    if (whole) /* in the whole block */
-        fold_pieces<true, V>(sum, stage, count, op);
-    else
-        fold_pieces<false, V>(sum, stage, count, op);
-    scan_runs(sum, left, of_run, op);
-    unsigned int follows = bits_if(laneid() > 0);
-    before[0] = left[0];
-#pragma unroll
-    for (int k = 1; k < K; ++k)
-        before[k] = chosen(follows, op(of_run[k - 1], left[k]), of_run[k - 1]);
-    return of_run[K - 1];
-}
-
-/* Running folds of a thread's pieces, to where the tile's results are; `base` is before its warp. */
-template <bool Whole, bool Exclusive, int V, class S, class T, class O, int K, class Op>
-NUMBALITE_FUNCTION void store_staged(const maybe<T> &base, const T (&before)[K], const S *stage, O *,
-                                     char *y, int64 step, int count, bool wide, Op op) {
-    int lane = laneid(), mine = first_piece<V>();
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        int i = mine + k * 32 * V;
-        T v[V];
-        read_staged<Whole>(v, stage, i, count);
-#pragma unroll
-        for (int j = 1; j < V; ++j)
-            v[j] = op(v[j - 1], v[j]);
-        maybe<T> prefix = {before[k], k > 0 || lane > 0};
-        if (base.has) {
-            T both = op(base.value, before[k]);
-            prefix.value = k > 0 ? both : chosen(bits_if(lane > 0), both, base.value);
-            prefix.has = true;
-        }
-        store_piece<O, Exclusive, Whole>(prefix, v, y, step, i, count, wide, op);
-    }
-}
-
 template <class S, class T, class O, int V, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *out, void *memory, Op op) {
-    constexpr int K = PIPELINE_PIECES, stages = PIPELINE_STAGES;
+    constexpr int stages = PIPELINE_STAGES;
     __shared__ nl_pipeline::arrival arrivals[stages];
     __shared__ tile_of_line tiles[stages];
-    __shared__ T of_warps[2][32];   /* of the tile that is scanned and the next one, in turn */
-    __shared__ T of_windows[32];    /* of the tiles that each warp has looked at */
-    __shared__ maybe<T> before_window;
+    __shared__ T of_warps[32];
+    __shared__ T of_window[32], of_window_before[32]; /* of the tiles that each warp has looked at */
+    __shared__ maybe<T> before_windows;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     bool fetches = threadIdx.x == blockDim.x - 32; /* in the warp that has the least to do beside */
-    const dimension &axis = p.dims[p.kept];
     nl_letter *tickets = (nl_letter *)memory;
-    int64 each = letters_of_windows(p.parts);
-    letters<T> all = {tickets + 1, p.results * each};
-    tile_stages<S> ring = {block_memory(), arrivals, tiles, p.chunk * (int64)sizeof(S)};
+    letters<T> all = {tickets + 1, p.results * letters_of_windows(p.parts)};
+    typedef tile_stages<S, O> ring_of_tiles;
+    ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
-    auto count_of = [&](const tile_of_line &it) {
-        int64 left = p.length - it.tile * p.chunk;
-        return (int)(left < p.chunk ? left : p.chunk);
-    };
-    /* Reads the tile of a stage. */
-    T before[K];
-    auto fold = [&](int stage, int turn) {
-        tile_of_line it = tiles[stage];
-        int count = count_of(it);
-        T own = fold_staged<V>(before, ring.at(stage), count, count == p.chunk, op);
-        if (lane == 0)
-            of_warps[turn][warp] = own;
-        return it;
+    /* Reads the tile of a stage; the warp's fold is told to the others. */
+    auto fold = [&](int stage, int count) {
+        folds_of_tile<T> f;
+        T sum = count == p.chunk ? fold_pieces<true, V>(f.first, ring.at(stage), count, op)
+                                 : fold_pieces<false, V>(f.first, ring.at(stage), count, op);
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            T both = op(shfl_up_sync(ALL, sum, step), sum);
+            sum = chosen(bits_if(lane >= step), both, sum);
+        }
+        f.left = shfl_up_sync(ALL, sum, 1);
+        if (lane == 31)
+            of_warps[warp] = sum;
+        return f;
     };
     /* All warps take part: lanes that may have parted shuffle slowly. */
-    auto tell = [&](const tile_of_line &it, int turn) {
-        T own = fold_first(of_warps[turn][lane < warps ? lane : 0], warps, op);
-        if (threadIdx.x == 0 && it.tile < p.parts)
-            all.post(it.line * each + it.tile, own);
+    auto tell = [&](folds_of_tile<T> &f, const tile_of_line &it) {
+        T sum = of_warps[lane < warps ? lane : 0];
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            T both = op(shfl_up_sync(ALL, sum, step), sum);
+            sum = chosen(bits_if(lane >= step), both, sum);
+        }
+        f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
+        f.tile = shfl_sync(ALL, sum, warps - 1);
+        if (threadIdx.x == 0 && it.count > 0)
+            all.post(it.line + it.tile, f.tile);
     };
 
+    tile_of_line coming = {};
     if (fetches) {
         for (int stage = 0; stage < stages; ++stage)
             nl_pipeline::make_arrival(&arrivals[stage]);
         nl_pipeline::publish_arrivals();
         for (int stage = 0; stage < stages - 1; ++stage)
-            ring.fetch(ring.of(atomicAdd(tickets, 1ull), p, input), stage);
+            ring.fetch(ring.of(atomicAdd(tickets, 1ull), p, input, out), stage);
+        coming = ring.of(atomicAdd(tickets, 1ull), p, input, out);
     }
     __syncthreads();
-    nl_pipeline::wait(&arrivals[0], 0);
-    tile_of_line now = fold(0, 0);
-    __syncthreads();
-    tell(now, 0);
-
-    int stage = 0, turn = 0;
-    unsigned int parity = 0; /* of the stage's arrival */
-    typename tile_stages<S>::request coming = {};
-    if (fetches)
-        coming = ring.of(atomicAdd(tickets, 1ull), p, input);
-    while (now.tile < p.parts) {
-        int next_stage = stage + 1 < stages ? stage + 1 : 0;
-        unsigned int next_parity = next_stage > 0 ? parity : parity ^ 1;
-        if (fetches)
-            ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
-        T here[K];
+    folds_of_tile<T> of[PIPELINE_AHEAD + 1]; /* of the tile that is scanned and those after it */
 #pragma unroll
-        for (int k = 0; k < K; ++k)
-            here[k] = before[k];
-        window<T> w(all, now.line * each, now.tile, p.parts);
-
-        nl_pipeline::wait(&arrivals[next_stage], next_parity);
-        tile_of_line next = fold(next_stage, turn ^ 1);
+    for (int k = 0; k < PIPELINE_AHEAD; ++k) {
+        nl_pipeline::wait(&arrivals[k], 0);
+        of[k] = fold(k, tiles[k].count);
         __syncthreads();
-        tell(next, turn ^ 1);
+        tell(of[k], tiles[k]);
+        __syncthreads();
+    }
 
-        T of_window = w.wait_here(op);
-        if (lane == 0)
-            of_windows[warp] = of_window;
+    int stage = 0, last = PIPELINE_AHEAD; /* stages of the tile that is scanned, and of the last one that is told */
+    unsigned int parity = 0;              /* of that one's arrival */
+    while (tiles[stage].count > 0) {
+        tile_of_line now = tiles[stage];
+        window<T> w(all, now.line, now.window, now.within, p.parts);
+
+        nl_pipeline::wait(&arrivals[last], parity);
+        tile_of_line told = tiles[last];
+        of[PIPELINE_AHEAD] = fold(last, told.count);
+        __syncthreads();
+        nl_letter ticket = 0; /* it comes while results are written */
+        if (fetches) {
+            ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
+            ticket = atomicAdd(tickets, 1ull);
+        }
+        tell(of[PIPELINE_AHEAD], told);
+
+        T here = w.wait_here(op), there = w.wait_there(op);
+        if (lane == 0) {
+            of_window[warp] = here;
+            of_window_before[warp] = there;
+        }
         if (warp == warps - 1) {
             maybe<T> line = nothing<T>();
-            if (w.is_first()) {
+            if (w.begins_line()) {
                 begin_with(p, line, op);
             } else {
                 line.value = w.wait_before();
                 line.has = true;
             }
             if (lane == 0)
-                before_window = line;
+                before_windows = line;
         }
         __syncthreads();
-        maybe<T> base = before_window;
-        T in_window = fold_first(of_windows[lane < warps ? lane : 0], w.warps(), op);
+        maybe<T> base = before_windows;
+        there = fold_first(of_window_before[lane < warps ? lane : 0], warps, op);
+        if (now.window > 0)
+            append(base, there, op);
+        here = fold_first(of_window[lane < warps ? lane : 0], w.warps(), op);
         if (w.warps() > 0)
-            append(base, in_window, op);
-        T of_warp = of_warps[turn][lane < warps ? lane : 0];
+            append(base, here, op);
         if (w.is_last_tile()) {
             maybe<T> so_far = base;
-            append(so_far, fold_first(of_warp, warps, op), op);
+            append(so_far, of[0].tile, op);
             if (threadIdx.x == 0)
                 w.post_line(so_far.value);
         }
-        T in_tile = fold_first(of_warp, warp, op);
+        bool follows = base.has; /* the same in all warps */
         if (warp > 0)
-            append(base, in_tile, op);
-        nl_letter ticket = fetches ? atomicAdd(tickets, 1ull) : 0; /* it comes while results are written */
-        int count = count_of(now);
-        char *y = (char *)out + place_of(p, now.line, 0, nullptr).output + now.tile * p.chunk * axis.output;
-        bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
-        if (count == p.chunk && wide)
-            store_staged<true, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
+            append(base, of[0].warps, op);
+        O *results = (O *)ring.at(stage);
+        if (now.wide && follows) {
+            T both = op(base.value, of[0].left);
+            base.value = chosen(bits_if(lane > 0), both, base.value);
+            scan_pieces<true, true, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
+        } else {
+            if (lane > 0)
+                append(base, of[0].left, op);
+            scan_pieces<false, false, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
+        }
+        nl_pipeline::release();
+        __syncthreads();
+        if (now.wide)
+            write_tile<PIPELINE_PIECES * V>((O *)now.to, results);
         else
-            store_staged<false, Exclusive, V>(base, here, ring.at(stage), (O *)0, y, axis.output, count, wide, op);
+            for (int i = threadIdx.x; i < now.count; i += blockDim.x)
+                *(O *)(now.to + i * p.dims[p.kept].output) = results[i];
         if (fetches)
-            coming = ring.of(ticket, p, input);
-        __syncthreads(); /* the stage can be written to */
-        now = next, stage = next_stage, parity = next_parity, turn ^= 1;
+            coming = ring.of(ticket, p, input, out);
+#pragma unroll
+        for (int k = 0; k < PIPELINE_AHEAD; ++k)
+            of[k] = of[k + 1];
+        stage = stage + 1 < stages ? stage + 1 : 0;
+        last = last + 1 < stages ? last + 1 : 0;
+        parity ^= last == 0;
     }
 }
 

@@ -43,8 +43,8 @@ _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES = 1 << 17
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
-PIPELINE_THREADS = 512
-_PIPELINE_PIECES, _PIPELINE_STAGES = 8, 3  # pipelined_scan.cuh's, too
+PIPELINE_THREADS = 384
+_PIPELINE_PIECES, _PIPELINE_STAGES = 8, 4  # pipelined_scan.cuh's, too
 _PIPELINE_TILE = 16 * PIPELINE_THREADS * _PIPELINE_PIECES  # bytes
 PIPELINE_MEMORY = _PIPELINE_STAGES * _PIPELINE_TILE  # of a block
 _PIPELINE_TURNS = 4  # tiles for each block, at least
@@ -348,17 +348,12 @@ def grid_of(way, results):
 def _in_pipeline(kept, along, sizes, address, blocks):
     """How many elements a piece has where lines are scanned in a pipeline; 0 where they should not be."""
     stored, loop, result = sizes
-    tiles = -(-along.length * stored // _PIPELINE_TILE)
+    tiles = -(-along.length * max(stored, result) // _PIPELINE_TILE)
     if tiles * math.prod(dim.length for dim in kept) < _PIPELINE_TURNS * blocks or tiles < 2:
         return 0
-    if (
-        stored > 8
-        or loop > 8
-        or result > 2 * stored
-        or not _is_packed(along, kept, 16, address, stored)
-    ):
+    if stored > 8 or loop > 8 or result > 8 or not _is_packed(along, kept, 16, address, stored):
         return 0
-    return 16 // stored
+    return 16 // max(stored, result)
 
 
 def choose_scan(kept, along, sizes, address, serial, blocks=0):
@@ -380,7 +375,7 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0):
         return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
     width = _in_pipeline(kept, along, sizes, address, blocks) if blocks else 0
     if width:
-        chunk = _PIPELINE_TILE // stored
+        chunk = PIPELINE_THREADS * _PIPELINE_PIECES * width
         return Way(f"pipelined_scan{width}", PIPELINE_THREADS, 1, -(-length // chunk), chunk), None
     packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
     width = 16 // stored if packed else 1

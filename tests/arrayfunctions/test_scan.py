@@ -82,7 +82,7 @@ def pipelines(monkeypatch, driver_kind):
     monkeypatch.setattr(reduceloops, "pipelines", lambda: 3)
     monkeypatch.setattr(reduceplan, "PIPELINE_THREADS", 32)
     monkeypatch.setattr(reduceplan, "_PIPELINE_TILE", 16 * 32 * 8)
-    monkeypatch.setattr(reduceplan, "PIPELINE_MEMORY", 3 * 16 * 32 * 8)
+    monkeypatch.setattr(reduceplan, "PIPELINE_MEMORY", 4 * 16 * 32 * 8)
     monkeypatch.setattr(reduceplan, "_PIPELINE_TURNS", 1)
     used = []
     choose = reduceplan.choose_scan
@@ -136,6 +136,21 @@ def test_pipelined_sums(pipelines, code):
     got = total(cuda.to_device(x)).copy_to_host()
     np.testing.assert_array_equal(got, np.cumsum(x, dtype=x.dtype))
     assert pipelines == ["pipelined_scan"]
+
+
+@pytest.mark.parametrize("stored, result", [("i4", "i8"), ("?", "i8"), ("u1", "u2"), ("f8", "f4")])
+def test_pipelined_results_of_another_size(pipelines, stored, result):
+    x = np.random.default_rng(8).integers(0, 2, 30_001).astype(stored)
+    d, out = cuda.to_device(x), cuda.device_array(x.size, result)
+    np.add.accumulate(d, dtype=result, out=out)
+    expected = np.add.accumulate(x, dtype=result)
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    spread = cuda.to_device(np.full(3 * x.size, 7, result))
+    np.add.accumulate(d, dtype=result, out=spread[1::3])
+    found = spread.copy_to_host().reshape(-1, 3)
+    np.testing.assert_array_equal(found[:, 1], expected)
+    assert (found[:, ::2] == 7).all()
+    assert set(pipelines) == {"pipelined_scan"}
 
 
 def test_what_is_not_for_a_pipeline(pipelines):
