@@ -205,11 +205,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         folds_of_tile<T> f;
         T sum = count == p.chunk ? fold_pieces<true, V>(f.first, ring.at(stage), count, op)
                                  : fold_pieces<false, V>(f.first, ring.at(stage), count, op);
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            T both = op(shfl_up_sync(ALL, sum, step), sum);
-            sum = chosen(bits_if(lane >= step), both, sum);
-        }
+        sum = scan_lanes(sum, op);
         f.left = shfl_up_sync(ALL, sum, 1);
         if (lane == 31)
             of_warps[warp] = sum;
@@ -217,12 +213,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     };
     /* All warps take part: lanes that may have parted shuffle slowly. */
     auto tell = [&](folds_of_tile<T> &f, const tile_of_line &it) {
-        T sum = of_warps[lane < warps ? lane : 0];
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            T both = op(shfl_up_sync(ALL, sum, step), sum);
-            sum = chosen(bits_if(lane >= step), both, sum);
-        }
+        T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
         f.tile = shfl_sync(ALL, sum, warps - 1);
         if (threadIdx.x == 0 && it.count > 0)

@@ -109,6 +109,17 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
     }
 }
 
+/* The running folds of the lanes' values. */
+template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
+    int lane = laneid();
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        T both = op(shfl_up_sync(ALL, value, step), value);
+        value = chosen(bits_if(lane >= step), both, value);
+    }
+    return value;
+}
+
 /* From the folds of a thread's K pieces: `left`, what is before each of them in its run (nothing before the
  * first lane's), and `of_run`, the folds of the warp's runs so far. */
 template <class T, int K, class Op>
@@ -133,11 +144,10 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
 }
 
 /* A piece of a line, element i and those behind it: `v` are running folds of the piece, `prefix` is what is
- * before it. `wide`: results are neighbours, at a multiple of 16 bytes. Whole: they are, and all of the piece is in
- * the line. */
-template <class O, bool Exclusive, bool Whole = false, class T, int V, class Int, class Op>
-NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, Int i,
-                                    Int length, bool wide, Op op) {
+ * before it. `wide`: results are neighbours, at a multiple of 16 bytes. */
+template <class O, bool Exclusive, class T, int V, class Op>
+NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
+                                    int64 length, bool wide, Op op) {
     O items[V];
 #pragma unroll
     for (int j = 0; j < V; ++j) {
@@ -146,7 +156,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
         else
             items[j] = nl_convert<O>(prefix.has ? op(prefix.value, v[j]) : v[j]);
     }
-    if (Whole || (V > 1 && wide && i + V <= length)) {
+    if (V > 1 && wide && i + V <= length) {
         write_piece(items, y + i * sizeof(O));
     } else {
 #pragma unroll
@@ -184,12 +194,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
 
     if (warp == 0) {
         maybe<T> m = start;
-        T sums = of_warps[lane < warps ? lane : 0];
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            T both = op(shfl_up_sync(ALL, sums, step), sums);
-            sums = chosen(bits_if(lane >= step), both, sums);
-        }
+        T sums = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         if (p.parts > 1) {
             T own = shfl_sync(ALL, sums, warps - 1);
             nl_letter *first = (nl_letter *)memory + 1;

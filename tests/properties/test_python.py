@@ -4,6 +4,7 @@ Many expressions and statements make one kernel, because compiling is what takes
 at, and the type of each expression, which its C++ variable has.
 """
 
+import ast
 import builtins
 import importlib.util
 import itertools
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.drawn import examples, make_values
-from kit.typed import NAMES, Typed, typed
+from kit.typed import NAMES, Typed, cast, typed, unified
 
 from numbalite import config
 
@@ -32,6 +33,13 @@ def quiet(monkeypatch):
 
 CASTS = ("int32", "uint8", "int16", "uint32", "int64", "uint64", "int", "int8")
 SIGNED = ("int32", "int16", "int64", "int8", "int")
+
+
+def _variables(text):
+    names = {
+        node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)
+    }
+    return names - set(NAMES) - set(dir(builtins))
 
 
 class Drawn:
@@ -69,10 +77,14 @@ class Drawn:
 
     def _chosen(self, a, b, less):
         return self.one(
-            f"({a} + 2 if {self.truth(less)} else {a} + 1)",
+            f"({a} if {self.truth(less)} else {a} + 1)",
             f"{self.one('min', 'max')}({a}, {b})",
-            f"(-{a})", f"abs({a})", f"({a} + {self.one(*self.whole)}) ** {self.random.randint(0, 3)}",
+            f"(-{a})", f"abs({a})", f"{self._base(a)} ** {self.random.randint(0, 3)}",
         )  # fmt: skip
+
+    def _base(self, a):
+        """What is not known when compiling: powers beyond 64 bits are refused, as by numba."""
+        return a if _variables(a) else f"({a} + {self.one(*self.whole)})"
 
     def _cast(self, a, b, less):
         name = self.one(*self.casts)
@@ -109,7 +121,7 @@ class Drawn:
             f"float32({a})",
             f"float({b})",
             f"({b} / {self.integer(0)})",
-            f"({a}) ** {self.random.randint(1, 2)}",
+            f"({a}) ** {self.random.randint(1, 2)}",  # as exact as Python's
             f"({a} if {self.truth(less)} else {a})",
         )
 
@@ -127,6 +139,7 @@ class Drawn:
         return self.one(
             self.integer, self.integer, self.integer, self.floating, self.floating, self.truth,
             self.complex, lambda: f"abs({self.complex(1)})", lambda: f"{self.complex(1)}.imag",
+            lambda: f"({self.floating()}) ** 3",
         )()  # fmt: skip
 
 
@@ -212,9 +225,24 @@ def test_expressions(tmp_path_factory, random, seed):
             )
 
 
+class Choices(ast.NodeTransformer):
+    """``a if test else b`` has a type that both have in common, whichever it is."""
+
+    def visit_IfExp(self, node):
+        node = self.generic_visit(node)
+        args = [node.test, node.body, node.orelse]
+        return ast.copy_location(ast.Call(ast.Name("chosen", ast.Load()), args, []), node)
+
+
+def chosen(test, a, b):
+    a, b = typed(a), typed(b)
+    return cast(a if test else b, unified(a.dtype, b.dtype))
+
+
 def evaluated(text, names):
+    tree = ast.fix_missing_locations(Choices().visit(ast.parse(text, mode="eval")))
     try:
-        result = eval(text, {}, names)
+        result = eval(compile(tree, "", "eval"), {"chosen": chosen}, names)
     except (ArithmeticError, TypeError):
         return None
     if isinstance(result, Typed):
