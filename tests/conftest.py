@@ -109,13 +109,13 @@ def unchecked(monkeypatch):
 
 @pytest.fixture
 def run_python(tmp_path):
-    """run_python(code, *arguments, check=True, timeout=120, **environment) -> CompletedProcess with text.
+    """run_python(code, *arguments, check=True, timeout=120, under=(), **environment) -> CompletedProcess with text.
 
     A fresh interpreter with the same numbalite and cache, in a folder of its own. A variable given as None
-    is taken out of the environment. `code` may start with "-m".
+    is taken out of the environment. `code` may start with "-m". `under`: a command that runs the interpreter.
     """
 
-    def run(code, *arguments, check=True, timeout=120, **environment):
+    def run(code, *arguments, check=True, timeout=120, under=(), **environment):
         import numbalite
 
         package = str(pathlib.Path(numbalite.__file__).parents[1])
@@ -123,7 +123,7 @@ def run_python(tmp_path):
         env = {name: value for name, value in env.items() if value is not None}
         start = code.split() if code.startswith("-m ") else ["-c", code]
         result = subprocess.run(
-            [sys.executable, *start, *map(str, arguments)],
+            [*under, sys.executable, *start, *map(str, arguments)],
             capture_output=True,
             text=True,
             timeout=timeout,

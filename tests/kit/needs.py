@@ -1,4 +1,7 @@
-"""Marks of tests that need what may not be installed."""
+"""Marks of tests that need what may not be installed, and where it is found."""
+
+import pathlib
+import shutil
 
 import pytest
 
@@ -7,3 +10,9 @@ from numbalite.compilers import toolkit
 NO_NVRTC = "NVRTC is not installed"
 
 needs_nvrtc = pytest.mark.skipif(not toolkit.libraries(), reason=NO_NVRTC)
+
+
+def compute_sanitizer():
+    """The path of compute-sanitizer: on PATH, or in the newest toolkit; None if there is none."""
+    toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))
+    return shutil.which("compute-sanitizer") or (str(toolkits[-1]) if toolkits else None)

@@ -20,7 +20,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -165,16 +164,11 @@ def names_the_line(lines, pair):
     return any(int(number) in pair.lines for number in found)
 
 
-def find_sanitizer():
-    found = shutil.which("compute-sanitizer")
-    toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))
-    return found or (str(toolkits[-1]) if toolkits else None)
-
-
 def on_gpu(arguments):
+    from kit.needs import compute_sanitizer
     from pairs.themes import PAIRS
 
-    sanitizer = arguments.tool_path or find_sanitizer()
+    sanitizer = arguments.tool_path or compute_sanitizer()
     chosen = [pair for pair in PAIRS.values() if re.search(arguments.only, pair.name)]
     table = {
         pair.name: {"kind": pair.kind, "theme": pair.theme, "tool": TOOLS[pair.kind]}

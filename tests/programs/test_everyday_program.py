@@ -3,6 +3,9 @@ the interpreter has ended no device memory is left."""
 
 import re
 
+import pytest
+from kit.needs import compute_sanitizer
+
 PROGRAM = """
 import sys, threading, warnings
 import numpy as np
@@ -82,3 +85,13 @@ def test_nothing_fails_and_nothing_is_left(run_python):
         report,
     )
     assert found and found.groups() == ("0", "0", "0"), report
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(compute_sanitizer() is None, reason="compute-sanitizer is not installed")
+def test_compute_sanitizer_finds_nothing(run_python):
+    # Without backtraces: for those the tool keeps Python's frames, and what these hold, beyond the end.
+    options = ["--leak-check", "full", "--show-backtrace", "no"]
+    report = run_python(PROGRAM, under=[compute_sanitizer(), *options]).stdout
+    assert "LEAK SUMMARY: 0 bytes leaked in 0 allocations" in report, report
+    assert "ERROR SUMMARY: 0 errors" in report, report
