@@ -10,6 +10,7 @@
 #include "py/dlpackout.h"
 #include "py/exchange.h"
 #include "py/matmul.h"
+#include "py/operators.h"
 #include "py/stream.h"
 
 static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -457,7 +458,7 @@ static PyType_Slot devarray_slots[] = {
     {Py_mp_subscript, nl_py_array_subscript},
     {Py_sq_item, nl_py_array_item},
     {Py_nb_matrix_multiply, nl_py_array_matmul},
-    {0, NULL}};
+    NL_OPERATOR_SLOTS{0, NULL}};
 
 static PyType_Spec devarray_spec = {
     .name = "numbalite._core.DeviceArray",

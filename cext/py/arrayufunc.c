@@ -7,22 +7,28 @@
 
 #include "py/override.h"
 #include "py/stream.h"
-static int is_plain(const nl_py_state *state, PyObject *obj) {
-    return nl_py_override_plain(state, obj) || nl_host_is_scalar(obj);
+
+int nl_py_is_number(PyObject *obj) {
+    return PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj) ||
+           PyBool_Check(obj) || nl_host_is_scalar(obj);
+}
+
+int nl_py_is_array_or_number(const nl_py_state *state, PyObject *obj) {
+    return nl_py_override_plain(state, obj) || nl_py_is_number(obj);
 }
 
 /* The inputs, and what is in out=, which is a tuple here. */
 static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                      PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)
-        if (!is_plain(state, args[i]))
+        if (!nl_py_is_array_or_number(state, args[i]))
             return 0;
     for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *out = args[nargs + i];
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "out") != 0)
             continue;
         for (Py_ssize_t j = 0; PyTuple_Check(out) && j < PyTuple_GET_SIZE(out); j++)
-            if (!is_plain(state, PyTuple_GET_ITEM(out, j)))
+            if (!nl_py_is_array_or_number(state, PyTuple_GET_ITEM(out, j)))
                 return 0;
     }
     return 1;

@@ -4,6 +4,10 @@
 
 #include "py/state.h"
 
+int nl_py_is_number(PyObject *obj);
+/* Are they all that has to be looked at? Other operands may know better what a ufunc does. */
+int nl_py_is_array_or_number(const nl_py_state *state, PyObject *obj);
+
 PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *keywords);
 

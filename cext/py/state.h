@@ -41,6 +41,7 @@
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
+    X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
     X(PyObject, no_value)       /* numpy._NoValue: what is not given */ \
     X(PyObject, kept_scratch)   /* dict: scratch of a ReductionPlan -> its array */ \
@@ -159,6 +160,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_override_exec) \
     X(nl_py_arrayufunc_exec) \
     X(nl_py_arrayfunction_exec) \
+    X(nl_py_operators_exec) \
     X(nl_py_matmul_exec) \
     X(nl_py_workspace_exec) \
     X(nl_py_ufunctype_exec) \

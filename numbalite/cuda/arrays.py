@@ -17,7 +17,6 @@ import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from numbalite import _core, frontend
 from numbalite.cuda import assign as _assign
@@ -124,7 +123,7 @@ class DeviceMemory:
         return hash((DeviceMemory, int(self)))
 
 
-class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
+class DeviceNDArray(_core.DeviceArray, Views, Methods):
     """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
 
     NumPy's functions and Python's operators run on the device: `np.sqrt(d)`, `np.sum(d)`, `d * 2 + e @ f`.
@@ -158,29 +157,14 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods, NDArrayOperatorsMixin):
             made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
         return made._bind(stream) if stream else made
 
-    # Operators compare elements; as a key of a dictionary an array is itself.
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> Any:
-        try:
-            return NDArrayOperatorsMixin.__eq__(self, other)
-        except TypeError:
-            return self._compared_with_no_number(other, False)
-
-    def __ne__(self, other: object) -> Any:
-        try:
-            return NDArrayOperatorsMixin.__ne__(self, other)
-        except TypeError:
-            return self._compared_with_no_number(other, True)
-
     def _compared_with_no_number(self, other, result):
-        """As in NumPy no element equals None, a text or the like; raises again where that is not all."""
+        """For == and !=: as in NumPy no element equals None, a text or the like. None where that is not all."""
         if self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
-            raise
+            return None
         value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
         one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
         if value.ndim if value.dtype == object else not one_is_text:
-            raise
+            return None
         with _assign.on_device(self.device):
             made = _core.device_empty(np.broadcast_shapes(self.shape, value.shape), np.dtype(bool))
         made.fill(result)

@@ -1,0 +1,155 @@
+/* py/operators: a + b is np.add(a, b). Arrays and numbers go where NumPy's ufunc would send them,
+ * without its looking at them first; all else (lists, other libraries' arrays, classes that refuse
+ * ufuncs) is asked as numpy.lib.mixins.NDArrayOperatorsMixin does. */
+#include "py/operators.h"
+
+#include "py/arrayufunc.h"
+#include "py/devarray.h"
+
+/* The ufuncs, by their places in state->operators. */
+enum {
+#define PLACE(slot, ufunc) AT_##slot,
+    NL_IN_PLACE_OPERATORS(PLACE) NL_UNARY_OPERATORS(PLACE)
+#undef PLACE
+        AT_divmod,
+    AT_power,
+    AT_matmul,
+    AT_comparisons, /* in the order of Py_LT, Py_LE, ... */
+};
+static const char *const names[] = {
+#define NAME(slot, ufunc) #ufunc,
+    NL_IN_PLACE_OPERATORS(NAME) NL_UNARY_OPERATORS(NAME)
+#undef NAME
+        "divmod",
+    "power",
+    "matmul",
+    "less",
+    "less_equal",
+    "equal",
+    "not_equal",
+    "greater",
+    "greater_equal",
+};
+enum { COUNT = sizeof names / sizeof *names };
+
+/* The operand that is an array of ours; one of them is. */
+static PyObject *ours(PyObject *left, PyObject *right) {
+    if (Py_TYPE(left) == Py_TYPE(right) || nl_py_is_number(right))
+        return left;
+    if (nl_py_is_number(left) || !nl_py_state_of_object(left)) {
+        PyErr_Clear();
+        return right;
+    }
+    return left;
+}
+
+/* 1: it wants nothing to do with ufuncs, so its own operators are to be tried. -1: an exception. */
+static int refuses(const nl_py_state *state, PyObject *object) {
+    PyObject *handler = NULL;
+    int found =
+        nl_py_lookup_attribute(object, PyTuple_GET_ITEM(state->override_names, 0), &handler);
+    Py_XDECREF(handler);
+    return found > 0 ? handler == Py_None : found;
+}
+
+/* The ufunc of a place with one to three arguments, the third of which is the output. */
+static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ssize_t count) {
+    const nl_py_state *state = ((nl_py_array *)self)->state;
+    PyObject *ufunc = PyTuple_GET_ITEM(state->operators, place);
+    PyObject *given[5] = {ufunc, PyTuple_GET_ITEM(state->override_names, 2)};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!nl_py_is_array_or_number(state, args[i]))
+            return PyObject_Vectorcall(ufunc, args, (size_t)count, NULL);
+        given[2 + i] = args[i];
+    }
+    return nl_py_array_ufunc(self, given, 2 + count, NULL);
+}
+
+static PyObject *binary(int place, PyObject *left, PyObject *right) {
+    PyObject *self = ours(left, right), *other = self == left ? right : left;
+    PyObject *args[] = {left, right};
+    const nl_py_state *state = ((nl_py_array *)self)->state;
+    int refused = nl_py_is_array_or_number(state, other) ? 0 : refuses(state, other);
+    if (refused)
+        return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
+    return operate(self, place, args, 2);
+}
+
+static PyObject *in_place(int place, PyObject *self, PyObject *other) {
+    PyObject *args[] = {self, other, self};
+    return operate(self, place, args, 3);
+}
+
+#define BINARY(slot, ufunc) \
+    PyObject *nl_py_array_##slot(PyObject *left, PyObject *right) { \
+        return binary(AT_##slot, left, right); \
+    } \
+    PyObject *nl_py_array_inplace_##slot(PyObject *self, PyObject *other) { \
+        return in_place(AT_##slot, self, other); \
+    }
+#define UNARY(slot, ufunc) \
+    PyObject *nl_py_array_##slot(PyObject *self) { \
+        return operate(self, AT_##slot, &self, 1); \
+    }
+NL_IN_PLACE_OPERATORS(BINARY)
+NL_UNARY_OPERATORS(UNARY)
+
+PyObject *nl_py_array_divmod(PyObject *left, PyObject *right) {
+    return binary(AT_divmod, left, right);
+}
+
+PyObject *nl_py_array_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
+    return modulus == Py_None ? binary(AT_power, base, exponent) : Py_NewRef(Py_NotImplemented);
+}
+
+PyObject *nl_py_array_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
+    return modulus == Py_None ? in_place(AT_power, self, exponent) : Py_NewRef(Py_NotImplemented);
+}
+
+PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {
+    return in_place(AT_matmul, self, other);
+}
+
+/* What == and != are where there is no ufunc for it: in NumPy nothing equals None, a text or the
+ * like. `error` is raised where that is not all. */
+static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *result = PyObject_CallMethod(self, "_compared_with_no_number", "OO", other,
+                                           which == Py_NE ? Py_True : Py_False);
+    if (result == Py_None) {
+        Py_CLEAR(result);
+        PyErr_Restore(type, error, traceback);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    return result;
+}
+
+PyObject *nl_py_array_compare(PyObject *self, PyObject *other, int which) {
+    PyObject *result = binary(AT_comparisons + which, self, other);
+    if (!result && (which == Py_EQ || which == Py_NE) && PyErr_ExceptionMatches(PyExc_TypeError))
+        return compare_with_no_number(self, other, which);
+    return result;
+}
+
+Py_hash_t nl_py_array_hash(PyObject *self) {
+    return PyBaseObject_Type.tp_hash(self);
+}
+
+int nl_py_operators_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    state->operators = numpy ? PyTuple_New(COUNT) : NULL;
+    for (int i = 0; state->operators && i < COUNT; i++) {
+        PyObject *ufunc = PyObject_GetAttrString(numpy, names[i]);
+        if (!ufunc)
+            Py_CLEAR(state->operators);
+        else
+            PyTuple_SET_ITEM(state->operators, i, ufunc);
+    }
+    Py_XDECREF(numpy);
+    return state->operators ? 0 : -1;
+}
