@@ -38,6 +38,8 @@
     X(PyTypeObject, hostfunction_type) \
     X(PyTypeObject, librarycall_type) \
     X(PyTypeObject, libraryvalue_type) \
+    X(PyTypeObject, plans_type) \
+    X(PyTypeObject, planned_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
@@ -169,7 +171,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_hostufunc_exec) \
     X(nl_py_hostfunction_exec) \
     X(nl_py_librarycall_exec) \
-    X(nl_py_libraryvalue_exec)
+    X(nl_py_libraryvalue_exec) \
+    X(nl_py_planned_exec)
 
 #define NL_DECLARE(name) int name(PyObject *module);
 NL_PY_EXECS(NL_DECLARE)

@@ -1,13 +1,8 @@
-"""Plans of cuFFT: made once for a layout, kept for each thread, device and stream.
-
-A plan has a work area, so that two streams never share one; and it is used by one thread at a time. The
-least recently used are destroyed. A stream is known by its number: a plan does not keep it.
-"""
+"""Plans of cuFFT: made once for a layout; C keeps them for each thread, device and stream (py/planned)."""
 
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +18,6 @@ if TYPE_CHECKING:
 FORWARD, INVERSE = -1, 1
 MOST_DIMENSIONS = 3
 """cuFFT transforms so many at once."""
-KEPT = 64
-"""Plans of a thread."""
 
 
 class Layout(NamedTuple):
@@ -83,126 +76,73 @@ def _distance(shape, strides):
     return distance or 1
 
 
-class Transform:
-    """What a plan is made for: how many transforms of which lengths, the dtypes of source and target, and how
-    their elements lie. There is one of a kind: `transform` finds it."""
+def make(what: tuple[Any, ...], stream: Any) -> _core.LibraryValue:
+    """A plan of cuFFT on the current device, for the calls on a stream. It owns its work area: a graph that
+    captured a transform has both, however many plans come after."""
+    lengths, batch, dtypes, layouts = what
+    cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
+    plan = cufft.make("Create", "Destroy", kind=ctypes.c_int)
+    cufft.plain("SetAutoAllocation", plan, 0)
+    whole = ctypes.c_longlong * rank
+    sides, kept = [], [whole(*lengths)]
+    for layout, dtype in zip(layouts, dtypes, strict=True):
+        kept.append(whole(*layout.embed))
+        sides += [ctypes.addressof(kept[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype]]
+    computed = CUDA_TYPES[max(dtypes.upper())]
+    cufft.plain(
+        "XtMakePlanMany", plan, rank, ctypes.addressof(kept[0]), *sides, batch, ctypes.addressof(size),
+        computed,
+    )  # fmt: skip
+    work = workspace(size.value) if size.value else None
+    plan.kept = (work,)
+    cufft.plain("SetWorkArea", plan, work)
+    cufft.plain("SetStream", plan, stream_number(stream))
+    return plan
 
-    __slots__ = "__weakref__", "what"
 
-    def __init__(self, what: tuple[Any, ...]) -> None:
-        self.what = what
+def run_captured(
+    stream: Any,
+    plan: _core.LibraryValue,
+    source: DeviceNDArray,
+    target: DeviceNDArray,
+    direction: int,
+) -> int:
+    """The status of a transform with what a capture needs: its stream where none is named, and a work area of
+    the graph's own, for others that run at the same time have theirs."""
+    cufft, (work,) = CUFFT.on(stream), plan.kept
+    captured = 0 if stream else _core.capture_stream()
+    own = None if work is None else _core.workspace_of_graph(stream, work.size)
+    if captured:
+        cufft.plain("SetStream", plan, captured)
+    if own is not None:
+        cufft.plain("SetWorkArea", plan, own)
+    try:
+        return CUFFT.functions["XtExec"](stream, plan, source, target, direction)
+    finally:
+        if own is not None:
+            cufft.plain("SetWorkArea", plan, work)
+        if captured:
+            cufft.plain("SetStream", plan, 0)
 
-    def run(
-        self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
-    ) -> None:
-        """source -> target, on the current device, on their stream, by the plan of the calling thread."""
-        key = *_core.stream_place(stream), self
-        plans = of_thread()
-        plan = plans.get(key) or plans.put(Plan(key, stream))
-        plan.run(stream, source, target, direction)
+
+def _fail(status):
+    raise CUFFT.failure("XtExec", status)
 
 
-_transforms: weakref.WeakValueDictionary[Hashable, Transform] = weakref.WeakValueDictionary()
+_transforms: weakref.WeakValueDictionary[Hashable, _core.Planned] = weakref.WeakValueDictionary()
 
 
 def transform(
     lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout]
-) -> Transform:
-    """The Transform of these. dtypes: the characters of both, "fF"."""
+) -> _core.Planned:
+    """transform(stream, source, target, direction), on the current device. dtypes: the characters of both, "fF".
+
+    There is one of a kind as long as plans are kept for it.
+    """
     what = lengths, batch, dtypes, layouts
     found = _transforms.get(what)
-    return _transforms.setdefault(what, Transform(what)) if found is None else found
-
-
-class Plan:
-    """A plan of cuFFT on the current device. Its number owns it, and the work area: a graph that captured a
-    transform has it, however many plans come after."""
-
-    def __init__(self, key: tuple[int, int, int, Transform], stream: Any) -> None:
-        lengths, batch, dtypes, layouts = key[-1].what
-        self.key = key
-        self.used = 0
-        cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
-        number = cufft.make("Create", "Destroy", kind=ctypes.c_int)
-        cufft.plain("SetAutoAllocation", number, 0)
-        whole = ctypes.c_longlong * rank
-        sides, kept = [], [whole(*lengths)]
-        for layout, dtype in zip(layouts, dtypes, strict=True):
-            kept.append(whole(*layout.embed))
-            sides += [ctypes.addressof(kept[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype]]
-        computed = CUDA_TYPES[max(dtypes.upper())]
-        cufft.plain(
-            "XtMakePlanMany", number, rank, ctypes.addressof(kept[0]), *sides, batch, ctypes.addressof(size),
-            computed,
-        )  # fmt: skip
-        work = workspace(size.value) if size.value else None
-        number.kept = (work,)
-        self.work = work
-        cufft.plain("SetWorkArea", number, work)
-        cufft.plain("SetStream", number, stream_number(stream))
-        self.number = number
+    if found is None:
         CUFFT.find("XtExec", False)
-
-    def run(
-        self, stream: Any, source: DeviceNDArray, target: DeviceNDArray, direction: int
-    ) -> None:
-        """Transforms, on the plan's stream; in a capture, on the captured one where none is named."""
-        captured = 0 if stream else _core.capture_stream()
-        if captured or self.work is not None:
-            status = self._run_apart(captured, stream, source, target, direction)
-        else:
-            status = CUFFT.functions["XtExec"](stream, self.number, source, target, direction)
-        if status:
-            raise CUFFT.failure("XtExec", status)
-
-    def _run_apart(self, captured, stream, source, target, direction):
-        """With what a capture needs: its stream, and a work area of the graph's own, for others that run at the
-        same time have theirs."""
-        cufft = CUFFT.on(stream)
-        own = None if self.work is None else _core.workspace_of_graph(stream, self.work.size)
-        if captured:
-            cufft.plain("SetStream", self.number, captured)
-        if own is not None:
-            cufft.plain("SetWorkArea", self.number, own)
-        try:
-            return CUFFT.functions["XtExec"](stream, self.number, source, target, direction)
-        finally:
-            if own is not None:
-                cufft.plain("SetWorkArea", self.number, self.work)
-            if captured:
-                cufft.plain("SetStream", self.number, 0)
-
-
-class Plans:
-    """What a thread keeps: plans by device, stream and transform."""
-
-    def __init__(self) -> None:
-        self.plans: dict[Hashable, Plan] = {}
-        self.clock = 0
-
-    def get(self, key: Hashable) -> Plan | None:
-        """The plan, which counts as used."""
-        found = self.plans.get(key)
-        if found is not None:
-            self.clock = found.used = self.clock + 1
-        return found
-
-    def put(self, plan: Plan) -> Plan:
-        """Keeps a plan, and returns it; the least recently used one goes."""
-        self.clock = plan.used = self.clock + 1
-        self.plans[plan.key] = plan
-        if len(self.plans) > KEPT:
-            del self.plans[min(self.plans.values(), key=lambda one: one.used).key]
-        return plan
-
-
-_thread = threading.local()
-
-
-def of_thread() -> Plans:
-    """The calling thread's."""
-    try:
-        return _thread.plans
-    except AttributeError:
-        _thread.plans = Plans()
-        return _thread.plans
+        made = _core.Planned(what, make, CUFFT.functions, "XtExec", run_captured, _fail)
+        found = _transforms.setdefault(what, made)
+    return found

@@ -12,7 +12,6 @@ from numbalite import _core, cuda
 from numbalite.cuda import sparse
 from numbalite.cuda.libs import cufft
 from numbalite.errors import CudaAPIError
-from numbalite.fft import plans
 from numbalite.libraries.table import CUBLAS, CUFFT, CUSOLVER, CUSPARSE
 
 L = np.linalg
@@ -54,8 +53,7 @@ def products(s, v):
 
 def transforms(d):
     """Each plan is made anew."""
-    kept = plans.of_thread()
-    kept.plans.clear()
+    _core.thread_plans_clear()
     np.fft.fft(d), np.fft.irfft(d), np.fft.fftn(d[:, ::2]), cufft.fft_inplace(d)
     np.fft.fft(d)  # by the plan that is kept
 

@@ -15,7 +15,6 @@ from kit.frames import ours_in
 from numbalite import _core, cuda
 from numbalite.cuda import assign
 from numbalite.cuda.libs import cufft
-from numbalite.fft import plans
 from numbalite.libraries.table import CUFFT
 
 NORMS = (None, "backward", "ortho", "forward")
@@ -234,16 +233,15 @@ def test_a_call_finds_its_plan_again():
     host = np.random.default_rng(3).standard_normal((5, 16)).astype("F")
     first, second = cuda.to_device(host), cuda.to_device(host[::-1].copy())
     np.fft.fft(first)
-    kept = len(plans.of_thread().plans)
+    kept = _core.thread_plans()
     for d, expected in ((first, host), (second, host[::-1])):
         np.testing.assert_allclose(np.fft.fft(d).copy_to_host(), np.fft.fft(expected), atol=1e-4)
-    assert len(plans.of_thread().plans) == kept
+    assert _core.thread_plans() == kept
 
 
 def plans_destroyed(monkeypatch):
     """The numbers of the plans that are destroyed from now on, of those made from now on: none is kept."""
-    kept = plans.of_thread()
-    kept.plans.clear()
+    _core.thread_plans_clear()
     found, destroy = [], CUFFT.find("Destroy", False)
     plain = getattr(destroy, "outside_captures", destroy)
     monkeypatch.setitem(CUFFT.functions, "Destroy", lambda *a: found.append(a[1]) or plain(*a))
@@ -252,16 +250,17 @@ def plans_destroyed(monkeypatch):
 
 def test_plans_are_bounded(monkeypatch):
     destroyed, hot = plans_destroyed(monkeypatch), np.ones(1, "F")
-    for n in range(2, plans.KEPT + 12):
+    most = 64
+    for n in range(2, most + 12):
         np.fft.fft(cuda.to_device(np.ones(n, "F")))
         check("fft", hot)
-    kept = plans.of_thread()
-    assert len(kept.plans) == plans.KEPT
-    for n in range(2, plans.KEPT + 12):
+    assert len(_core.thread_plans()) == most
+    assert 0 < len(destroyed) < 12  # not the one that was used all the time
+    for n in range(2, most + 12):
         cufft.fft_inplace(cuda.to_device(np.ones(n, "D")))
-    assert len(kept.plans) == plans.KEPT
+    assert len(_core.thread_plans()) == most
     gc.collect()
-    assert len(destroyed) >= plans.KEPT
+    assert len(destroyed) >= most
     check("fft", np.ones(2, "F"))
 
 
@@ -319,15 +318,14 @@ def test_a_graph_keeps_its_plan(monkeypatch):
     d = cuda.to_device(host).bind(stream)
     np.fft.fft(cuda.to_device(host))
     cufft.fft_inplace(d)
-    kept = plans.of_thread()
-    number = int(next(reversed(kept.plans.values())).number)
+    number = int(_core.thread_plans()[-1])
     stream.synchronize()
     if cuda.is_simulated():
         nothing = _core.LibraryCall("libc.so.6", "sched_yield")
         monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
     with stream.capture() as graph:
         cufft.fft_inplace(d)
-    kept.plans.clear()
+    _core.thread_plans_clear()
     gc.collect()
     assert destroyed and number not in destroyed
     graph.launch(stream)
@@ -392,8 +390,9 @@ def test_graphs_have_work_areas_of_their_own(monkeypatch):
     stream = cuda.stream()
     d = cuda.to_device(np.ones(1021, "F")).bind(stream)
     cufft.fft_inplace(d)
-    plan = next(reversed(plans.of_thread().plans.values()))
-    monkeypatch.setattr(plan, "work", plan.work or cuda.device_array(100, np.uint8))
+    plan = _core.thread_plans()[-1]
+    work = plan.kept[0] if plan.kept[0] is not None else cuda.device_array(100, np.uint8)
+    monkeypatch.setattr(plan, "kept", (work,))
     set_area, areas = CUFFT.find("SetWorkArea", False), []
     noted = lambda *args: areas.append(args[2].address) or set_area(*args)
     monkeypatch.setitem(CUFFT.functions, "SetWorkArea", noted)
@@ -405,7 +404,7 @@ def test_graphs_have_work_areas_of_their_own(monkeypatch):
             cufft.fft_inplace(d)
         graphs.append(graph)
     cufft.fft_inplace(d)
-    own = plan.work.address
+    own = work.address
     assert areas[1::2] == [own] * 4
     assert areas[0] == areas[2] and areas[4] == areas[6] and len({own, areas[0], areas[4]}) == 3
     with stream.capture():
