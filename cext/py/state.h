@@ -172,7 +172,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_hostfunction_exec) \
     X(nl_py_librarycall_exec) \
     X(nl_py_libraryvalue_exec) \
-    X(nl_py_planned_exec)
+    X(nl_py_planned_exec) \
+    X(nl_py_counter_exec)
 
 #define NL_DECLARE(name) int name(PyObject *module);
 NL_PY_EXECS(NL_DECLARE)

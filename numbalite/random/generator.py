@@ -92,8 +92,10 @@ class Generator:
 
     def _standard(self, distribution, what, size, dtype, out, stream):
         """Without parameters."""
-        fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out), ())
-        return self._run(fill, what, size, out, stream, ())
+        fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out))
+        made = parameters.result(what, size, fill.dtype, out, stream)
+        fill(made, self._bits, stream, ())
+        return made if out is None else out
 
     def _make(self, distribution, what, size, dtype, out, stream, *given):
         """With parameters: (name, what was given, where it must be)."""
@@ -110,9 +112,6 @@ class Generator:
                 number(what, name, value, inside, kind)
                 for (name, value, inside), kind in zip(given, fill.kinds, strict=True)
             ]
-        return self._run(fill, what, size, out, stream, values)
-
-    def _run(self, fill, what, size, out, stream, values):
         made = parameters.result(what, size, fill.dtype, out, stream)
         fill(made, self._bits, stream, values)
         return made if out is None else out

@@ -38,7 +38,7 @@ class Fill:
         launcher, blocks = self.known.get(n) or self._shape(n)
         if stream:
             launcher = self.kernel[launcher.griddim, THREADS, stream]
-        key, low, high = bits.take(blocks)
+        key, low, high = bits.place.take(blocks)
         if parameters:
             launcher(out, n, key, low, high, *parameters)
         else:  # a call without a star is a third quicker

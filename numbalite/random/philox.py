@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from numbalite import _core
 
 if TYPE_CHECKING:
     from typing import Any
 
 _LOW = 2**64 - 1
-_ALL = 2**128 - 1
 
 
 class Philox4x32:
@@ -37,15 +37,18 @@ class Philox4x32:
                 seed = np.random.SeedSequence(seed)
             self.seed_seq = seed
             first, second = seed.generate_state(2, np.uint64).tolist()
-            start = first, (second << 64) + _bits("counter", counter, 128) & _ALL
-        self.lock = threading.Lock()
-        self._key, self._low, self._high = start[0], start[1] & _LOW, start[1] >> 64
+            start = first, (second << 64) + _bits("counter", counter, 128)
+        self._begin(*start)
+
+    def _begin(self, key, counter):
+        #: place.take(blocks): the key and both halves of the counter, which goes on by that many blocks
+        self.place = _core.Counter(key, counter & _LOW, counter >> 64 & _LOW)
 
     @property
     def state(self) -> dict[str, Any]:
         """A dictionary that, assigned to another one's state, makes it go on with the same numbers."""
-        with self.lock:
-            numbers = {"counter": (self._high << 64) + self._low, "key": self._key}
+        key, low, high = self.place.take(0)
+        numbers = {"counter": (high << 64) + low, "key": key}
         return {"bit_generator": "Philox4x32", "state": numbers}
 
     @state.setter
@@ -55,28 +58,12 @@ class Philox4x32:
         if value.get("bit_generator") != "Philox4x32":
             raise ValueError(f"Philox4x32.state: of another generator: {value!r}")
         numbers = value["state"]
-        key, counter = _bits("key", numbers["key"], 64), _bits("counter", numbers["counter"], 128)
-        with self.lock:
-            self._key, self._low, self._high = key, counter & _LOW, counter >> 64
-
-    def take(self, blocks: int) -> tuple[int, int, int]:
-        """Goes on by that many blocks: the key and both halves of the counter that was there."""
-        with self.lock:
-            key, low, high = self._key, self._low, self._high
-            self._low = after = low + blocks
-            if after > _LOW:
-                self._go(0)
-        return key, low, high
-
-    def _go(self, blocks):
-        counter = ((self._high << 64) + self._low + blocks) & _ALL
-        self._low, self._high = counter & _LOW, counter >> 64
+        self._begin(_bits("key", numbers["key"], 64), _bits("counter", numbers["counter"], 128))
 
     def advance(self, delta: int) -> Philox4x32:
         """Goes on by ``delta`` blocks of 128 bits, as if they had been drawn; negative ones go back."""
         delta = delta.__index__()
-        with self.lock:
-            self._go(delta)
+        self.place.take(delta & _LOW, delta >> 64 & _LOW)
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:

@@ -47,12 +47,12 @@ def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray
     if not out.size:
         return out
     if n <= _SHORT:
-        place = bits.take(lines * _SHORT // 2)
+        place = bits.place.take(lines * _SHORT // 2)
         grid = min(lines, _MOST_BLOCKS)
         _kernel("nl_permute_short")[grid, _THREADS, stream](out, lines, n, m, *place)
     else:
         blocks = min(-(-m // (8 * _THREADS)), max(_MOST_BLOCKS // lines, 1))
-        place = bits.take(lines * 6)
+        place = bits.place.take(lines * 6)
         _kernel("nl_permute_long")[lines * blocks, _THREADS, stream](
             out, lines, n, m, *place, blocks
         )
@@ -244,7 +244,7 @@ def _race(bits, weights, n, m, stream):
     padded = 1 << max(n - 1, 1).bit_length()
     times = device_array(padded, np.float64, stream=stream)
     index = device_array(padded, np.int64, stream=stream)
-    place = bits.take(padded)
+    place = bits.place.take(padded)
     _launch("nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place)
     run = 2
     while run <= padded:
