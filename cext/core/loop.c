@@ -16,6 +16,7 @@
 
 #define ALIGNED 16
 #define LONG_ROW 64 /* elements from which a row is worth a kernel that does not divide in it */
+#define SECTOR 32   /* bytes that memory is read and written by */
 #define TILE 32     /* elements from which two dimensions are worth walking by tiles */
 #define BLOCK 256   /* threads, in 16 rows and columns of a tile: ufunc.cuh */
 
@@ -163,18 +164,18 @@ static int fits_32(const nl_loop *l) {
     return 1;
 }
 
-/* A dimension, other than the innermost, along which an operand is a run that jumps along the
- * innermost; -1: there is none. */
+/* A dimension, other than the innermost, along which an operand has neighbours, in the same sector
+ * or the next one, that jumps along the innermost; -1: there is none. */
 static int run_elsewhere(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)
         return -1;
     for (int i = 0; i < l->operands; i++) {
-        int64_t size = operands[i].itemsize, stride = l->strides[i][inner];
-        if (operands[i].by_value || stride == 0 || stride == size)
+        if (operands[i].by_value || magnitude(l->strides[i][inner]) <= SECTOR)
             continue;
         for (int d = 0; d < inner; d++)
-            if (l->strides[i][d] == size && l->shape[d] >= TILE)
+            if (l->strides[i][d] != 0 && magnitude(l->strides[i][d]) <= SECTOR &&
+                l->shape[d] >= TILE)
                 return d;
     }
     return -1;

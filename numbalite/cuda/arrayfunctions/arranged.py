@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
-from numbalite.cuda import assign, copyplan, shapes
+from numbalite.cuda import assign, joined, shapes
 
 if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
@@ -19,11 +19,21 @@ KEPT = 512
 """Arrangements that a function remembers."""
 
 
+class Copy(NamedTuple):
+    """A part: its shape, its strides on both sides, and the bytes to where it begins in the array and in the new
+    one."""
+
+    shape: tuple[int, ...]
+    of: tuple[int, ...]
+    to: tuple[int, ...]
+    begin: int = 0
+    at: int = 0
+
+
 class Arrangement(NamedTuple):
     shape: tuple[int, ...]
     """Of the new array, in C order."""
-    copies: tuple[tuple[copyplan.Plan, int, int], ...]
-    """(how, bytes to where it begins in the array, and in the new one) of each part."""
+    copies: tuple[Copy, ...]
 
 
 class Lies(NamedTuple):
@@ -32,20 +42,10 @@ class Lies(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
-    low: int
-    """The lowest bits of the address."""
 
 
 def lies(array: DeviceNDArray) -> Lies:
-    return Lies(array.shape, array.strides, array.itemsize, array._address % 16)
-
-
-def part(
-    lie: Lies, shape: tuple, of: tuple, to: tuple, begin: int = 0, at: int = 0
-) -> tuple[copyplan.Plan, int, int]:
-    """A part to copy: its shape, its strides on both sides, and where it begins."""
-    low = (lie.low + begin | at) % 16
-    return copyplan.plan(shape, of, to, lie.itemsize, low), begin, at
+    return Lies(array.shape, array.strides, array.itemsize)
 
 
 def arranged(array: DeviceNDArray, arrangement: Arrangement) -> DeviceNDArray:
@@ -54,8 +54,7 @@ def arranged(array: DeviceNDArray, arrangement: Arrangement) -> DeviceNDArray:
         with assign.on_device(array.device):
             return arranged(array, arrangement)
     made = _core.device_empty(arrangement.shape, array.dtype)
-    for way, begin, at in arrangement.copies:
-        assign.copy_by(way, array, made, 0, begin, at)
+    joined.copy(made, [joined.Part(array, *one) for one in arrangement.copies])
     return made
 
 

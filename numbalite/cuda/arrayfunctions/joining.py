@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign, shapes
+from numbalite.cuda import assign, joined, shapes
 from numbalite.cuda.arrayfunctions import arguments, arranged, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import atleast_1d, atleast_2d, atleast_3d
@@ -66,16 +66,26 @@ def concatenate(
     )
     if not is_new and any(assign.overlap(one, target) for one in parts):
         parts = [one.copy() for one in parts]
-    for one in parts:
-        key = (slice(None),) * axis + (slice(begin, begin + one.shape[axis]),)
-        if is_new and one.dtype == target.dtype:
-            assign.copy(one, target[key], apart=True)
-        else:
-            assign.assign(target[key], one)
-        begin += one.shape[axis]
+    if is_new and all(one.dtype == target.dtype for one in parts):
+        _put(target, parts, axis)
+    else:
+        for one in parts:
+            end = begin + one.shape[axis]
+            assign.assign(target[(slice(None),) * axis + (slice(begin, end),)], one)
+            begin = end
     if target is not out:
         out[...] = target.copy_to_host()
     return out
+
+
+def _put(target, parts, axis):
+    """Arrays of its dtype into a new one."""
+    begin, copies = 0, []
+    for one in parts:
+        at = begin * target.strides[axis]
+        copies.append(joined.Part(one, one.shape, one.strides, target.strides, 0, at))
+        begin += one.shape[axis]
+    joined.copy(target, copies)
 
 
 def _checked_lengths(parts, axis):
@@ -198,9 +208,7 @@ def _rolled(lies, steps):
         ]
     return arranged.Arrangement(
         lies.shape,
-        tuple(
-            arranged.part(lies, shape, lies.strides, to, begin, at) for shape, begin, at in pieces
-        ),
+        tuple(arranged.Copy(shape, lies.strides, to, begin, at) for shape, begin, at in pieces),
     )
 
 
@@ -222,8 +230,9 @@ def _tiled(lies, reps):
         return arranged.Arrangement(shape, ())
     spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
     steps = tuple(one for step in strides for one in (0, step))
-    part = arranged.part(lies, spread, steps, arranged.packed(lies, spread))
-    return arranged.Arrangement(shape, (part,))
+    return arranged.Arrangement(
+        shape, (arranged.Copy(spread, steps, arranged.packed(lies, spread)),)
+    )
 
 
 @implements("block")

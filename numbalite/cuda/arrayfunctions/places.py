@@ -244,8 +244,9 @@ def _repeated(lies, count, axis):
         return arranged.Arrangement(shape, ())
     steps = (*lies.strides[: axis + 1], 0, *lies.strides[axis + 1 :])
     spread = (*before, length, count, *behind)
-    part = arranged.part(lies, spread, steps, arranged.packed(lies, spread))
-    return arranged.Arrangement(shape, (part,))
+    return arranged.Arrangement(
+        shape, (arranged.Copy(spread, steps, arranged.packed(lies, spread)),)
+    )
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")

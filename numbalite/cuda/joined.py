@@ -1,0 +1,149 @@
+"""Small copies to several places of one array, in one launch: what takes time is the launch."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite.cuda import assign
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+MOST_BYTES = 16 << 20
+"""Beyond, kernels that copy a part each are as fast or faster."""
+_MOST_PARTS = 8
+_MOST_DIMS = 4
+_THREADS, _EACH = 256, 4  # as in cuda_src/templates/join.cu
+_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+
+
+class Part(NamedTuple):
+    """Elements to copy: their shape, strides on both sides, and how many bytes behind the first element of either
+    array they begin."""
+
+    source: DeviceNDArray
+    shape: tuple[int, ...]
+    of: tuple[int, ...]
+    to: tuple[int, ...]
+    begin: int
+    at: int
+
+
+class _Plan(NamedTuple):
+    word: np.dtype
+    ndim: int
+    geometry: tuple[tuple[tuple[int, ...], ...], ...]
+    """(shape, strides on both sides) of each part."""
+    blocks: tuple[int, ...]
+
+
+def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
+    """Copies elements of the target's dtype, from anywhere, to where nobody reads them."""
+    parts = [part for part in parts if 0 not in part.shape]
+    if not _copied(target, parts):
+        for source, shape, of, to, begin, at in parts:
+            into = target._view(shape, to, target.dtype, at)
+            assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
+
+
+def _copied(target, parts):
+    """By one launch, if they are small and no more than a few."""
+    if not 1 < len(parts) <= _MOST_PARTS:
+        return False
+    if any(part.source.device != target.device for part in parts):
+        return False
+    lies = [
+        (shape, of, to, (source._address + begin | target._address + at) % 16)
+        for source, shape, of, to, begin, at in parts
+    ]
+    plan = _plan(target.itemsize, tuple(lies))
+    if plan is None:
+        return False
+    given: list[Any] = []
+    for part, (shape, of, to), blocks in zip(parts, plan.geometry, plan.blocks, strict=True):
+        into = target._view(shape, to, plan.word, part.at)
+        given += into, part.source._view(shape, of, plan.word, part.begin), blocks
+    launch = _kernel(plan.word, plan.ndim, len(parts))
+    with assign.on_device(target.device):
+        launch[sum(plan.blocks), _THREADS, target.stream](*given)
+    return True
+
+
+@functools.lru_cache(512)
+def _plan(itemsize, lies):
+    if itemsize not in _WORDS or sum(itemsize * math.prod(lie[0]) for lie in lies) > MOST_BYTES:
+        return None
+    merged = [_merged(itemsize, *lie[:3]) for lie in lies]
+    size = _word_size(itemsize, merged, [lie[3] for lie in lies])
+    ndim = max(map(len, merged))
+    if ndim > _MOST_DIMS:
+        return None
+    geometry = tuple(_in_words(axes, itemsize, size, ndim) for axes in merged)
+    blocks = tuple(-(-math.prod(shape) // (_THREADS * _EACH)) for shape, _, _ in geometry)
+    return _Plan(np.dtype(_WORDS[size]), ndim, geometry, blocks)
+
+
+def _merged(itemsize, shape, of, to):
+    """Axes (length, strides of both sides), outermost first in the order of the target, neighbours that both sides walk
+    as one joined. The last one is dense on both sides, if need be of length 1."""
+    axes = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
+    made: list[Any] = []
+    for length, a, b in sorted(axes, key=lambda axis: -abs(axis[2])):
+        if made and made[-1][1:] == (a * length, b * length):
+            length *= made.pop()[0]
+        made.append((length, a, b))
+    if not made or made[-1][1:] != (itemsize, itemsize):
+        made.append((1, itemsize, itemsize))
+    return made
+
+
+def _word_size(itemsize, merged, lows):
+    """The largest one that runs consist of, and all addresses are multiples of."""
+    size = 16
+    while size > itemsize and any(
+        low % size
+        or axes[-1][0] * itemsize % size
+        or any(step % size for _, *steps in axes[:-1] for step in steps)
+        for axes, low in zip(merged, lows, strict=True)
+    ):
+        size //= 2
+    return size
+
+
+def _in_words(axes, itemsize, size, ndim):
+    """(shape, strides of both sides) with a number of axes."""
+    length, *_ = axes[-1]
+    axes = [*axes[:-1], (length * itemsize // size, size, size)]
+    axes = [(1, 0, 0)] * (ndim - len(axes)) + axes
+    return tuple(zip(*axes, strict=True))
+
+
+@functools.cache
+def _kernel(word, ndim, count):
+    from numbalite.kernels.decorators import jit
+
+    return jit(source=source(count), name=f"join<{word.name}, {ndim}>")
+
+
+def source(count: int) -> str:
+    """The kernel for so many parts."""
+    from numbalite.compilers import templates
+
+    numbers = range(count)
+    parts = "".join(
+        f"    if (block < blocks{k})\n        return copy_part(to{k}, of{k}, block);\n    block -= blocks{k};\n"
+        for k in numbers
+    )
+    return templates.fill(
+        "join", parts=parts,
+        parameters=", ".join(
+            f"array<T, D> to{k}, array<const T, D> of{k}, int blocks{k}" for k in numbers
+        ),
+    )  # fmt: skip
