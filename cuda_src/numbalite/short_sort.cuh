@@ -1,65 +1,152 @@
-/* short_sort: sorts rows that fit into a block, in one launch, by a bitonic network in shared
- * memory (Batcher 1968).
+/* short_sort: sorts rows that fit into a block, in one launch, by a bitonic network (Batcher 1968).
  *
  * A block takes `together` rows, each in `width` places, a power of two; what is behind a row's end
- * comes last. Keys that are equal are compared by their places, so that the order is stable. As
- * long as partners are within 64 places, a warp has them for itself and waits for no other. */
+ * comes last. Keys that are equal are compared by their places, so that the order is stable.
+ *
+ * The network compares entries that are 1, 2, 4, ... apart. A thread has EACH entries in registers, from index bits
+ * that it picks: with bits b, b + 1, b + 2 it makes three of the network's steps before the entries go back to shared
+ * memory. As long as these are among the lowest eight, a warp has its entries for itself and waits for no other. */
 #ifndef NUMBALITE_SHORT_SORT_CUH
 #define NUMBALITE_SHORT_SORT_CUH
 
+#include "numbalite/block_memory.cuh"
 #include "numbalite/order.cuh"
 
 namespace numbalite {
 namespace nl_sort {
 
-/* Places in a block: shorts.py has them, too. */
-template <class K> struct short_rows {
-    enum {
-        places = sizeof(typename K::key) <= 8    ? 4096
-                 : sizeof(typename K::key) <= 16 ? 2048
-                                                 : 1024
-    };
+/* Places in shared memory: a gap behind each 16, or threads that are 8 entries apart would meet in its banks. */
+NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
+    return i + i / 16;
+}
+
+/* A key with the place that its element had, and where a block has them. Short keys and places are one number. */
+template <class K, bool Short = sizeof(typename K::key) <= 4> struct entries {
+    typedef uint64 entry;
+    enum { LOG_EACH = 3 };
+    uint64 *memory;
+
+    NUMBALITE_FUNCTION entries(unsigned char *start, unsigned) : memory((uint64 *)start) {}
+    static NUMBALITE_FUNCTION entry make(const typename K::key &key, unsigned place) {
+        return (uint64)key << 16 | place;
+    }
+    static NUMBALITE_FUNCTION unsigned place(entry e) { return (unsigned)e & 0xffff; }
+    static NUMBALITE_FUNCTION bool less(entry a, entry b) { return a < b; }
+    NUMBALITE_FUNCTION entry get(unsigned i) const { return memory[i]; }
+    NUMBALITE_FUNCTION void set(unsigned i, entry e) const { memory[i] = e; }
 };
 
-/* Exchanges pairs `apart` from each other, in runs that go up and down by turns. */
-template <class K>
-NUMBALITE_FUNCTION void exchange(typename K::key *keys, uint16 *order, unsigned count,
-                                 unsigned width, unsigned run, unsigned apart) {
-    for (unsigned p = threadIdx.x; p < count / 2; p += blockDim.x) {
-        unsigned a = 2 * p - (p & (apart - 1)), b = a + apart;
-        bool up = !(a & (width - 1) & run);
-        typename K::key x = keys[a], y = keys[b];
-        uint16 i = order[a], j = order[b];
-        bool wrong = K::less(y, x) || (!K::less(x, y) && j < i);
-        if (wrong == up) {
-            keys[a] = y;
-            keys[b] = x;
-            order[a] = j;
-            order[b] = i;
+template <class K> struct entries<K, false> {
+    struct entry {
+        typename K::key key;
+        unsigned place;
+    };
+    enum { LOG_EACH = sizeof(typename K::key) <= 8 ? 3 : 2 };
+    typename K::key *keys;
+    uint16 *places;
+
+    NUMBALITE_FUNCTION entries(unsigned char *start, unsigned count)
+        : keys((typename K::key *)start), places((uint16 *)(keys + with_gaps(count))) {}
+    static NUMBALITE_FUNCTION entry make(const typename K::key &key, unsigned place) {
+        entry e = {key, place};
+        return e;
+    }
+    static NUMBALITE_FUNCTION unsigned place(const entry &e) { return e.place; }
+    static NUMBALITE_FUNCTION bool less(const entry &a, const entry &b) {
+        return K::less(a.key, b.key) || (!K::less(b.key, a.key) && a.place < b.place);
+    }
+    NUMBALITE_FUNCTION entry get(unsigned i) const { return make(keys[i], places[i]); }
+    NUMBALITE_FUNCTION void set(unsigned i, const entry &e) const {
+        keys[i] = e.key;
+        places[i] = (uint16)e.place;
+    }
+};
+
+/* The calling thread's part of a network. */
+template <class K> struct network {
+    typedef entries<K> memory;
+    typedef typename memory::entry entry;
+    enum { LOG = memory::LOG_EACH, EACH = 1 << LOG };
+    memory all;
+    unsigned width;
+    entry mine[EACH];
+
+    NUMBALITE_FUNCTION network(unsigned char *start, unsigned count, unsigned width)
+        : all(start, count), width(width) {}
+
+    /* Of the first entry, if the bits from `low` on tell the thread's entries apart. */
+    static NUMBALITE_FUNCTION unsigned index(unsigned low) {
+        return (threadIdx.x & ((1u << low) - 1)) | threadIdx.x >> low << (low + LOG);
+    }
+    NUMBALITE_FUNCTION void fetch(unsigned low) {
+        unsigned first = index(low);
+#pragma unroll
+        for (int e = 0; e < EACH; ++e)
+            mine[e] = all.get(with_gaps(first + (e << low)));
+    }
+    NUMBALITE_FUNCTION void store(unsigned low) const {
+        unsigned first = index(low);
+#pragma unroll
+        for (int e = 0; e < EACH; ++e)
+            all.set(with_gaps(first + (e << low)), mine[e]);
+    }
+    /* Compares the entries that differ in bit `low` + Bit; runs of `run` go up and down by turns. */
+    template <int Bit> NUMBALITE_FUNCTION void step(unsigned low, unsigned run) {
+        unsigned first = index(low);
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            int other = e | 1 << Bit;
+            if (other == e)
+                continue;
+            bool up = !((first + (e << low)) & (width - 1) & run);
+            entry a = mine[e], b = mine[other];
+            bool wrong = memory::less(b, a) == up;
+            mine[e] = wrong ? b : a;
+            mine[other] = wrong ? a : b;
         }
     }
-}
-
-template <class K>
-NUMBALITE_FUNCTION void sort_network(typename K::key *keys, uint16 *order, unsigned count,
-                                     unsigned width) {
-    for (unsigned run = 2; run <= width; run *= 2)
-        for (unsigned apart = run / 2; apart > 0; apart /= 2) {
-            exchange<K>(keys, order, count, width, run, apart);
-            unsigned next = apart > 1 ? apart / 2 : run;
-            if (next > 32 || apart > 32)
-                __syncthreads();
-            else
-                __syncwarp();
-        }
-    __syncthreads();
-}
+    /* Those of bits high, high - 1, ... low, which are no more than LOG. */
+    NUMBALITE_FUNCTION void steps(unsigned high, unsigned low, unsigned run) {
+        unsigned bits = high - low;
+        if (LOG > 2 && bits >= 2)
+            step<LOG - 1>(low, run);
+        if (bits >= 1)
+            step<1>(low, run);
+        step<0>(low, run);
+    }
+    /* From one choice of bits to another. Of each place one thread reads what it writes itself next, so what it
+     * waits for is only that the others have written. */
+    NUMBALITE_FUNCTION void move(unsigned from, unsigned to) {
+        if (from == to)
+            return;
+        store(from);
+        if (from <= 5 && to <= 5)
+            __syncwarp();
+        else
+            __syncthreads();
+        fetch(to);
+    }
+    /* Entries that differ in the lowest bits are in registers before and afterwards. */
+    NUMBALITE_FUNCTION void sort() {
+        unsigned held = 0;
+        for (unsigned run = 2, high = 0; run <= width; run *= 2, ++high)
+            for (unsigned bit = high;;) {
+                unsigned low = bit >= LOG ? bit - (LOG - 1) : 0;
+                move(held, low);
+                held = low;
+                steps(bit, low, run);
+                if (low == 0)
+                    break;
+                bit = low - 1;
+            }
+    }
+};
 
 } // namespace nl_sort
 } // namespace numbalite
 
 /* Sorts rows of n <= width elements; `to` and `places_to` (the places that the elements had) may be
- * null; `to` may be `from`. Blocks have a multiple of 32 threads. */
+ * null; `to` may be `from`. A block has a multiple of 32 threads, and shared memory for their entries. */
 template <class K>
 __global__ void __launch_bounds__(1024)
     nl_sort_short(const void *from, void *to, long long *places_to, unsigned long long rows,
@@ -67,35 +154,41 @@ __global__ void __launch_bounds__(1024)
     using namespace numbalite;
     using namespace numbalite::nl_sort;
     typedef typename K::item item;
-    constexpr unsigned most = short_rows<K>::places, held = most / 1024 < 2 ? 2 : most / 1024;
-    __shared__ typename K::key keys[most];
-    __shared__ uint16 order[most];
+    typedef network<K> sorter;
+    constexpr unsigned each = sorter::EACH;
+    unsigned shift = 31 - __clz((int)width), count = together * width;
     uint64 first = (uint64)blockIdx.x * together;
-    unsigned count = together * width;
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-        uint64 row = first + i / width;
-        unsigned place = i & (width - 1);
-        bool is_there = place < n && row < rows;
-        keys[i] = is_there ? ordered<K>(((const item *)from)[row * n + place], flip) : K::last();
-        order[i] = (uint16)place;
+    sorter s(block_memory(), blockDim.x * each, width);
+#pragma unroll
+    for (unsigned e = 0; e < each; ++e) {
+        unsigned i = threadIdx.x * each + e, place = i & (width - 1);
+        uint64 row = first + (i >> shift);
+        bool is_there = i < count && place < n && row < rows;
+        s.mine[e] = sorter::memory::make(
+            is_there ? ordered<K>(((const item *)from)[row * n + place], flip) : K::last(), place);
     }
+    s.sort();
     __syncthreads();
-    sort_network<K>(keys, order, count, width);
+    uint16 *order = (uint16 *)block_memory();
+#pragma unroll
+    for (unsigned e = 0; e < each; ++e)
+        order[threadIdx.x * each + e] = (uint16)sorter::memory::place(s.mine[e]);
+    __syncthreads();
     /* Elements are read again, since keys do not tell them: all of them before the first is
      * written. */
-    item items[held];
+    item items[each];
 #pragma unroll
-    for (unsigned k = 0; k < held; ++k) {
+    for (unsigned k = 0; k < each; ++k) {
         unsigned i = threadIdx.x + k * blockDim.x;
-        uint64 row = first + i / width;
+        uint64 row = first + (i >> shift);
         if (to && i < count && (i & (width - 1)) < n && row < rows)
             items[k] = ((const item *)from)[row * n + order[i]];
     }
     __syncthreads();
 #pragma unroll
-    for (unsigned k = 0; k < held; ++k) {
+    for (unsigned k = 0; k < each; ++k) {
         unsigned i = threadIdx.x + k * blockDim.x, place = i & (width - 1);
-        uint64 row = first + i / width;
+        uint64 row = first + (i >> shift);
         if (i < count && place < n && row < rows) {
             if (to)
                 ((item *)to)[row * n + place] = items[k];

@@ -22,10 +22,10 @@ class Order:
     """The order of the elements of a dtype, ascending as NumPy's or descending.
 
     ``kind`` is its C++ type, ``places`` the digits of a key, ``flip`` which bits of keys are turned round; ``short`` the kernel
-    for rows of up to ``most`` elements.
+    for rows of up to ``most`` elements, of which a thread has ``each``, in ``entry`` bytes of shared memory.
     """
 
-    __slots__ = ("flip", "itemsize", "kind", "most", "places", "short")
+    __slots__ = ("each", "entry", "flip", "itemsize", "kind", "most", "places", "short")
 
     def __init__(self, dtype: np.dtype, descending: bool) -> None:
         size = dtype.itemsize
@@ -40,6 +40,7 @@ class Order:
         self.flip = sign ^ (_EVERY_BIT if descending else 0)
         key = size if dtype.kind != "c" else size + word
         self.most = 4096 if key <= 8 else 2048 if key <= 16 else 1024
+        self.each, self.entry = (8 if key <= 8 else 4), (8 if key <= 4 else key + 2)
         self.short = kernel("short_sort", f"nl_sort_short<{self.kind}>")
 
 

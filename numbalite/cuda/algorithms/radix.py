@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.algorithms.order import Order
 
 _TOGETHER = 1024  # places of short rows in a block
-_MOST_THREADS = 1024
 _DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096  # radix.cuh, the last is a bound
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
 _WAYS_WITH_VALUES = {
@@ -49,9 +48,10 @@ def sort_rows(
 def _short(order, source, target, places, rows, n, stream):
     width = 1 << max(1, (n - 1).bit_length())
     together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
-    threads = min(max(together * width // 2, 32), _MOST_THREADS)
-    grid = -(-rows // together)
-    order.short[grid, -(-threads // 32) * 32, stream](
+    threads = -(-together * width // (order.each * 32)) * 32
+    entries = threads * order.each
+    shared = (entries + entries // 16) * order.entry
+    order.short[-(-rows // together), threads, stream, shared](
         source, target, places, rows, n, width, together, order.flip
     )
 

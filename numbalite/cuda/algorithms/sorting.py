@@ -30,7 +30,8 @@ def _rows(a, axis, stream):
     if axis == a.ndim - 1:
         return (a, False) if _is_dense(a) else (a.copy(stream=stream), True)
     others = [k for k in range(a.ndim) if k != axis]
-    return a.transpose((*others, axis)).copy(stream=stream), True
+    moved = a.transpose((*others, axis))
+    return (moved, False) if _is_dense(moved) else (moved.copy(stream=stream), True)
 
 
 def _back(rows, axis):
@@ -69,7 +70,9 @@ def sort(
     n = a.shape[axis]
     fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
     rows, is_copy = _rows(a, axis, stream)
-    if fits and not (out is not a and assign.overlap(rows, out)):
+    if out is a and not is_copy:
+        target = rows
+    elif fits and not assign.overlap(rows, out):
         target = out
     else:
         target = rows if is_copy else device_array(rows.shape, a.dtype, stream=stream)
@@ -77,9 +80,10 @@ def sort(
         radix.sort_rows(how, rows, target, None, a.size // n, n, stream)
     elif target is not rows:
         target._copy(rows, stream)
-    if target is out:
+    if target is out or (out is a and not is_copy):
         return out
-    return _stored(_back(target, axis), out, stream)
+    made = _back(target, axis)
+    return made if out is None and not is_copy else _stored(made, out, stream)
 
 
 def _stored(made, out, stream):
