@@ -10,6 +10,7 @@
 #define NUMBALITE_GUFUNC_CUH
 
 #include "numbalite.cuh"
+#include "numbalite/words.cuh"
 
 /* A core, and what the user's function calls it. */
 #ifdef NUMBALITE_SIM_CHECKED
@@ -90,18 +91,12 @@ NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call
     return a;
 }
 
-/* The widest accesses of `Align` bytes (a power of two up to 16). */
-template <int Align> struct core_word { typedef unsigned char type; };
-template <> struct core_word<2> { typedef unsigned short type; };
-template <> struct core_word<4> { typedef unsigned type; };
-template <> struct core_word<8> { typedef uint2 type; };
-template <> struct core_word<16> { typedef uint4 type; };
-
+/* By the widest accesses, of `Align` bytes, a power of two up to 16. */
 template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
 #ifdef NUMBALITE_SIM
     __builtin_memcpy(to, from, Bytes);
 #else
-    typedef typename core_word<Align>::type word;
+    typedef typename word_of<Align>::type word;
     static_assert(Bytes % Align == 0, "a core is a whole number of accesses");
 #pragma unroll
     for (int i = 0; i < Bytes / Align; ++i)

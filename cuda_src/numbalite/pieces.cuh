@@ -27,6 +27,7 @@
 #define NUMBALITE_PIECES_CUH
 
 #include "numbalite.cuh"
+#include "numbalite/words.cuh"
 
 namespace numbalite {
 namespace nl_ufunc {
@@ -90,16 +91,12 @@ NUMBALITE_FUNCTION long long quotient(long long n, long long by) {
 
 /* ---- memory ---- */
 
-template <int Size> struct word { typedef unsigned int type; };
-template <> struct word<1> { typedef unsigned char type; };
-template <> struct word<2> { typedef unsigned short type; };
-
 template <class T, int N> struct alignas(sizeof(T) * N) pack { T item[N]; };
 
 /* E elements, one after the other, as the words that wide accesses read. */
 template <class T, int E> struct bundle {
     enum { size = E * (int)sizeof(T), unit = size < 16 ? size : 16 };
-    typedef typename word<size % 4 ? size % 4 : 4>::type word_type;
+    typedef typename word_of<size % 4 ? size % 4 : 4>::type word_type;
     enum { count = size / (int)sizeof(word_type), each = unit / (int)sizeof(word_type) };
     word_type w[count];
 
@@ -150,6 +147,14 @@ template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *ite
     }
 }
 
+/* Complex numbers are aligned as their parts are; most lie so that one access is enough. */
+template <class T> union one_access {
+    typedef typename word_of<sizeof(T)>::type type;
+    type word;
+    T value;
+    NUMBALITE_FUNCTION one_access() {}
+};
+
 template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
     if constexpr (Careful && sizeof(T) > 1) {
         if (!is_multiple(at, sizeof(T))) {
@@ -159,6 +164,12 @@ template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
             return value;
         }
     }
+    if constexpr (sizeof(T) > alignof(T))
+        if (is_multiple(at, sizeof(T))) {
+            one_access<T> all;
+            all.word = *(const typename one_access<T>::type *)at;
+            return all.value;
+        }
     return *(const T *)at;
 }
 template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T &value) {
@@ -169,6 +180,13 @@ template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T
             return;
         }
     }
+    if constexpr (sizeof(T) > alignof(T))
+        if (is_multiple(at, sizeof(T))) {
+            one_access<T> all;
+            all.value = value;
+            *(typename one_access<T>::type *)at = all.word;
+            return;
+        }
     *(T *)at = value;
 }
 
@@ -409,7 +427,7 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
 #pragma unroll
         for (int j = 0; j < E; ++j)
             if (selected >> j & 1)
-                *(T *)base::template where<I, E>(at, j, sizeof(T)) = items[j];
+                write<false, T>(base::template where<I, E>(at, j, sizeof(T)), items[j]);
     }
 };
 
@@ -499,7 +517,8 @@ template <int N, int D> struct tiled {
             long long next = square.is_across ? down : across;
 #pragma unroll
             for (int j = 0; j < E; ++j)
-                square.runs[j / V].set(j % V, *(const T *)(from + j / V * step + j % V * next));
+                square.runs[j / V].set(j % V,
+                                       read<false, T>(from + j / V * step + j % V * next));
         }
     }
     template <int I, class T, int E>
@@ -525,7 +544,7 @@ template <int N, int D> struct tiled {
 #pragma unroll
             for (int j = 0; j < E; ++j)
                 if (selected >> j & 1)
-                    *(T *)(to + j / V * down + j % V * across) = items[j];
+                    write<false, T>(to + j / V * down + j % V * across, items[j]);
         }
     }
 };

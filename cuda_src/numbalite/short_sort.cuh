@@ -3,9 +3,9 @@
  * A block takes `together` rows, each in `width` places, a power of two; what is behind a row's end
  * comes last. Keys that are equal are compared by their places, so that the order is stable.
  *
- * The network compares entries that are 1, 2, 4, ... apart. A thread has EACH entries in registers, from index bits
- * that it picks: with bits b, b + 1, b + 2 it makes three of the network's steps before the entries go back to shared
- * memory. As long as these are among the lowest eight, a warp has its entries for itself and waits for no other. */
+ * The network compares entries that are 1, 2, 4, ... apart. A thread has 2^Log entries in registers, which differ in as
+ * many neighbouring bits of their index: it makes the steps of these bits before the entries go back to shared memory.
+ * As long as a warp's entries are neighbours, it waits for no other. */
 #ifndef NUMBALITE_SHORT_SORT_CUH
 #define NUMBALITE_SHORT_SORT_CUH
 
@@ -23,7 +23,6 @@ NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
 /* A key with the place that its element had, and where a block has them. Short keys and places are one number. */
 template <class K, bool Short = sizeof(typename K::key) <= 4> struct entries {
     typedef uint64 entry;
-    enum { LOG_EACH = 3 };
     uint64 *memory;
 
     NUMBALITE_FUNCTION entries(unsigned char *start, unsigned) : memory((uint64 *)start) {}
@@ -41,7 +40,6 @@ template <class K> struct entries<K, false> {
         typename K::key key;
         unsigned place;
     };
-    enum { LOG_EACH = sizeof(typename K::key) <= 8 ? 3 : 2 };
     typename K::key *keys;
     uint16 *places;
 
@@ -63,10 +61,10 @@ template <class K> struct entries<K, false> {
 };
 
 /* The calling thread's part of a network. */
-template <class K> struct network {
+template <class K, int LOG> struct network {
     typedef entries<K> memory;
     typedef typename memory::entry entry;
-    enum { LOG = memory::LOG_EACH, EACH = 1 << LOG };
+    enum { EACH = 1 << LOG };
     memory all;
     unsigned width;
     entry mine[EACH];
@@ -146,15 +144,15 @@ template <class K> struct network {
 } // namespace numbalite
 
 /* Sorts rows of n <= width elements; `to` and `places_to` (the places that the elements had) may be
- * null; `to` may be `from`. A block has a multiple of 32 threads, and shared memory for their entries. */
-template <class K>
+ * null; `to` may be `from`. A block has a multiple of 32 threads, and shared memory for 2^Log entries of each. */
+template <class K, int Log>
 __global__ void __launch_bounds__(1024)
     nl_sort_short(const void *from, void *to, long long *places_to, unsigned long long rows,
                   unsigned n, unsigned width, unsigned together, unsigned long long flip) {
     using namespace numbalite;
     using namespace numbalite::nl_sort;
     typedef typename K::item item;
-    typedef network<K> sorter;
+    typedef network<K, Log> sorter;
     constexpr unsigned each = sorter::EACH;
     unsigned shift = 31 - __clz((int)width), count = together * width;
     uint64 first = (uint64)blockIdx.x * together;

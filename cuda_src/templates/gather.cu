@@ -3,6 +3,7 @@
  * and so has the array that is indexed along those that are. An index beyond its axis is taken modulo its
  * length, or clipped, and where that is checked a failed assertion; no memory outside is touched. */
 #include "numbalite/complex.cuh"
+#include "numbalite/words.cuh"
 template <int Mode, typename I>
 __device__ long long place_of(I index, long long length, long long step) {
     long long i = (long long)index;
@@ -27,8 +28,9 @@ __device__ long long place_of(I index, long long length, long long step) {
 template <typename W, typename I, int D, int Mode, bool Scatter, int Several> __global__ void __launch_bounds__(256)
 gather(array<const W, D> from, array<W, D> to, ${parameters}) {
     long long first = (long long)blockIdx.x * blockDim.x * Several + threadIdx.x, size = to.size();
-    W words[Several]; /* all on their way before the first is stored */
-    W *targets[Several];
+    typedef typename word_of<sizeof(W)>::type word;
+    word words[Several]; /* all on their way before the first is stored */
+    word *targets[Several];
 #pragma unroll
     for (int s = 0; s < Several; s++) {
         long long n = first + s * blockDim.x;
@@ -56,8 +58,8 @@ gather(array<const W, D> from, array<W, D> to, ${parameters}) {
         }
         long long place = ${places};
         (Scatter ? at : of) += place;
-        words[s] = *(const W *)((const char *)from.data() + of);
-        targets[s] = (W *)((char *)to.data() + at);
+        words[s] = *(const word *)((const char *)from.data() + of);
+        targets[s] = (word *)((char *)to.data() + at);
     }
 #pragma unroll
     for (int s = 0; s < Several; s++)

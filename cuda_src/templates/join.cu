@@ -1,10 +1,12 @@
 /* Small copies to several places in one launch: part k of `count` has some of the blocks, and takes its
  * elements, in C order, from of<k> to to<k>. The host has merged the axes and chosen the words. */
 #include "numbalite/complex.cuh"
+#include "numbalite/words.cuh"
 enum { THREADS = 256, EACH = 4 };
 
 template <class T, int D>
 __device__ void copy_part(const array<T, D> &to, const array<const T, D> &of, int block) {
+    typedef typename word_of<sizeof(T)>::type word;
     int count = 1;
 #pragma unroll
     for (int d = 0; d < D; ++d)
@@ -22,7 +24,7 @@ __device__ void copy_part(const array<T, D> &to, const array<const T, D> &of, in
             into += (left - rest * length) * to.strides[d];
             left = rest;
         }
-        *(T *)((char *)to.data() + into) = *(const T *)((const char *)of.data() + from);
+        *(word *)((char *)to.data() + into) = *(const word *)((const char *)of.data() + from);
     }
 }
 

@@ -3,11 +3,7 @@
  * memory, so that both sides are read and written in whole lines. Accesses are as wide as V elements
  * where the host has seen that all rows allow it. */
 #include "numbalite/complex.cuh"
-template <int Size> struct word_of { typedef uint4 type; };
-template <> struct word_of<1> { typedef unsigned char type; };
-template <> struct word_of<2> { typedef unsigned short type; };
-template <> struct word_of<4> { typedef unsigned int type; };
-template <> struct word_of<8> { typedef unsigned long long type; };
+#include "numbalite/words.cuh"
 
 template <typename Element, int Side, int V> __global__ void __launch_bounds__(256)
 transpose(array<const Element, 3> from, array<Element, 3> to) {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numbalite.cuda.arrays import DeviceNDArray
 
-MOST_BYTES = 16 << 20
+_MOST_BYTES = 16 << 20
 """Beyond, kernels that copy a part each are as fast or faster."""
 _MOST_PARTS = 8
 _MOST_DIMS = 4
@@ -78,7 +78,7 @@ def _copied(target, parts):
 
 @functools.lru_cache(512)
 def _plan(itemsize, lies):
-    if itemsize not in _WORDS or sum(itemsize * math.prod(lie[0]) for lie in lies) > MOST_BYTES:
+    if sum(itemsize * math.prod(lie[0]) for lie in lies) > _MOST_BYTES:
         return None
     merged = [_merged(itemsize, *lie[:3]) for lie in lies]
     size = _word_size(itemsize, merged, [lie[3] for lie in lies])
@@ -107,7 +107,7 @@ def _merged(itemsize, shape, of, to):
 def _word_size(itemsize, merged, lows):
     """The largest one that runs consist of, and all addresses are multiples of."""
     size = 16
-    while size > itemsize and any(
+    while any(
         low % size
         or axes[-1][0] * itemsize % size
         or any(step % size for _, *steps in axes[:-1] for step in steps)

@@ -34,6 +34,7 @@ LATER = {
     "numbalite.cuda.hostarrays": ("types", QUICK),
     "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
     "numbalite.cuda.gather": ("compilers.templates kernels.decorators", "kernels are above arrays"),
+    "numbalite.cuda.joined": ("compilers.templates kernels.decorators", "kernels are above arrays"),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
     "numbalite.cuda.transpose": (

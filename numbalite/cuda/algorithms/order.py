@@ -21,11 +21,11 @@ _KEPT = 64
 class Order:
     """The order of the elements of a dtype, ascending as NumPy's or descending.
 
-    ``kind`` is its C++ type, ``places`` the digits of a key, ``flip`` which bits of keys are turned round; ``short`` the kernel
-    for rows of up to ``most`` elements, of which a thread has ``each``, in ``entry`` bytes of shared memory.
+    ``kind`` is its C++ type, ``places`` the digits of a key, ``flip`` which bits of keys are turned round. Rows of up to ``most``
+    elements fit into a block, which has ``entry`` bytes of shared memory for each.
     """
 
-    __slots__ = ("each", "entry", "flip", "itemsize", "kind", "most", "places", "short")
+    __slots__ = ("entry", "flip", "itemsize", "kind", "most", "places")
 
     def __init__(self, dtype: np.dtype, descending: bool) -> None:
         size = dtype.itemsize
@@ -40,8 +40,7 @@ class Order:
         self.flip = sign ^ (_EVERY_BIT if descending else 0)
         key = size if dtype.kind != "c" else size + word
         self.most = 4096 if key <= 8 else 2048 if key <= 16 else 1024
-        self.each, self.entry = (8 if key <= 8 else 4), (8 if key <= 4 else key + 2)
-        self.short = kernel("short_sort", f"nl_sort_short<{self.kind}>")
+        self.entry = 8 if key <= 4 else key + 2
 
 
 @functools.lru_cache(_KEPT)

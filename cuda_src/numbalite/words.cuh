@@ -1,0 +1,15 @@
+/* words: unsigned numbers of 1 to 16 bytes, as which elements are moved: one access each. */
+#ifndef NUMBALITE_WORDS_CUH
+#define NUMBALITE_WORDS_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+template <int Size> struct word_of { typedef uint4 type; };
+template <> struct word_of<1> { typedef unsigned char type; };
+template <> struct word_of<2> { typedef unsigned short type; };
+template <> struct word_of<4> { typedef unsigned int type; };
+template <> struct word_of<8> { typedef unsigned long long type; };
+} // namespace numbalite
+
+#endif
