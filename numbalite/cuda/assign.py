@@ -1,6 +1,6 @@
 """Putting elements into a device array: from numbers, host arrays and device arrays of any dtype.
 
-Whatever the shapes, strides and dtypes are, it is one kernel or one copy on the array's device:
+Whatever the shapes, strides and dtypes are, it is one kernel, one copy or one fill on the array's device:
 
 * The same dtype, lying alike on both sides: a plain copy.
 * Otherwise an element-wise kernel reads each element, converts it as NumPy's assignment does, and
@@ -102,7 +102,7 @@ def _from_object(target, value, stream):
     """A number, a tuple for a record, a nested list, or anything that NumPy makes an array of."""
     if target.dtype.names is not None or np.ndim(value) == 0:
         try:
-            target._fill(scalar(value, target.dtype), stream)
+            fill(target, scalar(value, target.dtype), stream)
             return
         except (TypeError, ValueError):
             if np.ndim(value) == 0 or (isinstance(value, tuple) and target.dtype.names):
@@ -114,7 +114,7 @@ def _from_object(target, value, stream):
 
 def _from_host(target, host, stream):
     if host.ndim == 0:
-        target._fill(scalar(host, target.dtype), stream)
+        fill(target, scalar(host, target.dtype), stream)
         return
     short = shapes.squeezed_to(host.shape, target.shape)
     host = host.reshape(short) if short != host.shape else host
@@ -251,6 +251,27 @@ def _warn_of_complex(given, wanted):
 
 
 # ------------------------------------------------------------------------------------ on the device
+
+
+def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
+    """target[...] = value, an array of no dimensions and the target's dtype: by one call that sets memory or, where the
+    driver has none, by a kernel. (Without a kernel it is set by doubling, as on the simulator, where that is quick.)"""
+    if (
+        target.size > 1
+        and is_number(target.dtype)
+        and not _core.driver_has("host_code")
+        and not _is_memset(target, value.tobytes())
+    ):
+        convert(value[()], target, stream)
+    else:
+        target._fill(value, stream)
+
+
+def _is_memset(target, element):
+    """Is it one run of a repeated number of 1, 2 or 4 bytes?"""
+    period = next((n for n in (1, 2, 4) if element == element[:n] * (len(element) // n)), 0)
+    is_run = target.is_c_contiguous() or target.is_f_contiguous()
+    return period > 0 and is_run and not target._low_bits & (period - 1)
 
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:

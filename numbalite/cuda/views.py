@@ -12,6 +12,7 @@ from numbalite import _core, config, errors
 from numbalite.cuda import shapes
 from numbalite.cuda.assign import on_device
 from numbalite.cuda.flat import Flat
+from numbalite.cuda.recorded import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Views:
     def _geometry(self, shape, strides):
         return self._view(tuple(shape), tuple(strides), self.dtype)
 
+    @recorded
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
         """The same elements in another shape; one length may be -1.
 
@@ -72,6 +74,7 @@ class Views:
     def _own_order(self):
         return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
 
+    @recorded
     def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """One dimension: a view where the elements lie in that order without gaps, else a copy.
 
@@ -88,6 +91,7 @@ class Views:
         contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
         return source._reshaped((self.size,), order, not contiguous)
 
+    @recorded
     def flatten(self, order: str = "C") -> DeviceNDArray:
         """A copy with one dimension."""
         flat = self.ravel(order)
@@ -103,6 +107,7 @@ class Views:
         Flat(self)[...] = values
 
     @property
+    @recorded
     def T(self) -> DeviceNDArray:
         """The array with its axes reversed (a view)."""
         return self._geometry(self.shape[::-1], self.strides[::-1])
@@ -114,6 +119,7 @@ class Views:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
+    @recorded
     def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
         """The array with its axes in another order (a view): `transpose(1, 0, 2)`, `transpose((1, 0, 2))`
         or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
@@ -132,6 +138,7 @@ class Views:
         shape, strides = self.shape, self.strides
         return self._geometry((shape[i] for i in order), (strides[i] for i in order))
 
+    @recorded
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
         """The array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
@@ -140,6 +147,7 @@ class Views:
         order[i], order[j] = order[j], order[i]
         return self.transpose(order)
 
+    @recorded
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
         """The array without its axes of length one, or without those named (a view)."""
         shape, strides = self.shape, self.strides
@@ -200,6 +208,7 @@ class Views:
         zeros.fill(0)
         return zeros
 
+    @recorded
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
         """The same bytes as elements of another dtype; where its size differs, the last axis, which
         must be contiguous, changes its length."""

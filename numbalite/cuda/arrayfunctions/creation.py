@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import arrays, shapes
+from numbalite.cuda import arrays, assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.kernels.decorators import jit
@@ -71,7 +71,7 @@ def ones(
 ) -> DeviceNDArray:
     """A new device array of ones, as numpy.ones."""
     made = _new(shape, dtype, order, device)
-    made._fill(np.ones((), made.dtype))
+    assign.fill(made, np.ones((), made.dtype))
     return made
 
 
@@ -179,7 +179,7 @@ def ones_like(
     device: Any = None,
 ) -> DeviceNDArray:
     made = _like(a, dtype, order, shape, device)
-    made._fill(np.ones((), made.dtype))
+    assign.fill(made, np.ones((), made.dtype))
     return made
 
 
