@@ -206,7 +206,7 @@ SHAPES = {
     "angle": lambda draw, x: (),
     "iscomplexobj": lambda draw, x: (),
     "result_type": lambda draw, x: ("f4", np.int16),
-    "round": lambda draw, x: (),
+    "round": lambda draw, x: (draw(st.integers(-2, 3)),),
     "array_equal": lambda draw, x: (x.copy(),),
     "array_equiv": lambda draw, x: (x[:1] if x.ndim else x,),
     "isclose": lambda draw, x: (1,),

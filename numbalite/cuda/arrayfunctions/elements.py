@@ -278,8 +278,15 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
     scale = 10.0 ** abs(decimals)
     if decimals == 0:
         return np.rint(a, out=out)
-    forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
-    made = back(np.rint(forward(a, scale)), scale)
+    if a.dtype.kind == "c":
+        parts = a._view((*a.shape, 2), (*a.strides, a.itemsize // 2), a.real.dtype)
+        made = round(parts, decimals)._view(a.shape, None, a.dtype)
+    elif a.dtype in (np.float32, np.float64):
+        with arguments.on_device_of(a):
+            made = elementwise.ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
+    else:
+        forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+        made = back(np.rint(forward(a, scale)), scale)
     return outputs.into("round", out, made.astype(a.dtype, copy=False), "unsafe")
 
 
