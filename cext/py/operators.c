@@ -32,15 +32,18 @@ static const char *const names[] = {
 };
 enum { COUNT = sizeof names / sizeof *names };
 
+static int is_array(PyObject *object) {
+    const nl_py_state *state = nl_py_state_of_object(object);
+    if (!state)
+        PyErr_Clear();
+    return state && nl_py_array_check(state, object);
+}
+
 /* The operand that is an array of ours; one of them is. */
 static PyObject *ours(PyObject *left, PyObject *right) {
     if (Py_TYPE(left) == Py_TYPE(right) || nl_py_is_number(right))
         return left;
-    if (nl_py_is_number(left) || !nl_py_state_of_object(left)) {
-        PyErr_Clear();
-        return right;
-    }
-    return left;
+    return !nl_py_is_number(left) && is_array(left) ? left : right;
 }
 
 /* 1: it wants nothing to do with ufuncs, so its own operators are to be tried. -1: an exception. */

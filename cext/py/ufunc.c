@@ -12,6 +12,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "py/arrayufunc.h"
 #include "py/devarray.h"
 #include "py/keywords.h"
 #include "py/operand.h"
@@ -479,32 +480,64 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     return 0;
 }
 
+/* Is it read without any code of the user's? */
+static int reads_quietly(const nl_py_state *state, PyObject *object) {
+    if (!PyTuple_CheckExact(object))
+        return nl_py_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
+               Py_IS_TYPE(object, state->stream_class);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
+        if (!nl_py_is_array_or_number(state, PyTuple_GET_ITEM(object, i)))
+            return 0;
+    return 1;
+}
+
+/* Has another thread moved an array (get_ipc_handle) while the arguments were read? Nothing has
+ * happened then, and the next time it need not. */
+static int was_disturbed(const call *c, PyObject *const *args, Py_ssize_t count) {
+    if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
+        !PyErr_ExceptionMatches(PyExc_RuntimeError))
+        return 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!reads_quietly(c->ufunc->state, args[i]))
+            return 0;
+    PyErr_Clear();
+    return 1;
+}
+
+static PyObject *call_until_undisturbed(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
+                                        PyObject *keywords, nl_py_operand *operands) {
+    PyObject *result;
+    call c; /* not cleared as a whole: it is large */
+    do {
+        if (begin(&c, u, args, nargs, keywords) < 0)
+            return NULL;
+        c.operands = operands;
+        result = run_and_clear(&c, args);
+    } while (!result && was_disturbed(&c, args, nargs + nl_py_named(keywords)));
+    return result;
+}
+
 PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
                            PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    nl_py_operand few[INLINE_OPERANDS];
+    nl_py_operand few[INLINE_OPERANDS], *operands;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result;
     nl_error err;
-    call c; /* not cleared as a whole: it is large */
-    PyObject *stream =
-        nl_py_arrays_stream(u->state, args, PyVectorcall_NARGS(nargsf) + nl_py_named(keywords));
+    PyObject *stream = nl_py_arrays_stream(u->state, args, nargs + nl_py_named(keywords));
     if (stream)
         return nl_py_stream_call(stream, nl_py_ufunc_call, self, args, nargsf, keywords);
     if (nl_py_is_recording())
         return nl_py_record_call(self, args, nargsf, keywords);
-    if (nl_py_override(u->state, self, u->nin, args, PyVectorcall_NARGS(nargsf), keywords, &result))
+    if (nl_py_override(u->state, self, u->nin, args, nargs, keywords, &result))
         return result;
-    if (begin(&c, u, args, PyVectorcall_NARGS(nargsf), keywords) < 0)
-        return NULL;
     size_t most = (size_t)(u->nin + u->nout + 1);
-    if (most <= INLINE_OPERANDS) {
-        c.operands = few;
-        return run_and_clear(&c, args);
-    }
-    c.operands = nl_mem_alloc(most * sizeof *c.operands, &err);
-    if (!c.operands)
+    if (most <= INLINE_OPERANDS)
+        return call_until_undisturbed(u, args, nargs, keywords, few);
+    operands = nl_mem_alloc(most * sizeof *operands, &err);
+    if (!operands)
         return nl_py_raise(&err);
-    result = run_and_clear(&c, args);
-    nl_mem_free(c.operands);
+    result = call_until_undisturbed(u, args, nargs, keywords, operands);
+    nl_mem_free(operands);
     return result;
 }

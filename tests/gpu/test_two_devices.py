@@ -64,6 +64,7 @@ for dtype in "f8", "f4":                   # the first launch of a kernel loads 
         b[...] = a.astype("f4")
         b[::-1] = a[::-1]
         b[1::2] = a[::2]
+        b.fill(1.5)
 cuda.synchronize()
 """
 

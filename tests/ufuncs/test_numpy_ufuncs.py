@@ -326,6 +326,16 @@ def test_other_overrides_come_first():
         device + object()
 
 
+def test_what_is_no_operand():
+    """Objects of ours that are no arrays are not taken for some."""
+    d = cuda.to_device(np.ones(3))
+    for other in (cuda.stream(), cuda.event(), object()):
+        for name in ("sub", "rsub", "pow", "rpow", "isub", "divmod", "rdivmod", "lt"):
+            with pytest.raises(TypeError):
+                getattr(d, f"__{name}__")(other)
+        assert d.__rsub__(1).copy_to_host().tolist() == [0, 0, 0]
+
+
 def test_hash_and_truth():
     a, b = cuda.to_device(np.arange(3)), cuda.to_device(np.arange(3))
     assert len({a, b}) == 2 and {a: 1}[a] == 1
