@@ -107,7 +107,7 @@ sanitize: $(BUILD)/.built
 	PYTHONPATH=lib:.. PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 NUMBALITE_SANITIZED=$(SAN) \
 	LD_PRELOAD=$$($(CC) -print-file-name=$(LIBRARY_$(SAN))) \
 	ASAN_OPTIONS=$(ASAN):$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$$UBSAN_OPTIONS \
-	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:$$TSAN_OPTIONS \
+	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:suppressions=$(CURDIR)/tests/threads/tsan.supp:$$TSAN_OPTIONS \
 	$(PREFIX_$(SAN)) $(abspath $(PY)) -m pytest -q -c ../pyproject.toml --rootdir .. -p no:cacheprovider \
 	    $(WORKERS_$(SAN)) $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
