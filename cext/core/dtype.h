@@ -25,6 +25,9 @@ typedef enum nl_dtype {
     NL_DTYPE_COUNT
 } nl_dtype;
 
+static inline int nl_dtype_is_integer(nl_dtype dtype) {
+    return dtype >= NL_INT8 && dtype <= NL_UINT64;
+}
 size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
 size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */

@@ -434,9 +434,22 @@ static PyObject *results(call *c) {
 
 /* ---- call ---- */
 
+/* What the values of integers may not be. */
+static int check_values(const call *c, PyObject *const *args) {
+    PyObject *check = c->ufunc->check, *where = c->keywords.given[NL_PY_KEY_WHERE];
+    if (!check || !nl_dtype_is_integer((nl_dtype)c->loop[0]))
+        return 0;
+    PyObject *given[] = {args[c->nin - 1], where ? where : Py_True};
+    Py_INCREF(check);
+    PyObject *result = PyObject_Vectorcall(check, given, 2, NULL);
+    Py_DECREF(check);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
 static PyObject *run(call *c, PyObject *const *args) {
-    if (read_operands(c, args) < 0 || find_loop(c) < 0 || find_shape(c) < 0 ||
-        make_outputs(c) < 0 || compute(c) < 0)
+    if (read_operands(c, args) < 0 || find_loop(c) < 0 || check_values(c, args) < 0 ||
+        find_shape(c) < 0 || make_outputs(c) < 0 || compute(c) < 0)
         return NULL;
     return results(c);
 }

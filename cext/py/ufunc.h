@@ -26,6 +26,7 @@ typedef struct nl_py_ufunc {
     nl_py_state *state;
     PyObject *name;
     PyObject *reductions; /* dict of the calls that are known (py/reduction) */
+    PyObject *check;      /* check(last input, where), before a loop over integers; or NULL */
     int nin, nout;
     nl_py_overloads types, kernels;
     PyObject *weakrefs;

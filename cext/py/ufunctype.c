@@ -48,11 +48,13 @@ static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(u->reductions);
+    Py_VISIT(u->check);
     return nl_py_overloads_visit(&u->kernels, visit, arg);
 }
 
 static int ufunc_clear(PyObject *self) {
     PyDict_Clear(((nl_py_ufunc *)self)->reductions); /* it stays: calls read it */
+    Py_CLEAR(((nl_py_ufunc *)self)->check);
     nl_py_overloads_clear(&((nl_py_ufunc *)self)->kernels);
     return 0;
 }
@@ -66,6 +68,7 @@ static void ufunc_dealloc(PyObject *self) {
     nl_py_overloads_free(&u->kernels);
     Py_XDECREF(u->name);
     Py_XDECREF(u->reductions);
+    Py_XDECREF(u->check);
     nl_py_free(self);
 }
 
@@ -120,6 +123,8 @@ static PyMemberDef ufunc_members[] = {
     {"nin", Py_T_INT, offsetof(nl_py_ufunc, nin), Py_READONLY, "Number of inputs."},
     {"nout", Py_T_INT, offsetof(nl_py_ufunc, nout), Py_READONLY, "Number of outputs."},
     {"_name", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, name), Py_READONLY, "Its name."},
+    {"_check", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, check), 0,
+     "check(last input, where), called before a loop over integers, if there is one."},
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, vectorcall), Py_READONLY, NULL},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};

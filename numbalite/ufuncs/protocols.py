@@ -151,15 +151,6 @@ class NumpyUfunc(CudaUfunc):
         return counterpart, (self._numpy,)
 
 
-class NumpyPower(NumpyUfunc):
-    """numpy.power, which refuses integers to negative integer powers."""
-
-    def __call__(self, *inputs, **keywords):
-        if len(inputs) >= self.nin and not _is_real(inputs[0]):
-            _check_powers(*inputs[: self.nin], keywords)
-        return super().__call__(*inputs, **keywords)
-
-
 def _name(ufunc):
     return "conjugate" if ufunc.__name__ == "conj" else ufunc.__name__
 
@@ -171,7 +162,9 @@ def counterpart(ufunc) -> CudaUfunc:
         return made
     name = _name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
-        made = NumpyPower(ufunc) if ufunc is np.power else NumpyUfunc(ufunc)
+        made = NumpyUfunc(ufunc)
+        if ufunc is np.power:
+            made._check = _check_powers
         return _core.ufunc_counterparts.setdefault(ufunc, made)
     if getattr(np, name, None) is ufunc and name in _LATER:
         importlib.import_module(_LATER[name])
@@ -205,26 +198,17 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
     return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)
 
 
-def _is_real(base):
-    """Is it an array whose powers are all allowed?"""
-    return isinstance(base, _core.DeviceArray) and base.dtype.kind in "fc"
-
-
-def _check_powers(base, exponent, keywords):
+def _check_powers(exponent, where):
     """ValueError for integers to negative integer powers, as NumPy raises it. Exponents in device memory
     are looked at there, and waited for."""
-    values = [x if operands.is_on_device(x) else operands.host_array(x) for x in (base, exponent)]
-    kinds = [
-        np.dtype(getattr(x, "dtype", None) or operands.device_view(x).dtype).kind for x in values
-    ]
-    if (
-        kinds[0] not in "bui"
-        or kinds[1] != "i"
-        or np.dtype(keywords.get("dtype") or int).kind not in "bui"
-    ):
+    if type(exponent) is int and exponent >= 0:
         return
-    negative = np.less(values[1], 0)
-    if keywords.get("where", True) is not True:
-        negative = np.logical_and(negative, keywords["where"])
-    if bool(counterpart(np.logical_or).reduce(negative, axis=None)):
+    on_device = operands.is_on_device(exponent)
+    value = operands.device_view(exponent) if on_device else operands.host_array(exponent)
+    if value.dtype.kind != "i":
+        return
+    negative = np.less(value, 0)
+    if where is not True:
+        negative = np.logical_and(negative, where)
+    if bool(np.any(negative)):
         raise ValueError("Integers to negative integer powers are not allowed.")
