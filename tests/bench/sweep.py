@@ -52,6 +52,14 @@ def put(key):
     return run
 
 
+def set_to(key):
+    def run(xp, x, y):
+        x[key] = 1.5
+        return x
+
+    return run
+
+
 UNARY = "sqrt exp log sin tanh absolute negative square floor isnan reciprocal"
 BINARY = "add subtract multiply divide power maximum arctan2 less logical_and hypot"
 FOLDS = "sum prod max min mean var std any all argmax argmin count_nonzero"
@@ -70,6 +78,8 @@ FUNCTIONS = {
     "astype": (lambda xp, x, y: cast(xp, x), "fi"),
     "x[...] = y": (put(...), "fD"),
     "x[::2] = y[::2]": (put(np.s_[::2]), "fD"),
+    "x[...] = 1.5": (set_to(...), "fdD"),
+    "x[::2] = 1.5": (set_to(np.s_[::2]), "fdD"),
     "concatenate": (lambda xp, x, y: xp.concatenate((x, y)), "f"),
     "roll": (lambda xp, x, y: xp.roll(x, 3, 0), "f"),
     "tile": (lambda xp, x, y: xp.tile(x, (2, 1)), "f"),
@@ -97,6 +107,8 @@ TORCH = {
     "copy": lambda xp, x, y: x.contiguous() if not x.is_contiguous() else x.clone(),
     "x[...] = y": put(...),
     "x[::2] = y[::2]": put(np.s_[::2]),
+    "x[...] = 1.5": set_to(...),
+    "x[::2] = 1.5": set_to(np.s_[::2]),
     "concatenate": lambda xp, x, y: xp.cat((x, y)),
     "roll": lambda xp, x, y: xp.roll(x, 3, 0),
     "tile": lambda xp, x, y: xp.tile(x, (2, 1)),
