@@ -493,8 +493,8 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     return 0;
 }
 
-/* Is it read without any code of the user's? */
-static int reads_quietly(const nl_py_state *state, PyObject *object) {
+/* Is reading it free of calls to user code? */
+static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     if (!PyTuple_CheckExact(object))
         return nl_py_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
                Py_IS_TYPE(object, state->stream_class);
@@ -506,19 +506,19 @@ static int reads_quietly(const nl_py_state *state, PyObject *object) {
 
 /* Has another thread moved an array (get_ipc_handle) while the arguments were read? Nothing has
  * happened then, and the next time it need not. */
-static int was_disturbed(const call *c, PyObject *const *args, Py_ssize_t count) {
+static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))
         return 0;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!reads_quietly(c->ufunc->state, args[i]))
+        if (!is_read_in_c(c->ufunc->state, args[i]))
             return 0;
     PyErr_Clear();
     return 1;
 }
 
-static PyObject *call_until_undisturbed(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
-                                        PyObject *keywords, nl_py_operand *operands) {
+static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords, nl_py_operand *operands) {
     PyObject *result;
     call c; /* not cleared as a whole: it is large */
     do {
@@ -526,7 +526,7 @@ static PyObject *call_until_undisturbed(nl_py_ufunc *u, PyObject *const *args, P
             return NULL;
         c.operands = operands;
         result = run_and_clear(&c, args);
-    } while (!result && was_disturbed(&c, args, nargs + nl_py_named(keywords)));
+    } while (!result && may_retry(&c, args, nargs + nl_py_named(keywords)));
     return result;
 }
 
@@ -546,11 +546,11 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
         return result;
     size_t most = (size_t)(u->nin + u->nout + 1);
     if (most <= INLINE_OPERANDS)
-        return call_until_undisturbed(u, args, nargs, keywords, few);
+        return call_with_retry(u, args, nargs, keywords, few);
     operands = nl_mem_alloc(most * sizeof *operands, &err);
     if (!operands)
         return nl_py_raise(&err);
-    result = call_until_undisturbed(u, args, nargs, keywords, operands);
+    result = call_with_retry(u, args, nargs, keywords, operands);
     nl_mem_free(operands);
     return result;
 }

@@ -18,8 +18,8 @@ _MAX_DIMS = 32
 _LONG_ROW = 512  # bytes from which the driver copies rows as fast as a kernel
 _MOST_ROWS = 1 << 22  # bytes beyond which it takes twice as long
 _SMALL = 4096  # bytes for which no kernel is worth its compilation
-_WORDS = tuple(np.dtype(f"u{n}") for n in (8, 4, 2, 1))
-_LARGE_WORD = np.dtype(np.complex128)
+WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
+"""What kernels that only move elements take them, or parts of them, for, by the bytes."""
 
 
 class Plan(NamedTuple):
@@ -59,10 +59,10 @@ def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dty
     """The number that elements of so many bytes are, or consist of; None where there is none, or no
     room for one more axis. 16 bytes are one number where all steps are multiples of it."""
     if size == 16 and not any(step % 16 for step in steps):
-        return _LARGE_WORD
+        return WORDS[16]
     if not size or len(shape) == _MAX_DIMS:
         return None
-    return next(word for word in _WORDS if size % word.itemsize == 0)
+    return next(WORDS[n] for n in (8, 4, 2, 1) if size % n == 0)
 
 
 def in_words(

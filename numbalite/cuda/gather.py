@@ -11,16 +11,13 @@ import functools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from numbalite import _core
-from numbalite.cuda import assign
+from numbalite.cuda import assign, copyplan, shapes
 
 if TYPE_CHECKING:
     from typing import Any
 
 MODES = {"raise": 0, "wrap": 1, "clip": 2}
-_WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
 _THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
 """Threads of a block, words of a thread, and from how many on it has several, in runs that a block fills."""
 
@@ -57,14 +54,14 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
         return
     rows = list(zip(shape, of, to, *(index.strides for index in indices), strict=True))
     rows.append((source.itemsize, 1, 1, *(0 for _ in indices)))  # its bytes
-    rows = _merged(rows)
+    rows = shapes.merged([row for row in rows[:-1] if row[0] != 1] + rows[-1:])
     word = _word(rows, source._address | target._address, indices)
     last = rows.pop()
     if last[0] > word:
         rows.append((last[0] // word, word, word, *last[3:]))
     rows = rows or [(1, 0, 0, *(0 for _ in indices))]
     lengths, of, to, *of_indices = zip(*rows, strict=True)
-    dtype, kind = _WORDS[word], indices[0].array.dtype
+    dtype, kind = copyplan.WORDS[word], indices[0].array.dtype
     words = math.prod(lengths)
     several = _SEVERAL if words >= _MANY and last[0] >= word * _THREADS else 1
     kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, several, len(indices))
@@ -75,21 +72,6 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
         kernel[-(-words // (_THREADS * several)), _THREADS, stream](
             source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
         )
-
-
-def _merged(rows):
-    """Axes of (length, stride, stride, ...) without those of one element, neighbours joined where all
-    strides allow; the last one stays."""
-    made = [row for row in rows[:-1] if row[0] != 1]
-    made.append(rows[-1])
-    out = made[:1]
-    for row in made[1:]:
-        outer = out[-1]
-        if all(a == b * row[0] for a, b in zip(outer[1:], row[1:], strict=True)):
-            out[-1] = (outer[0] * row[0], *row[1:])
-        else:
-            out.append(row)
-    return out
 
 
 def _word(rows, address, indices):

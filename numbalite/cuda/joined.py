@@ -1,4 +1,4 @@
-"""Small copies to several places of one array, in one launch: what takes time is the launch."""
+"""Several copies to places of one array: in one launch where they are small, since what takes time is the launch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numbalite.cuda import assign
+from numbalite.cuda import assign, copyplan, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,6 @@ _MOST_BYTES = 16 << 20
 _MOST_PARTS = 8
 _MOST_DIMS = 4
 _THREADS, _EACH = 256, 4  # as in cuda_src/templates/join.cu
-_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 class Part(NamedTuple):
@@ -80,28 +79,23 @@ def _copied(target, parts):
 def _plan(itemsize, lies):
     if sum(itemsize * math.prod(lie[0]) for lie in lies) > _MOST_BYTES:
         return None
-    merged = [_merged(itemsize, *lie[:3]) for lie in lies]
+    merged = [_runs(itemsize, *lie[:3]) for lie in lies]
     size = _word_size(itemsize, merged, [lie[3] for lie in lies])
     ndim = max(map(len, merged))
     if ndim > _MOST_DIMS:
         return None
     geometry = tuple(_in_words(axes, itemsize, size, ndim) for axes in merged)
     blocks = tuple(-(-math.prod(shape) // (_THREADS * _EACH)) for shape, _, _ in geometry)
-    return _Plan(np.dtype(_WORDS[size]), ndim, geometry, blocks)
+    return _Plan(copyplan.WORDS[size], ndim, geometry, blocks)
 
 
-def _merged(itemsize, shape, of, to):
-    """Axes (length, strides of both sides), outermost first in the order of the target, neighbours that both sides walk
-    as one joined. The last one is dense on both sides, if need be of length 1."""
+def _runs(itemsize, shape, of, to):
+    """Axes (length, strides of both sides) in the order of the target, merged; the last one is a run of elements on both
+    sides, if need be of one."""
     axes = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
-    made: list[Any] = []
-    for length, a, b in sorted(axes, key=lambda axis: -abs(axis[2])):
-        if made and made[-1][1:] == (a * length, b * length):
-            length *= made.pop()[0]
-        made.append((length, a, b))
-    if not made or made[-1][1:] != (itemsize, itemsize):
-        made.append((1, itemsize, itemsize))
-    return made
+    axes = shapes.merged(sorted(axes, key=lambda axis: -abs(axis[2])))
+    is_run = axes and axes[-1][1:] == (itemsize, itemsize)
+    return axes if is_run else [*axes, (1, itemsize, itemsize)]
 
 
 def _word_size(itemsize, merged, lows):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _KEPT = 1024
 AxisError = getattr(np, "exceptions", np).AxisError
@@ -145,3 +148,20 @@ def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
         result[axis] = step
         step *= max(shape[axis], 1)
     return tuple(result)
+
+
+def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Axes (length, stride, stride, ...), outermost first, of which neighbours are joined that all strides walk as
+    one.
+
+    >>> merged([(2, 12, 24), (3, 4, 8)])
+    [(6, 4, 8)]
+    """
+    made = list(axes[:1])
+    for length, *strides in axes[1:]:
+        outer, *around = made[-1]
+        if all(a == b * length for a, b in zip(around, strides, strict=True)):
+            made[-1] = (outer * length, *strides)
+        else:
+            made.append((length, *strides))
+    return made

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from numbalite.cuda import shapes
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -44,10 +46,10 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
 def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
     """(shape, strides of the source, of the target) as a stack of matrices with rows that are runs in
     the source and columns that are runs in the target; None if that is not how they lie."""
-    axes = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
+    axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
     if any(a <= 0 or b <= 0 for _, a, b in axes):
         return None
-    axes = _merged(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
+    axes = shapes.merged(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
     row = next((axis for axis in axes if axis[1] == size), None)
     column = next((axis for axis in axes if axis[2] == size), None)
     if row is None or column is None or row is column or len(axes) > 3:
@@ -56,18 +58,6 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
         return None
     outer = next((axis for axis in axes if axis is not row and axis is not column), (1, 0, 0))
     return tuple(zip(outer, column, row, strict=True))
-
-
-def _merged(axes):
-    """Neighbours that both sides walk as one axis joined."""
-    made = axes[:1]
-    for length, a, b in axes[1:]:
-        outer = made[-1]
-        if outer[1] == a * length and outer[2] == b * length:
-            made[-1] = (outer[0] * length, a, b)
-        else:
-            made.append((length, a, b))
-    return made
 
 
 @functools.cache

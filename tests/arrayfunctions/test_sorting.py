@@ -187,3 +187,14 @@ def test_checks_find_nothing():
     with cuda.checks():
         same_bits(np.sort(device), np.sort(host, kind="stable"))
         same_bits(np.argsort(small), np.argsort(host[:300], kind="stable"))
+
+
+def test_turned_rows_are_sorted_as_they_lie():
+    host = np.random.default_rng(5).random((7, 300)).T
+    d = cuda.to_device(host.T.copy()).T
+    made, expected = np.sort(d, 0), np.sort(host, 0)
+    np.testing.assert_array_equal(made.copy_to_host(), expected)
+    assert (made.strides, d.strides) == (expected.strides, host.strides)
+    view = d.T
+    d.sort(0)  # in place: the memory is the array's own
+    np.testing.assert_array_equal(view.copy_to_host(), expected.T)

@@ -88,7 +88,10 @@ def test_nothing_fails_and_nothing_is_left(run_python):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(compute_sanitizer() is None, reason="compute-sanitizer is not installed")
+@pytest.mark.skipif(
+    compute_sanitizer() is None,
+    reason="no compute-sanitizer: it is part of the CUDA toolkit, not of pip's packages",
+)
 def test_compute_sanitizer_finds_nothing(run_python):
     # Without backtraces: for those the tool keeps Python's frames, and what these hold, beyond the end.
     options = ["--leak-check", "full", "--show-backtrace", "no"]

@@ -173,6 +173,8 @@ def test_shared_memory_handles(clean):
             array = cuda.to_device(np.arange(size))
             array.get_ipc_handle()
             assert array.copy_to_host().tolist() == list(range(size))
+            # another thread's handle moves an array while these are read
+            assert (array + 1).copy_to_host().tolist() == list(range(1, size + 1))
             cuda.ipc_array(size).fill(1)
 
     clean(*[body] * 4)

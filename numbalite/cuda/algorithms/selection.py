@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import copyplan
 from numbalite.ufuncs import element, operands, reduceloops
 from numbalite.ufuncs import reduceplan as plans
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _BYTES = 64  # of the elements that a thread has
 _MOST_ITEMS = 16
 _THREADS = plans.THREADS  # of a block
-_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 _INPUT, _WHERE, _OUTPUT, _COUNT, _LETTERS = range(5)
 
 
@@ -37,11 +37,10 @@ def by_mask() -> reduceloops.Loops:
 
 def words(array: DeviceNDArray) -> DeviceNDArray:
     """The elements as integers of their size, where there are such: one kernel moves many types."""
-    word = _WORDS.get(array.itemsize)
+    word = copyplan.WORDS.get(array.itemsize)
     if word is None:
         return array
-    dtype = np.dtype(word)
-    same = array._view(array.shape, array.strides, dtype)
+    same = array._view(array.shape, array.strides, word)
     return same if operands.is_aligned(same) else array
 
 
