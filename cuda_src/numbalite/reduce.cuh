@@ -31,6 +31,7 @@
 #include "numbalite.cuh"
 #include "numbalite/convert.cuh"
 #include "numbalite/warp.cuh"
+#include "numbalite/words.cuh"
 
 #ifndef NUMBALITE_REDUCE_DIMS
 #define NUMBALITE_REDUCE_DIMS 6
@@ -73,16 +74,26 @@ struct plan_of_both {
 };
 
 /* Is this the last block of the launch to come here? Then it sees what all have written. The counter is 0
- * before the launch, and 0 again after it. */
+ * before the launch, and 0 again after it. One thread counts for its block, behind a barrier: a fence of each
+ * thread takes a microsecond more. */
 NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     __shared__ bool is_last;
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
-        is_last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
-    __syncthreads();
-    if (is_last)
+    if (threadIdx.x == 0) {
+        unsigned int last = gridDim.x - 1, before;
+#if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 700
+        asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "l"(counter), "r"(last)
+                     : "memory");
+#else
         __threadfence();
+        before = atomicInc(counter, last);
+        __threadfence();
+#endif
+        is_last = before == last;
+    }
+    __syncthreads();
     return is_last;
 }
 
@@ -711,81 +722,91 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     }
 }
 
-/* All of the columns, of which there are at most BLOCK, V neighbouring ones for a thread. */
+/* An access whose data is not kept in the caches: it is needed once. */
+template <class W> NUMBALITE_FUNCTION W read_once(const W *x) {
+    typedef typename word_of<sizeof(W)>::type word;
+    if constexpr (sizeof(word) == sizeof(W)) {
+        word raw = __ldcs((const word *)x);
+        W value;
+        memcpy(&value, &raw, sizeof(W));
+        return value;
+    } else {
+        return *x;
+    }
+}
+
+/* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a launch take
+ * rows in turns, too: what they read at a time lies together. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;
     constexpr int ahead = sizeof(T) * V <= 16 ? 8 : 4;
     __shared__ neighbours<T, V> totals[BLOCK];
-    __shared__ bool have[BLOCK];
     int lanes = (int)(p.results / V), rows = BLOCK / lanes;
     int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
-    place at = place_of(p, 0, block_of(p), nullptr);
     const char *x = (const char *)input + lane * (int64)sizeof(wide);
-    int64 step = p.dims[p.kept].input, i = at.begin + row;
-    T total[V];
-    bool has = false;
-    if (row < rows && i < at.end) {
-        wide w = *(const wide *)(x + i * step);
+    int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = block_of(p) * (int64)rows;
+    int left = first + rows < p.length ? rows : (int)(p.length - first); /* rows that have elements */
+    neighbours<T, V> total;
+    if (row < left) {
+        int64 i = first + row;
+        wide w = read_once((const wide *)(x + i * step));
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            total[v] = op.from(w.item[v], i);
-        has = true;
-        for (i += rows; i + (ahead - 1) * rows < at.end; i += ahead * rows) {
+            total.item[v] = op.from(w.item[v], i);
+        for (i += turn; i + (ahead - 1) * turn < p.length; i += ahead * turn) {
             wide next[ahead];
 #pragma unroll
             for (int k = 0; k < ahead; ++k)
-                next[k] = *(const wide *)(x + (i + k * rows) * step);
+                next[k] = read_once((const wide *)(x + (i + k * turn) * step));
 #pragma unroll
             for (int k = 0; k < ahead; ++k)
 #pragma unroll
                 for (int v = 0; v < V; ++v)
-                    total[v] = op(total[v], op.from(next[k].item[v], i + k * rows));
+                    total.item[v] = op(total.item[v], op.from(next[k].item[v], i + k * turn));
         }
         constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
-        for (; i < at.end; i += few * rows) { /* the rest: all on their way at once, too */
+        for (; i < p.length; i += few * turn) { /* the rest: all on their way at once, too */
             wide rest[few];
 #pragma unroll
             for (int k = 0; k < few; ++k)
-                if (i + k * rows < at.end)
-                    rest[k] = *(const wide *)(x + (i + k * rows) * step);
+                if (i + k * turn < p.length)
+                    rest[k] = read_once((const wide *)(x + (i + k * turn) * step));
 #pragma unroll
             for (int k = 0; k < few; ++k)
-                if (i + k * rows < at.end)
+                if (i + k * turn < p.length)
 #pragma unroll
                     for (int v = 0; v < V; ++v)
-                        total[v] = op(total[v], op.from(rest[k].item[v], i + k * rows));
+                        total.item[v] = op(total.item[v], op.from(rest[k].item[v], i + k * turn));
         }
-    }
-    have[threadIdx.x] = has;
-    if (has) {
-        neighbours<T, V> mine;
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-            mine.item[v] = total[v];
-        totals[threadIdx.x] = mine;
+        totals[threadIdx.x] = total;
     }
     __syncthreads();
-    /* Halves of the rows are added to the others, until there is one. */
-    for (int left = rows; left > 1;) {
-        int half = (left + 1) / 2;
-        if (row + half < left && have[threadIdx.x + half * lanes]) {
-            neighbours<T, V> other = totals[threadIdx.x + half * lanes], mine;
+    /* Of eight rows one is left, which is combined with the others, until there is no other. */
+    constexpr int fewer = 8;
+    while (left > 1) {
+        int others = (left + fewer - 1) / fewer;
+        if (row < others) {
 #pragma unroll
-            for (int v = 0; v < V; ++v)
-                mine.item[v] = total[v] = has ? op(total[v], other.item[v]) : other.item[v];
-            totals[threadIdx.x] = mine;
-            have[threadIdx.x] = has = true;
+            for (int k = 1; k < fewer; ++k)
+                if (row + k * others < left) {
+                    neighbours<T, V> other = totals[threadIdx.x + k * others * lanes];
+#pragma unroll
+                    for (int v = 0; v < V; ++v)
+                        total.item[v] = op(total.item[v], other.item[v]);
+                }
+            totals[threadIdx.x] = total;
         }
+        left = others;
         __syncthreads();
-        left = half;
     }
     if (row > 0)
         return;
+    place at = place_of(p, 0, block_of(p), nullptr);
     at.output += lane * V * p.dims[p.kept - 1].output;
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-        maybe<T> all = {has ? total[v] : T(), has};
+        maybe<T> all = {total.item[v], true};
         if (p.is_last)
             begin_with(p, all, op);
         store<T, O>(p, all, at, lane * V + v, block_of(p), out, nullptr, false, op);

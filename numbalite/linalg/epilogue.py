@@ -9,6 +9,7 @@ import numpy as np
 
 from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.recorded import recorded
 from numbalite.linalg import matmul as products
 from numbalite.ufuncs import operands as operands_
 from numbalite.ufuncs import protocols
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+@recorded
 def matmul(
     a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
     stream: Any = 0, **named: Any,

@@ -58,6 +58,19 @@ def test_texts():
     compare(cuda.matmul(out, out.T, epilogue="x / 2", out=cuda.device_array((6, 6), "f4")), 2 * (a @ b) @ (a @ b).T)  # fmt: skip
 
 
+def test_repeated_calls():
+    """From the third on they are repeated without Python: with what the arrays have then."""
+    out = cuda.device_array((6, 4), "f4")
+    for seed in range(5):
+        a, b, bias = whole(seed, (6, 3), "f4"), whole(seed + 1, (3, 4), "f4"), whole(seed, 4, "f4")
+        x, y, d_bias = (cuda.to_device(one) for one in (a, b, bias))
+        assert cuda.matmul(x, y, out=out) is out
+        compare(out, a @ b)
+        clipped = cuda.matmul(x, y, epilogue="max(x + bias, 0.0f)", bias=d_bias)
+        compare(clipped, np.maximum(a @ b + bias, 0))
+        compare(cuda.matmul(x, y, d_bias, epilogue=np.add, out=out), a @ b + bias)
+
+
 def test_streams():
     a = whole(1, (4, 4), "f4")
     stream = cuda.stream(non_blocking=True)
