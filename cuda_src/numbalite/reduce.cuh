@@ -216,6 +216,19 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
+/* An access whose data is not kept in the caches: it is needed once. */
+template <class W> NUMBALITE_FUNCTION W read_once(const W *x) {
+    typedef typename word_of<sizeof(W)>::type word;
+    if constexpr (sizeof(word) == sizeof(W)) {
+        word raw = __ldcs((const word *)x);
+        W value;
+        memcpy(&value, &raw, sizeof(W));
+        return value;
+    } else {
+        return *x;
+    }
+}
+
 /* Elements without gaps, at an address that is a multiple of their size; of several dimensions a part has those
  * of one row. */
 template <class S, class T, bool Masked> struct packed {
@@ -557,7 +570,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
     constexpr int ahead = sizeof(wide) >= 8 && sizeof(S) > 1 ? 4 : 8;
     int64 i = 0;
     if (!has && count > 0) {
-        wide w = *(const wide *)x;
+        wide w = read_once((const wide *)x);
 #pragma unroll
         for (int v = 0; v < V; ++v)
             total[v] = op.from(w.item[v], first);
@@ -568,7 +581,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
         wide w[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            w[k] = *(const wide *)(x + (i + k) * step);
+            w[k] = read_once((const wide *)(x + (i + k) * step));
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
 #pragma unroll
@@ -576,7 +589,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
                 total[v] = op(total[v], op.from(w[k].item[v], first + i + k));
     }
     for (; i < count; ++i) {
-        wide w = *(const wide *)(x + i * step);
+        wide w = read_once((const wide *)(x + i * step));
 #pragma unroll
         for (int v = 0; v < V; ++v)
             total[v] = op(total[v], op.from(w.item[v], first + i));
@@ -703,7 +716,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             if (i + k < p.length)
-                w[k] = *(const wide *)(x + (i + k) * step);
+                w[k] = read_once((const wide *)(x + (i + k) * step));
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             if (i + k < p.length)
@@ -719,19 +732,6 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
         begin_with(p, all, op);
         store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
-    }
-}
-
-/* An access whose data is not kept in the caches: it is needed once. */
-template <class W> NUMBALITE_FUNCTION W read_once(const W *x) {
-    typedef typename word_of<sizeof(W)>::type word;
-    if constexpr (sizeof(word) == sizeof(W)) {
-        word raw = __ldcs((const word *)x);
-        W value;
-        memcpy(&value, &raw, sizeof(W));
-        return value;
-    } else {
-        return *x;
     }
 }
 

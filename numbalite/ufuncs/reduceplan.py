@@ -40,7 +40,7 @@ _TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few la
 _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
 _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
-_NARROW_PART_BYTES = 1 << 17
+_NARROW_PART_BYTES, _NARROW_PARTS = 1 << 16, 512  # so many blocks run at once
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 PIPELINE_THREADS = 384
@@ -221,7 +221,7 @@ def _by_narrow(kept, folded, itemsize, address, folded_size):
 
 def _in_narrow_parts(width, kept, folded, itemsize):
     length, row = folded[0].length, kept[0].length * itemsize
-    parts = min(_BUSY_PARTS, length * row // _NARROW_PART_BYTES) or 1
+    parts = min(_NARROW_PARTS, length * row // _NARROW_PART_BYTES) or 1
     if length * row <= 4 * _NARROW_PART_BYTES:
         parts = 1
     chunk = -(-length // parts)
