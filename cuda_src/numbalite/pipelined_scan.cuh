@@ -1,9 +1,9 @@
 /* pipelined_scan: running folds of long lines, whose tiles are on their way while those before are scanned.
  *
- * scan.cuh's scan_tiles reads a tile, tells what it folds to, waits for the tiles before it, and writes: the
+ * scan.cuh's scan_tiles reads a tile, publishes what it folds to, waits for the tiles before it, and writes: the
  * memory is idle while a block waits. Here a block stays, and takes one tile after the other. While it
- * scans one, it has read and told the next two, and those after that are on their way to shared memory
- * (pipeline.cuh). So what a tile asks for was told two tiles' times ago: blocks need not keep step.
+ * scans one, it has read and published the next two, and those after that are on their way to shared memory
+ * (pipeline.cuh). So what a tile waits for was published two tiles' times ago: blocks need not keep step.
  *
  * A thread has neighbouring pieces of a tile, whose folds it leaves where they were. Threads begin with
  * different ones and go round, so that their pieces are in different banks; what is before the first piece and
@@ -137,7 +137,7 @@ template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *r
 struct tile_of_line {
     const char *from;
     char *to;
-    int64 line; /* where the line's letters begin */
+    int64 line; /* where the line's statuses begin */
     int64 tile;
     int64 window; /* its number; how many of its tiles are before this one */
     int within;
@@ -155,7 +155,7 @@ template <class S, class O> struct tile_stages {
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
     /* What is to be copied; worked out before there is a stage for it. */
-    NUMBALITE_FUNCTION static tile_of_line of(nl_letter ticket, const plan &p, const void *input, void *out) {
+    NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input, void *out) {
         tile_of_line it = {};
         it.tile = quotient((int64)ticket, p.results);
         if (it.tile >= p.parts)
@@ -165,7 +165,7 @@ template <class S, class O> struct tile_stages {
         place at = place_of(p, line, 0, nullptr);
         it.from = (const char *)input + at.input + it.tile * p.chunk * (int64)sizeof(S);
         it.to = (char *)out + at.output + it.tile * p.chunk * axis.output;
-        it.line = line * letters_of_windows(p.parts);
+        it.line = line * statuses_of_windows(p.parts);
         it.window = quotient(it.tile, blockDim.x);
         it.within = (int)(it.tile - it.window * blockDim.x);
         it.count = (int)(left < p.chunk ? left : p.chunk);
@@ -195,12 +195,12 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     __shared__ maybe<T> before_windows;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     bool fetches = threadIdx.x == blockDim.x - 32; /* in the warp that has the least to do beside */
-    nl_letter *tickets = (nl_letter *)memory;
-    letters<T> all = {tickets + 1, p.results * letters_of_windows(p.parts)};
+    nl_status *tickets = (nl_status *)memory;
+    tile_states<T> all = {tickets + 1, p.results * statuses_of_windows(p.parts)};
     typedef tile_stages<S, O> ring_of_tiles;
     ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
-    /* Reads the tile of a stage; the warp's fold is told to the others. */
+    /* Reads the tile of a stage; the warps share their folds. */
     auto fold = [&](int stage, int count) {
         folds_of_tile<T> f;
         T sum = count == p.chunk ? fold_pieces<true, V>(f.first, ring.at(stage), count, op)
@@ -212,12 +212,12 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         return f;
     };
     /* All warps take part: lanes that may have parted shuffle slowly. */
-    auto tell = [&](folds_of_tile<T> &f, const tile_of_line &it) {
+    auto publish = [&](folds_of_tile<T> &f, const tile_of_line &it) {
         T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
         f.tile = shfl_sync(ALL, sum, warps - 1);
         if (threadIdx.x == 0 && it.count > 0)
-            all.post(it.line + it.tile, f.tile);
+            all.publish(it.line + it.tile, f.tile);
     };
 
     tile_of_line coming = {};
@@ -236,26 +236,26 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         nl_pipeline::wait(&arrivals[k], 0);
         of[k] = fold(k, tiles[k].count);
         __syncthreads();
-        tell(of[k], tiles[k]);
+        publish(of[k], tiles[k]);
         __syncthreads();
     }
 
-    int stage = 0, last = PIPELINE_AHEAD; /* stages of the tile that is scanned, and of the last one that is told */
+    int stage = 0, last = PIPELINE_AHEAD; /* stages of the tile that is scanned, and of the last one that is published */
     unsigned int parity = 0;              /* of that one's arrival */
     while (tiles[stage].count > 0) {
         tile_of_line now = tiles[stage];
         window<T> w(all, now.line, now.window, now.within, p.parts);
 
         nl_pipeline::wait(&arrivals[last], parity);
-        tile_of_line told = tiles[last];
-        of[PIPELINE_AHEAD] = fold(last, told.count);
+        tile_of_line newest = tiles[last];
+        of[PIPELINE_AHEAD] = fold(last, newest.count);
         __syncthreads();
-        nl_letter ticket = 0; /* it comes while results are written */
+        nl_status ticket = 0; /* it comes while results are written */
         if (fetches) {
             ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
             ticket = atomicAdd(tickets, 1ull);
         }
-        tell(of[PIPELINE_AHEAD], told);
+        publish(of[PIPELINE_AHEAD], newest);
 
         T here = w.wait_here(op), there = w.wait_there(op);
         if (lane == 0) {
@@ -285,7 +285,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             maybe<T> so_far = base;
             append(so_far, of[0].tile, op);
             if (threadIdx.x == 0)
-                w.post_line(so_far.value);
+                w.publish_line(so_far.value);
         }
         bool follows = base.has; /* the same in all warps */
         if (warp > 0)

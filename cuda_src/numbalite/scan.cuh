@@ -197,9 +197,9 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
         T sums = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         if (p.parts > 1) {
             T own = shfl_sync(ALL, sums, warps - 1);
-            nl_letter *first = (nl_letter *)memory + 1;
-            int64 each = letters_of_line(p.parts);
-            letters<T> all = {first, p.results * each};
+            nl_status *first = (nl_status *)memory + 1;
+            int64 each = statuses_of_line(p.parts);
+            tile_states<T> all = {first, p.results * each};
             append(m, before_tile(all, line * each, tile, p.parts, own, op), op);
         }
         sums = shfl_up_sync(ALL, sums, 1);
@@ -237,7 +237,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
  * not with it; there is an initial value then. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
-    int64 number = p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
+    int64 number = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
     int64 tile = quotient(number, p.results), line = number - tile * p.results;
     place at = place_of(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];

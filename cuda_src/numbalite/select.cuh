@@ -30,7 +30,7 @@ NUMBALITE_FUNCTION int64 chosen_before(const plan &p, void *memory, int64 tile, 
                                        int64 *count) {
     int64 before = 0;
     if (p.parts > 1) {
-        letters<int64> all = {(nl_letter *)memory + 1, letters_of_line(p.parts)};
+        tile_states<int64> all = {(nl_status *)memory + 1, statuses_of_line(p.parts)};
         maybe<int64> m = before_tile(all, 0, tile, p.parts, own, add_counts());
         before = m.has ? m.value : 0;
     }
@@ -68,7 +68,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     __shared__ int of_warps[32];
     __shared__ int64 before;
     constexpr bool moves = What == VALUES || What == HALVES;
-    int64 tile = What != COVER && p.parts > 1 ? next_ticket((nl_letter *)memory) : blockIdx.x;
+    int64 tile = What != COVER && p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     int64 first = tile * p.chunk + (int64)warp * K * 32 + lane;
     S item[K];

@@ -86,7 +86,7 @@ _BODIES = {
     "select_spread": _SELECT.format("SPREAD"),
     "select_cover": _SELECT.format("COVER"),
     "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
-    "by_key": "by_key<{S}, {T}, {O}, {width}>(p, keys, values, out_values, letters, out_keys, count, "
+    "by_key": "by_key<{S}, {T}, {O}, {width}>(p, keys, values, out_values, statuses, out_keys, count, "
               "nl_function());",
     "at_in_order": "at_in_order<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
                    "nl_function());",
@@ -113,7 +113,7 @@ _TAKEN_BY_BOTH = {
     "input": True, "where": True, "output": False, "flags": False, "parts": False, "counter": False,
 }  # fmt: skip
 _TAKEN_BY_KEY = {
-    "keys": True, "values": True, "out_values": False, "letters": False, "out_keys": False,
+    "keys": True, "values": True, "out_values": False, "statuses": False, "out_keys": False,
     "count": False,
 }  # fmt: skip
 
@@ -479,7 +479,7 @@ def _scan(loops, kept, along, dtypes, address, initial, exclusive):
 def _add_scan(
     loops, kept, along, dtypes, address, slots, steps, scratch, initial=None, exclusive=False
 ):
-    """Appends the launches of a scan: one, with memory in which tiles tell one another what they found.
+    """Appends the launches of a scan: one, with memory in which tiles publish what they fold to.
     Columns in several parts are folded part by part, the folds of the parts are scanned, and each
     part's scan begins with that of the parts before it."""
     stored, loop, _ = dtypes
@@ -488,7 +488,7 @@ def _add_scan(
     sizes, serial = [dtype.itemsize for dtype in dtypes], are_serial()
     blocks = 0 if serial else pipelines()
     way, folding = plans.choose_scan(kept, along, sizes, address, serial, blocks)
-    before = letters = source
+    before = statuses = source
     if folding is not None:
         before = _FIRST_SCRATCH + len(scratch)
         size = loop.itemsize
@@ -499,12 +499,12 @@ def _add_scan(
         parts, own = plans.Dimension(way.parts, size, 0, size), (before, before)
         _add_scan(loops, of_lines, parts, (loop,) * 3, 0, own, steps, scratch)
     elif way.parts > 1:
-        letters = _FIRST_SCRATCH + len(scratch)
+        statuses = _FIRST_SCRATCH + len(scratch)
         in_pipeline = way.kind.startswith("pipelined")
-        told = plans.letters_of_windows if in_pipeline else plans.letters_of
-        count = 1 + told(lines, way.parts) * -(-loop.itemsize // 4)
+        statuses_of = plans.statuses_of_windows if in_pipeline else plans.statuses_of
+        count = 1 + statuses_of(lines, way.parts) * -(-loop.itemsize // 4)
         scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
-    slots = source, before, target, letters, source
+    slots = source, before, target, statuses, source
     steps.append(_scan_step(loops, way, kept, along, dtypes, slots, blocks, initial, exclusive))
 
 

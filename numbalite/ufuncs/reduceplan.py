@@ -387,11 +387,11 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0):
     return Way(f"scan_tiles{width}x{runs}", threads, 1, -(-length // chunk), chunk), None
 
 
-def letters_of(lines, tiles) -> int:
-    """How many values the tiles of all lines tell those after them, as lookback.cuh has it."""
+def statuses_of(lines, tiles) -> int:
+    """How many values the tiles of all lines publish, as lookback.cuh has it."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))
 
 
-def letters_of_windows(lines, tiles) -> int:
+def statuses_of_windows(lines, tiles) -> int:
     """The same in a pipeline."""
     return lines * (tiles + -(-tiles // PIPELINE_THREADS))

@@ -96,11 +96,11 @@ class ReduceByKey(Operation):
         way = plans.Way(f"by_key{items}", threads, 1, tiles, threads * items)
         dims = [plans.Dimension(key.size, key.strides[0], value.strides[0])]
         plan, _ = plans.packed_plan(way, [], dims, itemsize=value.itemsize)
-        letters = out_keys
+        statuses = out_keys
         if tiles > 1:
-            words = 1 + plans.letters_of(1, tiles) * -(-pair // 4)
-            letters = _core.device_empty((2 * words,), np.dtype("u4"), "C")
-            letters._fill(np.array(0, "u4"), stream or None)
+            words = 1 + plans.statuses_of(1, tiles) * -(-pair // 4)
+            statuses = _core.device_empty((2 * words,), np.dtype("u4"), "C")
+            statuses._fill(np.array(0, "u4"), stream or None)
         kernel = self._loops.loop(way.kind, key.dtype, value.dtype, counter)
         firsts = map(operands.first_of, (key, value))
-        kernel[tiles, threads, stream](plan, *firsts, out_values, letters, out_keys, count)
+        kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BYTES = 64  # of the elements that a thread has
 _MOST_ITEMS = 16
 _THREADS = plans.THREADS  # of a block
-_INPUT, _WHERE, _OUTPUT, _COUNT, _LETTERS = range(5)
+_INPUT, _WHERE, _OUTPUT, _COUNT, _STATUSES = range(5)
 
 
 @functools.cache
@@ -109,10 +109,10 @@ def _plan(loops, what, array, mask, out, steps):
     way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
     plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
     kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
-    scratch = [(2 * (1 + 2 * plans.letters_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
+    scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
     used = scratch if way.parts > 1 and what != "cover" else []
-    letters = _LETTERS if used else _OUTPUT
-    todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, letters, _COUNT))]
+    statuses = _STATUSES if used else _OUTPUT
+    todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, statuses, _COUNT))]
     if what == "halves" and size > 1:
         kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
         grid = -(-(size // 2) // plans.THREADS)
