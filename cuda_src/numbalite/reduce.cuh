@@ -277,6 +277,19 @@ template <class S, class T, bool Masked> struct strided {
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
 };
 
+/* Elements of one row, with equal distances: a part of several dimensions needs no division for each element. */
+template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> {
+    const char *row;
+    int64 step;
+
+    NUMBALITE_FUNCTION stepped(const plan &p, const void *input, const void *where, const place &at)
+        : strided<S, T, Masked>(p, input, where, at), step(p.dims[p.kept + p.folded - 1].input) {
+        row = this->first + offsets_of(p, at.begin).input - at.begin * step;
+    }
+    NUMBALITE_FUNCTION S fetch(int64 i) const { return *(const S *)(row + i * step); }
+    template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
+};
+
 /* --------------------------------------------------------------------------------- warps */
 
 constexpr unsigned int ALL = 0xffffffffu; /* lanes */

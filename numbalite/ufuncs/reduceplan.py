@@ -63,7 +63,7 @@ class Way(NamedTuple):
     """How one launch folds."""
 
     kind: str
-    """"packed" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
+    """"packed", "stepped" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
     thread has, "teams" with how many lanes a row has, "serial" (by threads)."""
     threads: int
     team: int
@@ -236,16 +236,13 @@ def _part(elements, itemsize, limits):
     return min(max(elements // _USUAL_PARTS, larger, least), most)
 
 
-def _part_of_row(kept, folded, itemsize, address, results, limits):
-    """How many neighbours a part has where the elements lie in rows with gaps between: a row, or an equal part
-    of it; 0 where rows are short or cannot be divided so."""
+def _part_of_row(folded, itemsize, results, limits):
+    """How many elements a part has where they lie in rows with gaps between: a row, or an equal part of it; 0 where
+    rows are short or cannot be divided so."""
     if len(folded) < 2:
         return 0
     outer, row = folded[:-1], folded[-1]
-    if (
-        not _is_packed(row, [*kept, *outer], itemsize, address)
-        or row.length * itemsize < _ROW_BYTES
-    ):
+    if row.length * itemsize < _ROW_BYTES:
         return 0
     rows = math.prod(dim.length for dim in outer)
     wanted = _part(rows * row.length * results, itemsize, limits)
@@ -304,9 +301,11 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
         if column_size and not masked and itemsize <= 16:
-            chunk = _part_of_row(kept, folded, itemsize, address, results, limits)
+            dense = _is_packed(folded[-1], [*kept, *folded[:-1]], itemsize, address)
+            chunk = _part_of_row(folded, itemsize if dense else size, results, limits)
             if chunk:
-                return Way("packed", THREADS, THREADS // _WARP, length // chunk, chunk)
+                kind = "packed" if dense else "stepped"
+                return Way(kind, THREADS, THREADS // _WARP, length // chunk, chunk)
         least = limits[0] // size
         chunk = max(_part(length * results, size, limits), -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least
@@ -324,7 +323,7 @@ def by_last_block(way, results, masked, size):
         while width > 1 and width * size > 16:
             width //= 2
         return Way(f"narrow{width}", THREADS, 1, 1, way.parts)
-    if way.kind in ("packed", "strided") and results <= THREADS // _WARP:
+    if way.kind in ("packed", "stepped", "strided") and results <= THREADS // _WARP:
         kind = "strided" if masked or size > 16 else "packed"
         return Way(kind, THREADS, THREADS // _WARP if results == 1 else 1, 1, way.parts)
     return None

@@ -209,9 +209,12 @@ def test_long_rows_with_gaps_between(as_on_a_gpu):
         way = plans.choose([], dims(*shape), 4, 4, False, False, 4, True)
         assert (way.kind, way.parts, way.parts * way.chunk) == ("packed", parts, math.prod(shape))
     assert plans.choose([], dims(7, 123457), 4, 4, False, False, 4, True).kind == "strided"
+    apart = [plans.Dimension(100, 1 << 17), plans.Dimension(1 << 13, 8)]
+    assert plans.choose([], apart, 4, 4, False, False, 4, True)[:4] == ("stepped", 256, 8, 200)
     x = values("i", (9, 4, 4099))
     device = cuda.to_device(x)
-    for view in (np.s_[..., 1:-2], np.s_[::2, :, 3:], np.s_[::-1, 1:, :-3]):
+    steps = np.s_[..., ::2], np.s_[:, 1:, ::-2], np.s_[::-1, ::2, 1::2]
+    for view in (np.s_[..., 1:-2], np.s_[::2, :, 3:], np.s_[::-1, 1:, :-3], *steps):
         a, d = x[view], device[view]
         assert cuda.reduce("a + b")(d) == a.sum()
         assert np.argmax(d) == np.argmax(a)
