@@ -270,15 +270,12 @@ static PyObject *the_output(const nl_py_state *state, PyObject *out) {
     return is_array(state, out) ? out : NULL;
 }
 
-/* matmul(a, b[, out], out=) is made here, all else in Python. */
-static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                        PyObject *keywords) {
-    nl_py_state *state = nl_py_state_of(module);
+/* (a, b[, out], out=), or NULL without an exception where it is not plain. */
+static PyObject *multiply_given(nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                                PyObject *keywords) {
     PyObject *out = nargs == 3 ? args[2] : NULL;
     Py_ssize_t named = nl_py_named(keywords);
     int simple = nargs == 2 || nargs == 3;
-    if (nl_py_is_recording())
-        return nl_py_record_named("numbalite._core", "matmul", args, nargs, keywords);
     if (named == 1 && nargs == 2 &&
         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "out") == 0)
         out = args[2];
@@ -292,11 +289,26 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
                      .out = (nl_py_array *)target};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
             return NULL;
-        PyObject *result = multiply(&p);
-        if (result || PyErr_Occurred())
-            return result;
+        return multiply(&p);
     }
-    return ask_python("matmul", args, nargs, keywords);
+    return NULL;
+}
+
+/* What is not plain is made in Python. */
+static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *keywords) {
+    if (nl_py_is_recording())
+        return nl_py_record_named("numbalite._core", "matmul", args, nargs, keywords);
+    PyObject *result = multiply_given(nl_py_state_of(module), args, nargs, keywords);
+    return result || PyErr_Occurred() ? result : ask_python("matmul", args, nargs, keywords);
+}
+
+/* Before cuda.matmul, whose third argument is an epilogue's. */
+static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *keywords) {
+    PyObject *result =
+        nargs == 2 ? multiply_given(nl_py_state_of(module), args, nargs, keywords) : NULL;
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 
 /* gemm(a, b, out, stream): out = a b, or False where that is not plain. */
@@ -322,6 +334,9 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
 static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
      "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
+    {"plain_matmul", (PyCFunction)(void (*)(void))plain_matmul, METH_FASTCALL | METH_KEYWORDS,
+     "plain_matmul(a, b, out=None): the product of device arrays that cuBLAS takes as they lie; "
+     "NotImplemented of all else."},
     {"gemm", gemm, METH_VARARGS,
      "gemm(a, b, out, stream, bfloat16=False): out = a b of device arrays of two or three axes; "
      "False where their layouts or dtypes do not allow it. bfloat16: arrays of uint16 have its "

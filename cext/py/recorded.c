@@ -22,8 +22,9 @@ typedef struct recorded {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *function;
-    PyObject *known; /* dict: key -> Recording, or how often there was none */
-    PyObject *dict;  /* of attributes: those of the function that tell what it is */
+    PyObject *direct; /* a function in C that is asked first, or NULL */
+    PyObject *known;  /* dict: key -> Recording, or how often there was none */
+    PyObject *dict;   /* of attributes: those of the function that tell what it is */
     PyObject *weakrefs;
 } recorded;
 
@@ -266,6 +267,12 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
     stream = nl_py_arrays_find_stream(f->state, args, nargs + nl_py_named(keywords));
     if (stream)
         return nl_py_stream_call(stream, recorded_vectorcall, self, args, nargsf, keywords);
+    if (f->direct) {
+        result = PyObject_Vectorcall(f->direct, args, nargsf, keywords);
+        if (result != Py_NotImplemented)
+            return result;
+        Py_DECREF(result);
+    }
     bytes = make_key(&k, f->state, args, nargs, keywords);
     if (!bytes)
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
@@ -290,9 +297,9 @@ static int take_attributes(recorded *f) {
 }
 
 static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
-    PyObject *function;
+    PyObject *function, *direct = NULL;
     nl_py_state *state = nl_py_state_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "O:Recorded", &function))
+    if (!state || !PyArg_ParseTuple(args, "O|O:Recorded", &function, &direct))
         return NULL;
     recorded *f = (recorded *)type->tp_alloc(type, 0);
     if (!f)
@@ -300,6 +307,7 @@ static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *Py_U
     f->vectorcall = recorded_vectorcall;
     f->state = state;
     f->function = Py_NewRef(function);
+    f->direct = direct == Py_None ? NULL : Py_XNewRef(direct);
     f->known = PyDict_New();
     if (!f->known || take_attributes(f) < 0)
         Py_CLEAR(f);
@@ -315,6 +323,7 @@ static int recorded_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((recorded *)self)->known);
     Py_VISIT(((recorded *)self)->function);
+    Py_VISIT(((recorded *)self)->direct);
     Py_VISIT(((recorded *)self)->dict);
     return 0;
 }
@@ -331,6 +340,7 @@ static void recorded_dealloc(PyObject *self) {
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(f->known);
     Py_XDECREF(f->function);
+    Py_XDECREF(f->direct);
     Py_XDECREF(f->dict);
     nl_py_free(self);
 }
@@ -351,9 +361,12 @@ static PyGetSetDef recorded_getset[] = {
 
 static PyType_Slot recorded_slots[] = {
     {Py_tp_doc,
-     "Recorded(function): a function whose calls on device arrays are recorded, and made again "
+     "Recorded(function, direct=None): a function whose calls on device arrays are recorded, and "
+     "made again "
      "without Python for arrays that lie alike. What it does must follow from how its arrays lie "
-     "and from its other arguments. Calls that wait or read an element are never repeated."},
+     "and from its other arguments. Calls that wait or read an element are never repeated. "
+     "`direct` is "
+     "a function in C that is asked first; it gives NotImplemented where it does not do it."},
     {Py_tp_new, recorded_new},
     {Py_tp_dealloc, recorded_dealloc},
     {Py_tp_traverse, recorded_traverse},

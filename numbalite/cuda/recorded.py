@@ -23,7 +23,7 @@ def forget() -> None:
         one._known.clear()
 
 
-def recorded(function: Function) -> Function:
+def recorded(function: Function, direct: Callable[..., Any] | None = None) -> Function:
     """A decorator: what the function has the device do for its device arrays is recorded, and repeated
     without Python for others that lie alike (shapes, strides, dtypes) and the same other arguments.
 
@@ -33,7 +33,9 @@ def recorded(function: Function) -> Function:
 
     A call is repeated on the stream of its arrays. What Python does for the device, other than by launches,
     ufuncs and arrays, goes by _core.recorded_step().
+
+    ``direct`` is a function in C that gets each call first, and gives NotImplemented where it does not do it.
     """
-    made = _core.Recorded(function)
+    made = _core.Recorded(function, direct)
     _all.add(made)
     return made  # type: ignore[return-value]

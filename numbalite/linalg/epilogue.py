@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import _core
 from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.recorded import recorded
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@recorded
+@functools.partial(recorded, direct=_core.plain_matmul)
 def matmul(
     a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
     stream: Any = 0, **named: Any,
