@@ -1,57 +1,103 @@
 /* A reduction of what is computed element by element (numbalite/ufuncs/mapped.py): the plan's input is
- * the number of an element in C order, times ${scale}, and a source computes the element of that number. */
+ * the number of an element in C order, times ${scale}, and a source computes the element of that number.
+ * Operands are found by the number (width 0); or, where the elements of a part have equal distances in each of them,
+ * by these, ${width} neighbours by one access where that is more than one. */
+constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];
     numbalite::int64 shape[${dims}], strides[${count}][${dims}];
+    numbalite::int64 steps[${count}]; /* bytes between elements that are folded */
 };
 struct nl_given {
     const nl_operands &operands;
     const void *arrays[${count}];
 };
+/* An operand's elements of a piece; one for all where there is no step between them. */
+template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) nl_items {
+    S item[N];
+    template <class T> NUMBALITE_FUNCTION T get(int j) const {
+        return numbalite::nl_convert<T>(item[N > 1 ? j : 0]);
+    }
+};
 struct nl_mapped {
-    enum { count = 1 };
-    typedef ${T} piece;
+    enum { count = nl_width > 1 ? nl_width : 1 };
+    struct piece {
+        ${T} item[count];
+    };
     const numbalite::nl_reduce::plan &p;
     const nl_given &given;
     numbalite::int64 first;
+    const char *base[${count}]; /* of element 0 of those that are folded, if it were in the part's row */
 
     NUMBALITE_FUNCTION nl_mapped(const numbalite::nl_reduce::plan &p, const void *input, const void *,
                                  const numbalite::nl_reduce::place &at)
-        : p(p), given(*(const nl_given *)input), first(at.input / ${scale}) {}
-    NUMBALITE_FUNCTION int lead(numbalite::int64) const { return 0; }
-    template <class T> NUMBALITE_FUNCTION T value(int operand) const {
-        return numbalite::nl_ufunc::value_in<T>(given.operands.slots[operand]);
-    }
-    template <class S, class T>
-    NUMBALITE_FUNCTION T load(int operand, const numbalite::int64 *index) const {
-        const char *x = (const char *)given.arrays[operand];
+        : p(p), given(*(const nl_given *)input), first(at.input / ${scale}) {
+        if (nl_width == 0)
+            return;
+        find(base, first + numbalite::nl_reduce::offsets_of(p, at.begin).input / ${scale});
 #pragma unroll
-        for (int d = 0; d < ${dims}; ++d)
-            x += index[d] * given.operands.strides[operand][d];
-        return numbalite::nl_convert<T>(*(const S *)x);
+        for (int k = 0; k < ${count}; ++k)
+            base[k] -= at.begin * given.operands.steps[k];
     }
-    NUMBALITE_FUNCTION piece fetch(numbalite::int64 i) const {
-        numbalite::int64 rest = first + numbalite::nl_reduce::offsets_of(p, i).input / ${scale};
-        numbalite::int64 index[${dims}];
+    /* Where the operands have the element of this number. */
+    NUMBALITE_FUNCTION void find(const char *(&place)[${count}], numbalite::int64 number) const {
 #pragma unroll
-        for (int d = ${dims} - 1; d > 0; --d) {
-            numbalite::int64 next = numbalite::nl_reduce::quotient(rest, given.operands.shape[d]);
-            index[d] = rest - next * given.operands.shape[d];
-            rest = next;
+        for (int k = 0; k < ${count}; ++k)
+            place[k] = (const char *)given.arrays[k];
+#pragma unroll
+        for (int d = ${dims} - 1; d >= 0; --d) {
+            numbalite::int64 next = d > 0 ? numbalite::nl_reduce::quotient(number, given.operands.shape[d]) : 0;
+            numbalite::int64 index = number - next * given.operands.shape[d];
+#pragma unroll
+            for (int k = 0; k < ${count}; ++k)
+                place[k] += index * given.operands.strides[k][d];
+            number = next;
         }
-        index[0] = rest;
-        return numbalite::nl_convert<${T}>(${mapped});
     }
-    template <class Op> static NUMBALITE_FUNCTION piece fold(const piece &raw, numbalite::int64, Op) {
-        return raw;
+    NUMBALITE_FUNCTION void find_folded(const char *(&place)[${count}], numbalite::int64 i) const {
+        if (nl_width == 0) {
+            find(place, first + numbalite::nl_reduce::offsets_of(p, i).input / ${scale});
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < ${count}; ++k)
+            place[k] = base[k] + i * given.operands.steps[k];
+    }
+    template <int N> NUMBALITE_FUNCTION void compute(${T} (&made)[N], numbalite::int64 first_of_piece) const {
+        const char *place[${count}];
+        find_folded(place, first_of_piece);
+        ${reads}
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            const numbalite::int64 i = first_of_piece + j;
+            made[j] = numbalite::nl_convert<${T}>(${mapped});
+        }
+    }
+    NUMBALITE_FUNCTION int lead(numbalite::int64 i) const { return (int)(i % count); }
+    NUMBALITE_FUNCTION piece fetch(numbalite::int64 i) const {
+        piece made;
+        compute(made.item, i);
+        return made;
+    }
+    template <class Op> static NUMBALITE_FUNCTION ${T} fold(const piece &raw, numbalite::int64, Op op) {
+        ${T} value = raw.item[0];
+#pragma unroll
+        for (int j = 1; j < count; ++j)
+            value = op(value, raw.item[j]);
+        return value;
     }
     NUMBALITE_FUNCTION bool selects(numbalite::int64) const { return true; }
-    template <class Op> NUMBALITE_FUNCTION piece at(numbalite::int64 i, Op) const { return fetch(i); }
+    template <class Op> NUMBALITE_FUNCTION ${T} at(numbalite::int64 i, Op) const {
+        ${T} made[1];
+        compute(made, i);
+        return made[0];
+    }
 };
 template <class T, class O, class Op>
 NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_given *given, void *out,
                                   Op op) {
     using namespace numbalite::nl_reduce;
+    constexpr int count = nl_mapped::count, ahead = count > 1 ? 4 : 8;
     numbalite::int64 slot = (numbalite::int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (slot >= p.results * p.parts)
         return;
@@ -59,7 +105,19 @@ NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_
     place at = place_of(p, result, part, nullptr);
     nl_mapped source(p, given, nullptr, at);
     maybe<T> total = nothing<T>();
-    for (numbalite::int64 i = at.begin; i < at.end; ++i)
+    numbalite::int64 i = at.begin;
+    for (; i < at.end && source.lead(i) > 0; ++i)
+        append(total, source.at(i, op), op);
+    for (; i + ahead * count <= at.end; i += ahead * count) {
+        nl_mapped::piece raw[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            raw[k] = source.fetch(i + k * count);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            append(total, nl_mapped::fold(raw[k], 0, op), op);
+    }
+    for (; i < at.end; ++i)
         append(total, source.at(i, op), op);
     if (p.is_last)
         begin_with(p, total, op);

@@ -4,9 +4,10 @@ made in between."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,21 @@ _KEPT_PLANS = 256
 _MANY_PARTS = 1024
 _KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
+_ARRAYS = "array", "same"
+
+
+class Form(NamedTuple):
+    """What a kernel is compiled for."""
+
+    serial: bool
+    wide: bool
+    dims: int
+    """Axes of the operands together, after merging."""
+    width: int
+    """mapped.cu's: 0 where the operands' elements are found by number."""
+    kinds: tuple[str, ...]
+    """Of each operand: "array", "same" (an array without steps along the axes that are folded), "value" or "place"."""
+    stored: tuple[np.dtype, ...]
 
 
 class Place:
@@ -72,17 +88,31 @@ class MappedFold:
             whole = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else kept
             if out is not None and out.shape != whole:
                 raise ValueError(f"out= has shape {out.shape}, the result {whole}")
-            target = operands.empty(whole, self._dtype)
+            target = out if self._fits(out, given) else operands.empty(whole, self._dtype)
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
             self._run(given, shape, axes, flat, stream)
         if out is not None:
-            out[...] = target if isinstance(out, _core.DeviceArray) else target.copy_to_host()
+            if target is not out:
+                out[...] = target if isinstance(out, _core.DeviceArray) else target.copy_to_host()
             return out
         if device is None and not any(map(operands.is_on_device, args)):
             return target.copy_to_host(stream=stream)[()]
         return target
+
+    def _fits(self, out, given):
+        """Can the results be written right there?"""
+        return (
+            isinstance(out, _core.DeviceArray)
+            and out.dtype == self._dtype
+            and out.is_c_contiguous()
+            and operands.is_aligned(out)
+            and not out.readonly
+            and not any(
+                isinstance(one, _core.DeviceArray) and assign.overlap(one, out) for one in given
+            )
+        )
 
     def _operand(self, value, stream):
         """An array on the device, or a NumPy number."""
@@ -105,17 +135,16 @@ class MappedFold:
                 )
             target._fill(np.array(start, self._dtype), stream)
             return
-        key = shape, axes, *((type(one), one.dtype, getattr(one, "strides", None)) for one in given)
+        every = [_spread(one, shape) for one in given]
+        key = shape, axes, *map(_lies, given, every)
         found = self._plans.get(key)
         if found is None:
             if len(self._plans) >= _KEPT_PLANS:
                 self._plans.clear()
-            found = self._plans[key] = self._planned(given, shape, axes)
-        kernel, grid, way, plan, lengths, strides, parts = found
+            found = self._plans[key] = self._planned(given, every, shape, axes)
+        kernel, grid, way, plan, geometry, size, parts = found
         slots = b"".join(map(_slot, given, self._signature.args))
-        block = np.void(
-            (slots + lengths + strides).ljust(_size(len(given), len(lengths) // 8), b"\0")
-        )
+        block = np.void((slots + geometry).ljust(size, b"\0"))
         arrays = [operands.first_of(one) for one in given if isinstance(one, _core.DeviceArray)]
         if parts == 1:
             kernel[grid, way.threads, stream](plan, block, operands.first_of(target), *arrays)
@@ -124,53 +153,54 @@ class MappedFold:
         kernel[grid, way.threads, stream](plan, block, scratch, *arrays)
         fold(self._loops, scratch, (target.ndim,), self._dtype, target, stream=stream)
 
-    def _planned(self, given, shape, axes):
+    def _planned(self, given, every, shape, axes):
         """How the elements of this geometry are divided, and the kernel for it."""
         linear = shapes.packed(shape, _SCALE, "C")
-        results = iter(shapes.packed(operands.without(shape, axes), self._dtype.itemsize, "C"))
+        places = iter(shapes.packed(operands.without(shape, axes), self._dtype.itemsize, "C"))
         kept, folded = [], []
         for i, length in enumerate(shape):
             if i in axes:
                 folded.append(plans.Dimension(length, linear[i]))
             else:
-                kept.append(plans.Dimension(length, linear[i], 0, next(results)))
+                kept.append(plans.Dimension(length, linear[i], 0, next(places)))
         kept, folded = plans.merged(kept), plans.merged(folded)
         serial = reduceloops.are_serial()
         commutes = self._loops.commutes(self._dtype)
         way = plans.choose(kept, folded, _SCALE, 0, False, serial, 0, commutes)
         is_serial = way.kind == "serial"
-        if (
-            way.parts >= _MANY_PARTS
-        ):  # there is more to do before a part than where elements are read
-            chunk = way.chunk * 4
-            length = math.prod(dim.length for dim in folded)
-            way = way._replace(parts=-(-length // chunk), chunk=chunk)
+        results = math.prod(dim.length for dim in kept)
+        rows, *along = _merged(shape, every, axes)
+        way, in_row = _divided(way, rows, results, commutes)
+        steps = [step[-1] for step in along] if in_row else None
         plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
-        lengths, strides = _geometry(given, shape)
-        dims = len(lengths) // 8
-        kinds = tuple(
-            "array" if isinstance(one, _core.DeviceArray) else "place" if one is PLACE else "value"
-            for one in given
-        )
-        stored = tuple(np.dtype(one.dtype) for one in given)
-        kernel = self._kernel(is_serial, wide, dims, kinds, stored)
-        grid = plans.grid_of(way, math.prod(dim.length for dim in kept))
-        return kernel, grid, way, plan, lengths, strides, way.parts
+        lengths, *strides = _merged(shape, every, range(len(shape)))
+        outer = [
+            [*operands.without(row, axes), *step[:-1]]
+            for row, step in zip(every, along, strict=True)
+        ]
+        kinds = tuple(map(_kind, given, steps or [1] * len(given)))
+        form = Form(
+            is_serial, wide, len(lengths), _width(given, steps, outer, rows, self._dtype), kinds,
+            tuple(np.dtype(one.dtype) for one in given),
+        )  # fmt: skip
+        numbers = *lengths, *itertools.chain(*strides), *(steps or [0] * len(given))
+        geometry = struct.pack(f"<{len(numbers)}q", *numbers)
+        grid = plans.grid_of(way, results)
+        return self._kernel(form), grid, way, plan, geometry, _size(form), way.parts
 
-    def _kernel(self, is_serial, wide, dims, kinds, stored):
-        key = is_serial, wide, dims, kinds, stored
-        found = self._kernels.get(key)
+    def _kernel(self, form):
+        found = self._kernels.get(form)
         if found is None:
-            found = self._kernels[key] = self._made(*key)
+            found = self._kernels[form] = self._made(form)
         return found
 
-    def _made(self, is_serial, wide, dims, kinds, stored):
-        builder, inputs = self.generated(is_serial, wide, dims, kinds, stored)
+    def _made(self, form):
+        builder, inputs = self.generated(form)
         source = builder.source(self._function.definition, Options(), [_KERNEL])
         explain = element.explainer(self._function, self._title(), builder.refused)
         rows = [
-            _struct("plan", plans.plan_size(wide)),
-            _struct("operands", _size(len(stored), dims)),
+            _struct("plan", plans.plan_size(form.wide)),
+            _struct("operands", _size(form)),
             Parameter("output", "pointer", "void*", "", 1, 8, 8, 0, "", False),
             *(Parameter(one, "pointer", "const void*", "", 1, 8, 8, 0, "", True) for one in inputs),
         ]
@@ -180,13 +210,13 @@ class MappedFold:
     def _title(self):
         return f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
 
-    def generated(self, is_serial: bool, wide: bool, dims: int, kinds: tuple, stored: tuple) -> Any:
+    def generated(self, form: Form) -> Any:
         """(Builder, names of the parameters that are arrays) of a kernel."""
         result = types.from_dtype(self._dtype)
         typed = element.typed(self._function, self._signature)
         builder = Builder(element.plain_name(self._function), self._title())
-        builder.use_types(result, *self._signature.args, *map(types.from_dtype, stored))
-        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
+        builder.use_types(result, *self._signature.args, *map(types.from_dtype, form.stored))
+        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(form.wide)}\n")
         builder.ahead.append('#include "numbalite/ufunc.cuh"\n#include "numbalite/reduce.cuh"\n')
         namespace = builder.add_function(typed)
         function = self._loops.function_for(self._dtype).of([result, result])
@@ -198,20 +228,23 @@ class MappedFold:
                 commutes=str(self._loops.commutes(self._dtype)).lower(),
             )
         )  # fmt: skip
+        read = [
+            _read(i, kind, dtype)
+            for i, (kind, dtype) in enumerate(zip(form.kinds, form.stored, strict=True))
+        ]
         words = ", ".join(
-            _read(kind, i, t.cxx, dtype)
-            for i, (kind, t, dtype) in enumerate(
-                zip(kinds, self._signature.args, stored, strict=True)
-            )
+            _word(i, kind, t.cxx)
+            for i, (kind, t) in enumerate(zip(form.kinds, self._signature.args, strict=True))
         )
-        inputs = [f"a{i}" for i, kind in enumerate(kinds) if kind == "array"]
+        names = [f"a{i}" if kind in _ARRAYS else "nullptr" for i, kind in enumerate(form.kinds)]
+        inputs = [name for name in names if name != "nullptr"]
         builder.write_own(
             templates.fill(
-                "mapped", scale=_SCALE, count=len(stored), dims=dims, T=result.cxx, O=result.cxx,
+                "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
+                T=result.cxx, O=result.cxx, reads="\n        ".join(filter(None, read)),
                 mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=_KERNEL,
-                serial=str(is_serial).lower(),
+                serial=str(form.serial).lower(), arrays=", ".join(names),
                 parameters="".join(f", const void *{name}" for name in inputs),
-                arrays=", ".join(f"a{i}" if kind == "array" else "nullptr" for i, kind in enumerate(kinds)),
             )
         )  # fmt: skip
         return builder, inputs
@@ -221,15 +254,34 @@ def _struct(name, size):
     return Parameter(name, "struct", name, "", size, size, 16, 0, "", False)
 
 
-def _size(count, dims):
-    size = 16 * count + 8 * dims * (1 + count)
+def _size(form):
+    """The bytes of mapped.cu's nl_operands."""
+    count = len(form.stored)
+    size = 16 * count + 8 * (form.dims * (1 + count) + count)
     return -(-size // 16) * 16
 
 
-def _read(kind, number, cxx, dtype):
-    if kind == "array":
-        return f"load<{_in_memory(dtype)}, {cxx}>({number}, index)"
-    return f"value<{cxx}>({number})" if kind == "value" else "i"
+def _kind(value, step):
+    if isinstance(value, _core.DeviceArray):
+        return "array" if step else "same"
+    return "place" if value is PLACE else "value"
+
+
+def _read(number, kind, dtype):
+    """The statement that reads an operand's elements of a piece."""
+    if kind not in _ARRAYS:
+        return ""
+    items = f"nl_items<{_in_memory(dtype)}, {'N' if kind == 'array' else 1}>"
+    return f"const {items} x{number} = *(const {items} *)place[{number}];"
+
+
+def _word(number, kind, cxx):
+    """An operand's element j of a piece."""
+    if kind in _ARRAYS:
+        return f"x{number}.template get<{cxx}>(j)"
+    if kind == "value":
+        return f"numbalite::nl_ufunc::value_in<{cxx}>(given.operands.slots[{number}])"
+    return "i"
 
 
 def _in_memory(dtype):
@@ -242,25 +294,62 @@ def _slot(value, scalar):
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
 
 
-def _geometry(given, shape):
-    """(lengths, strides of all operands) as bytes: neighbouring axes that all walk as one are merged,
-    in C order."""
-    every = [
-        shapes.spread(one.shape, one.strides, shape)
-        if isinstance(one, _core.DeviceArray)
-        else (0,) * len(shape)
-        for one in given
-    ]
-    rows = [row for row in zip(shape, *every, strict=True) if row[0] != 1]
-    made = rows[:1] or [(1, *(0 for _ in given))]
+def _lies(value, strides):
+    """What the plan depends on, of an operand."""
+    if isinstance(value, _core.DeviceArray):
+        return value.dtype, tuple(strides), value._address % 16
+    return type(value), value.dtype
+
+
+def _spread(value, shape):
+    """The strides of an operand along all axes."""
+    if isinstance(value, _core.DeviceArray):
+        return shapes.spread(value.shape, value.strides, shape)
+    return (0,) * len(shape)
+
+
+def _merged(shape, every, axes):
+    """[lengths, strides of each operand] along these axes: neighbours that all walk as one are merged, in C order."""
+    rows = [(shape[i], *(steps[i] for steps in every)) for i in sorted(axes) if shape[i] != 1]
+    made = rows[:1] or [(1, *(0 for _ in every))]
     for length, *steps in rows[1:]:
         outer = made[-1]
         if all(a == b * length for a, b in zip(outer[1:], steps, strict=True)):
             made[-1] = (outer[0] * length, *steps)
         else:
             made.append((length, *steps))
-    lengths, *strides = zip(*made, strict=True)
-    count = len(lengths)
-    return struct.pack(f"<{count}q", *lengths), b"".join(
-        struct.pack(f"<{count}q", *steps) for steps in strides
-    )
+    return [list(row) for row in zip(*made, strict=True)]
+
+
+def _divided(way, rows, results, commutes):
+    """(the way, whether a part's elements have equal distances): `rows` are the lengths of what is folded, the last
+    one of elements with equal distances."""
+    length = math.prod(rows)
+    if way.parts > 1 and way.kind != "serial":
+        chunk = plans.part_of_row(rows, _SCALE, results, commutes)
+        if chunk:
+            return way._replace(parts=length // chunk, chunk=chunk), True
+        if way.parts >= _MANY_PARTS:  # more is to do before a part than where elements are read
+            way = way._replace(parts=-(-length // (4 * way.chunk)), chunk=4 * way.chunk)
+    return way, len(rows) == 1
+
+
+def _width(given, steps, outer, rows, result):
+    """mapped.cu's width: how many elements are read by one access, 1 where they lie apart, 0 where they have no equal
+    distances. `steps` are the bytes between those that are folded, `outer` the strides along all other axes."""
+    if steps is None:
+        return 0
+    walked = [
+        (one, strides) for one, step, strides in zip(given, steps, outer, strict=True) if step
+    ]
+    if not walked or any(
+        step not in (0, one.dtype.itemsize) for one, step in zip(given, steps, strict=True)
+    ):
+        return 1
+    width = 16 // max(result.itemsize, *(one.dtype.itemsize for one, _ in walked))
+    while len(rows) > 1 and width > 1 and rows[-1] % width:
+        width //= 2
+    for one, strides in walked:
+        while width > 1 and any(n % (width * one.dtype.itemsize) for n in (one._address, *strides)):
+            width //= 2
+    return max(width, 1)

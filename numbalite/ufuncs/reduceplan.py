@@ -236,25 +236,19 @@ def _part(elements, itemsize, limits):
     return min(max(elements // _USUAL_PARTS, larger, least), most)
 
 
-def _part_of_row(folded, itemsize, results, limits):
+def part_of_row(lengths, itemsize, results, any_order) -> int:
     """How many elements a part has where they lie in rows with gaps between: a row, or an equal part of it; 0 where
-    rows are short or cannot be divided so."""
-    if len(folded) < 2:
+    rows, which have the last of the lengths, are short or cannot be divided so."""
+    if len(lengths) < 2 or lengths[-1] * itemsize < _ROW_BYTES:
         return 0
-    outer, row = folded[:-1], folded[-1]
-    if row.length * itemsize < _ROW_BYTES:
+    limits = _PART_BYTES_ANY_ORDER if any_order else _PART_BYTES
+    rows, row = math.prod(lengths[:-1]), lengths[-1]
+    wanted = _part(rows * row * results, itemsize, limits)
+    first = max(1, row // wanted)
+    count = next((n for n in range(first, 2 * first + 1) if row % n == 0), 0)
+    if not count or row // count > 2 * limits[1] // itemsize or rows * count > _MOST_ROW_PARTS:
         return 0
-    rows = math.prod(dim.length for dim in outer)
-    wanted = _part(rows * row.length * results, itemsize, limits)
-    first = max(1, row.length // wanted)
-    count = next((n for n in range(first, 2 * first + 1) if row.length % n == 0), 0)
-    if (
-        not count
-        or row.length // count > 2 * limits[1] // itemsize
-        or rows * count > _MOST_ROW_PARTS
-    ):
-        return 0
-    return row.length // count
+    return row // count
 
 
 def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_order=False) -> Way:
@@ -302,7 +296,8 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
         if column_size and not masked and itemsize <= 16:
             dense = _is_packed(folded[-1], [*kept, *folded[:-1]], itemsize, address)
-            chunk = _part_of_row(folded, itemsize if dense else size, results, limits)
+            lengths = [dim.length for dim in folded]
+            chunk = part_of_row(lengths, itemsize if dense else size, results, any_order)
             if chunk:
                 kind = "packed" if dense else "stepped"
                 return Way(kind, THREADS, THREADS // _WARP, length // chunk, chunk)

@@ -19,6 +19,7 @@ import ufunc_rows  # noqa: F401  isort: skip
 import element_rows  # noqa: F401  isort: skip
 import memory_rows  # noqa: F401  isort: skip
 import library_rows  # noqa: F401  isort: skip
+import array_rows  # noqa: F401  isort: skip
 import python_rows  # noqa: F401  isort: skip
 
 

@@ -194,7 +194,7 @@ class Floor:
     def __init__(self, folder, peers):
         self.folder, self.peers, self.parts = folder, peers, {}
         self.program = self.build("floor.c", "floor")
-        self.driver_c, self.kernels = None, []
+        self.driver_c, self.kernels, self.copied = None, [], None
 
     def build(self, source, name, *options):
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
@@ -294,6 +294,16 @@ class Floor:
 
     def cpu(self, name):
         return self.part("cpu")[name]
+
+    def memory(self, size):
+        """Microseconds in which a large copy on the device reads and writes so many bytes."""
+        if not self.copied:
+            from numbalite import cuda
+
+            x, y = (cuda.device_array(1 << (20 if SMALL else 28), np.float32) for _ in "12")
+            x.fill(1)
+            self.copied = 2 * x.nbytes / device_median(lambda: y.copy_to_device(x), 5)
+        return size / self.copied
 
     def copies(self, to_device, to_host):
         """Microseconds that so many bytes need on the bus, in then out, from page-locked memory."""

@@ -70,6 +70,76 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
     row("N2")(lambda: median(waiting(lambda: random(MANY), 4)) / 4)
 
 
+def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
+    """A: what both call alike is here. ``time(call)`` gives microseconds on the device."""
+    whole = lambda shape, most=3: np.random.default_rng(5).integers(0, most, shape)
+    single = lambda shape: to_device(whole(shape).astype("f"))
+    many, rows, side = (1 << 17, 1000, 256) if SMALL else (1 << 27, 1_000_000, 8192)
+
+    @row("A1")
+    def _():
+        host = whole(10 * rows, 256)
+        call = add_at(to_device(host), to_device(np.zeros(256, "i4")))
+        check(get(call()), np.bincount(host, minlength=256))
+        return median(lambda: (call(), sync()), 3)
+
+    @row("A2")
+    def _():
+        e, d = single(many // 4), to_device(np.zeros(many // 2, "f"))
+
+        def assign():
+            d[::2] = e
+
+        assign()
+        check(get(d[:1000:2]), get(e[:500]))
+        return time(assign)
+
+    def on_device(name, x, call, want):
+        @row(name)
+        def _():
+            array = x()
+            check(get(call(array)[:100]), want(get(array)))
+            return time(lambda: call(array))
+
+    on_device("A3", lambda: single(many), lambda x: x.cumsum(0), lambda x: np.cumsum(x[:100]))
+    short, keys = single(1000), to_device(np.random.default_rng(6).random(1000, np.float32))
+    timed("A4", lambda: short.cumsum(0), np.cumsum(whole(1000)), 500, sync, read=get)
+    for name, shape, axis in (("A5", (rows, 16), 0), ("A6", (rows, 16), 1), ("A7", (16, rows), 0)):
+        on_device(
+            name,
+            lambda s=shape: single(s),
+            lambda x, a=axis: x.sum(a),
+            lambda x, a=axis: x.sum(a)[:100],
+        )
+
+    @row("A8")
+    def _():
+        x, out = single((side, side)), single((side, side))
+
+        def assign():
+            out[...] = x.T
+
+        assign()
+        check(get(out), get(x).T)
+        return time(assign)
+
+    on_device(
+        "A9",
+        lambda: single((rows // 10, 1000)),
+        lambda x: dot_rows(x, x),
+        lambda x: (x[:100] ** 2).sum(1),
+    )
+
+    @row("A10")
+    def _():
+        x = to_device(np.random.default_rng(6).random(2 * many, np.float32))
+        got = get(sort(x))
+        assert (got[1:] >= got[:-1]).all()
+        return time(lambda: sort(x))
+
+    timed("A11", lambda: sort(keys), np.sort(get(keys)), 500, sync, read=get)
+
+
 # ---- CuPy ------------------------------------------------------------------------------------------------
 class Cupy:
     """What element_rows wants."""
@@ -167,7 +237,13 @@ def cupy():
         return event
 
     elapsed = cupy.cuda.get_elapsed_time
-    element_rows(Cupy(cupy), lambda call: event_times(call, record, sync, elapsed))
+    on_device = lambda call: event_times(call, record, sync, elapsed)
+    element_rows(Cupy(cupy), on_device)
+    array_rows(
+        asarray, get, on_device, sync,
+        add_at=lambda indices, bins: lambda: (cupy.add.at(bins, indices, 1), bins)[1],
+        dot_rows=lambda x, y: cupy.einsum("ij,ij->i", x, y), sort=cupy.sort,
+    )  # fmt: skip
 
 
 # ---- cuda.core -------------------------------------------------------------------------------------------
@@ -280,6 +356,13 @@ def torch():
     random = lambda n: torch.rand(n, device="cuda")
     library_rows(to_device, get, sync, torch.fft, torch.matmul, from_rows, random)
     element_rows(Torch(torch), torch_time(torch))
+    array_rows(
+        to_device, get, torch_time(torch), sync,
+        add_at=lambda indices, bins: lambda: torch.add(
+            bins, torch.bincount(indices, minlength=256), out=bins
+        ),
+        dot_rows=torch.linalg.vecdot, sort=lambda x: torch.sort(x).values,
+    )  # fmt: skip
 
 
 def torch_cpu():

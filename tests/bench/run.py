@@ -138,6 +138,7 @@ def run(options):
     import element_rows  # noqa: F401  isort: skip
     import memory_rows  # noqa: F401  isort: skip
     import library_rows  # noqa: F401  isort: skip
+    import array_rows  # noqa: F401  isort: skip
     import python_rows  # noqa: F401  isort: skip
 
     wanted = set(options.only.split(",")) if options.only else set()

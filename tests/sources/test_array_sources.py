@@ -38,7 +38,8 @@ def test_mapped_folds(nvrtc, toolkit_options, is_serial):
     signature = types.Signature(f8, (f4, f8, types.int64))
     fold = mapped.MappedFold(function, signature, counterpart(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
-    for dims in (1, 3):
-        builder, _ = fold.generated(is_serial, False, dims, ("array", "value", "place"), stored)
+    for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
+        form = mapped.Form(is_serial, False, dims, width, (kind, "value", "place"), stored)
+        builder, _ = fold.generated(form)
         result = nvrtc(builder.finish(), 90, toolkit_options)
         assert result.status == 0, result.log

@@ -112,6 +112,57 @@ def test_results_elsewhere(ways):
         largest(d[:0], 1)
 
 
+VIEWS = (
+    np.s_[:], np.s_[:, 4:], np.s_[:, 1:-1], np.s_[..., ::2], np.s_[..., ::-1], np.s_[1::2], np.s_[:, :1],
+    np.s_[:, ::-2, 8:],
+)  # fmt: skip
+
+
+def test_folds_read_operands_as_they_lie(ways):
+    """Several elements by one access, one at equal distances, or found by their numbers; and one for all."""
+
+    @numbalite.fuse
+    def products(x, y):
+        return (x * y).sum(axis=-1)
+
+    @numbalite.fuse
+    def outer(x, y):
+        return (x * y).sum(axis=(0, 1))
+
+    @numbalite.fuse
+    def latest(x, y):
+        return (x + y).max(axis=0)
+
+    rng = np.random.default_rng(1)
+    host = {code: rng.integers(0, 4, (6, 12, 44)).astype(code) for code in "efdb"}
+    device = {code: cuda.to_device(x) for code, x in host.items()}
+    for codes, view in itertools.product(some(2, ["ff", "fd", "eb", "dd"]), VIEWS):
+        x, y = (host[code][view] for code in codes)
+        d, e = (device[code][view] for code in codes)
+        for turned in (False, True):
+            if turned:
+                x, y, d, e = x.T, y[..., ::-1].T, d.T, e[..., ::-1].T
+            for fused in (products, outer, latest):
+                compare(fused(d, e), fused.function(x, y))
+                compare(fused(d, e[:1]), fused.function(x, y[:1]))
+                compare(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
+
+
+def test_parts_are_rows(ways):
+    """Long rows with gaps between, of one operand or both; and one row for all."""
+
+    @numbalite.fuse
+    def total(x, y):
+        return (x * 2 - y).sum()
+
+    host = np.random.default_rng(1).integers(0, 4, (40, 4104)).astype("f4")
+    d = cuda.to_device(host)
+    for view in (np.s_[:, 4:-4], np.s_[:, 1:], np.s_[::-1, :4096], np.s_[:, ::2], np.s_[:, 3:4100]):
+        x, a = host[view], d[view]
+        for y, b in ((x, a), (x[:1], a[:1]), (x[:, :1], a[:, :1]), (x[::-1], a[::-1])):
+            compare(total(a, b), total.function(x, y))
+
+
 def test_ufuncs_of_ones_own():
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
     def hypotenuse(x, y):

@@ -1,0 +1,161 @@
+"""The rows of NumPy's functions on device arrays, and of what is around kernels.
+
+The floor of what moves memory is what a large copy on the device takes for as many bytes, in the same run. Results are checked before they are timed.
+"""
+
+import numpy as np
+from measure import SMALL, LeftOut, calls_of, close, device_calls, device_median, in_turn, row
+
+MANY = 1 << 17 if SMALL else 1 << 27
+ROWS = 1000 if SMALL else 1_000_000
+SIDE = 256 if SMALL else 8192
+
+
+def whole(shape, dtype=np.float32, most=3):
+    """Small whole numbers: sums of them are exact."""
+    return np.random.default_rng(5).integers(0, most, shape).astype(dtype)
+
+
+@row("A1", "np.add.at, 1e7 int64 indices into 256 int32", "us", "60", gpu=True)
+def add_at(floor):
+    from numbalite import cuda
+
+    host = whole(100 * ROWS // 10, np.int64, 256)
+    indices, bins = cuda.to_device(host), cuda.zeros(256, np.int32)
+    np.add.at(bins, indices, 1)
+    close(bins.copy_to_host(), np.bincount(host, minlength=256))
+    ours = in_turn(calls_of(lambda: np.add.at(bins, indices, 1), cuda.synchronize), count=20)[0]
+    return ours, floor.memory(host.nbytes), 60
+
+
+@row("A2", "d[::2] = e, 2^25 float32", "us", "1.1 x bytes", gpu=True)
+def strided_assignment(floor):
+    from numbalite import cuda
+
+    host = whole(MANY // 4)
+    e, d = cuda.to_device(host), cuda.zeros(MANY // 2, np.float32)
+    d[::2] = e
+    close(d.copy_to_host()[::2], host)
+
+    def assign():
+        d[::2] = e
+
+    least = floor.memory(5 * e.nbytes)  # whole sectors are read and written
+    return device_median(assign), least, 1.1 * least
+
+
+@row("A3", "np.cumsum of 2^27 float32, out=", "us", "1.1 x copy", gpu=True)
+def long_scan(floor):
+    from numbalite import cuda
+
+    host = whole(MANY, most=2)
+    x = cuda.to_device(host)
+    out = np.cumsum(x)
+    part = slice(0, 1 << 22)  # sums are exact up to 2^24
+    close(out[part].copy_to_host(), np.cumsum(host[part]))
+    scan, copy = (
+        device_calls(lambda: np.cumsum(x, out=out)),
+        device_calls(lambda: out.copy_to_device(x)),
+    )
+    ours, least = in_turn(scan, copy, count=5, rounds=9, warm=0)
+    return ours, least, 1.1 * least
+
+
+@row("A4", "np.cumsum of 1000 float32", "us", "2 x launch", gpu=True)
+def short_scan(floor):
+    from numbalite import cuda
+
+    host = whole(1000)
+    x = cuda.to_device(host)
+    close(np.cumsum(x).copy_to_host(), np.cumsum(host))
+    ours = calls_of(lambda: np.cumsum(x), cuda.synchronize)
+    ours, least = in_turn(ours, floor.driver("launch"), count=500)
+    return ours, least, 2 * least
+
+
+def sum_row(key, shape, axis):
+    rows, columns = shape
+
+    @row(key, f"sum over axis {axis} of {shape} float32, 64 MB", "us", "4/3 of bytes", gpu=True)
+    def measure(floor):
+        from numbalite import cuda
+
+        host = whole((rows, columns))
+        x = cuda.to_device(host)
+        out = np.sum(x, axis)
+        close(out.copy_to_host(), host.sum(axis))
+        least = floor.memory(host.nbytes)
+        return device_median(lambda: np.sum(x, axis, out=out)), least, 4 / 3 * least
+
+
+sum_row("A5", (ROWS, 16), 0)
+sum_row("A6", (ROWS, 16), 1)
+sum_row("A7", (16, ROWS), 0)
+
+
+@row("A8", "copy of a transposed 8192 x 8192 float32", "us", "1.1 x copy", gpu=True)
+def transposed_copy(floor):
+    from numbalite import cuda
+
+    host = whole((SIDE, SIDE))
+    x = cuda.to_device(host)
+    out = x.T.copy()
+    close(out.copy_to_host(), host.T)
+    least = floor.memory(2 * host.nbytes)
+    return device_median(lambda: out.copy_to_device(x.T)), least, 1.1 * least
+
+
+@row("A9", "np.vecdot of 100 000 rows of 1000 float32", "us", "1.1 x bytes", gpu=True)
+def row_products(floor):
+    from numbalite import cuda
+
+    if not hasattr(np, "vecdot"):
+        raise LeftOut("NumPy 2.0 and later have vecdot")
+    host = whole((ROWS // 10, 1000))
+    x, y = cuda.to_device(host), cuda.to_device(host)
+    close(np.vecdot(x, y).copy_to_host(), (host * host).sum(1))
+    least = floor.memory(2 * host.nbytes)
+    return device_median(lambda: np.vecdot(x, y), 5), least, 1.1 * least
+
+
+@row("A10", "np.sort of 2^28 float32", "us", "CuPy's", gpu=True)
+def long_sort(floor):
+    from numbalite import cuda
+
+    host = np.random.default_rng(6).random(2 * MANY, np.float32)
+    x = cuda.to_device(host)
+    got = np.sort(x).copy_to_host()
+    assert (got[1:] >= got[:-1]).all()
+    close(got.sum(dtype="f8"), host.sum(dtype="f8"), 1e-12)
+    return device_median(lambda: np.sort(x), 2, 5), None, floor.of_peer("cupy", "A10")
+
+
+@row("A11", "np.sort of 1000 float32", "us", "12", gpu=True)
+def short_sort(floor):
+    from numbalite import cuda
+
+    host = np.random.default_rng(6).random(1000, np.float32)
+    x = cuda.to_device(host)
+    close(np.sort(x).copy_to_host(), np.sort(host))
+    return in_turn(calls_of(lambda: np.sort(x), cuda.synchronize), count=500)[0], None, 12
+
+
+@row("A12", "launch with 3 torch tensors + int, prebound", "us", "launch + 1", gpu=True)
+def launch_torch(floor):
+    try:
+        import torch
+    except ImportError:
+        raise LeftOut("torch is not installed") from None
+    from numbalite import cuda
+
+    if not torch.cuda.is_available():
+        raise LeftOut("this torch has no GPU")
+    kernel = cuda.jit("__global__ void k(array<const float> a, array<const float> b, array<float> c, int n) {"
+                      " int i = grid<1>(); if (i < n) c[i] = a[i] + b[i]; }")  # fmt: skip
+    x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+    bound = kernel[4, 256]
+    bound(x, x, y, 1000)
+    assert (y == 2).all().item()
+    ours = calls_of(lambda: bound(x, x, y, 1000), cuda.synchronize)
+    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
+    return ours, least, least + 1
