@@ -216,7 +216,9 @@ def _multiply(a, b, out, stream):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
     if rows == columns == 1 and math.prod(stacked) > 1 and out.dtype.char in _FOLDED:
-        _sum_of_products(out.dtype)((a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream)
+        _sum_of_products(out.dtype, "a * b")(
+            (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
+        )
     elif out.dtype.kind in "fc" or _is_bfloat16(out.dtype):
         _by_cublas(a, b, out, stacked, stream)
     else:
@@ -262,10 +264,10 @@ def _kernel(dtype):
 
 
 @functools.cache
-def _sum_of_products(dtype):
+def _sum_of_products(dtype, product):
     """Of many pairs of vectors: cuBLAS takes twice the time of reading them."""
     scalar = types.scalar(dtype)
-    function = element_function(source="return a * b;", args="a, b", name="product")
+    function = element_function(source=product, args="a, b", name="product")
     return MappedFold(
         function, types.Signature(scalar, (scalar, scalar)), counterpart(np.add), dtype
     )
@@ -330,6 +332,9 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
             "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
             f"(n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})"
         )
+    if a.dtype == b.dtype and a.dtype.char in "FD" and a.shape == b.shape and not keywords:
+        made = _sum_of_products(a.dtype, "conj(a) * b")((a, b), -1, False, None, 0)
+        return _without(made, 0, out)
     a = _conjugate(a)
     return _without(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)
 
@@ -356,7 +361,8 @@ def _conjugate(a: Any) -> Any:
 
 def _without(made: DeviceNDArray, axes: int, out: Any) -> Any:
     """The product without its last axes, which are of length one."""
-    made = made._geometry(made.shape[:-axes], made.strides[:-axes])
+    left = made.ndim - axes
+    made = made._geometry(made.shape[:left], made.strides[:left])
     if isinstance(out, tuple):
         (out,) = out
     if out is None:

@@ -1,4 +1,5 @@
-/* squared: the square of the magnitude; square_of_distance: |x - y|^2. */
+/* magnitude: |x|; squared: its square; square_of_distance: |x - y|^2. */
+template <typename T> auto magnitude(T x) { return abs(x); }
 template <typename T> T squared(T x) { return x * x; }
 template <typename T> T squared(numbalite::complex<T> x) {
     return x.real() * x.real() + x.imag() * x.imag();

@@ -55,7 +55,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "numpy.linalg": (
         f"{_HERE}.geometry",
         f"{_HERE}.matrices",
-        *(f"{_LINALG}.{name}" for name in ("products", "solving", "decompositions")),
+        *(f"{_LINALG}.{name}" for name in ("products", "solving", "decompositions", "norms")),
     ),
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""

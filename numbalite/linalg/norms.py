@@ -1,0 +1,169 @@
+"""Norms of vectors and matrices, and the condition number. A norm is one pass over the elements where it can be."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.cuda.arrayfunctions import arguments as given
+from numbalite.cuda.arrayfunctions import reductions
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.assign import on_device_of
+from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
+from numbalite.linalg.decompositions import svd
+from numbalite.linalg.solving import inverses
+from numbalite.ufuncs import elementwise, operands
+from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.protocols import counterpart
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@functools.cache
+def _fold_of(name, ufunc, dtype):
+    """The fold of a function of each element in one pass: of its square, or its magnitude."""
+    real = real_of(dtype)
+    signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
+    function = elementwise.function(name, "squares")
+    return MappedFold(function, signature, counterpart(ufunc), real)
+
+
+def _folded(name, ufunc, x, axis, keepdims):
+    if x.dtype.char in "fdFD" and x.size:
+        return _fold_of(name, ufunc, x.dtype)((x,), axis, keepdims, None, 0)
+    made = np.abs(x) if name == "magnitude" else elementwise.ufunc(name, "squares")(x)
+    initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
+    return reductions.fold(ufunc, made, axis, None, None, keepdims, initial)
+
+
+def _euclidean(x, axis, keepdims):
+    return np.sqrt(_folded("squared", np.add, x, axis, keepdims))
+
+
+def _vector(x, order, axis, keepdims):
+    if order is None or order == 2:
+        return _euclidean(x, axis, keepdims)
+    if isinstance(order, str):
+        raise ValueError(f"Invalid norm order '{order}' for vectors")
+    if order == 0:
+        return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
+    if order in _FOLDED_MAGNITUDES:
+        return _folded("magnitude", _FOLDED_MAGNITUDES[order], x, axis, keepdims)
+    size = np.abs(x)
+    power = size.dtype.type(order)
+    total = reductions.sum(np.power(size, power), axis, keepdims=keepdims)
+    return np.power(total, np.reciprocal(power))
+
+
+_FOLDED_MAGNITUDES = {1: np.add, np.inf: np.maximum, -np.inf: np.minimum}
+_BY_VALUES = {
+    2: lambda values: reductions.max(values, -1, initial=0),
+    -2: lambda values: reductions.min(values, -1),
+    "nuc": lambda values: reductions.sum(values, -1),
+}
+_BY_SUMS = {
+    1: (reductions.max, 0),
+    -1: (reductions.min, 0),
+    np.inf: (reductions.max, 1),
+    -np.inf: (reductions.min, 1),
+}
+
+
+def _matrix(x, order, axes, keepdims):
+    if order in (None, "fro", "f"):
+        return _euclidean(x, tuple(axes), keepdims)
+    if order in _BY_VALUES:
+        last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
+        made = _BY_VALUES[order](svd(last, compute_uv=False))
+    elif order in _BY_SUMS:
+        fold, which = _BY_SUMS[order]
+        sums = _folded("magnitude", np.add, x, axes[which], True)
+        keywords = {"initial": 0} if fold is reductions.max else {}
+        made = fold(sums, tuple(sorted(axes)), **keywords)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    if keepdims:
+        made = made.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return made
+
+
+@implements("linalg.norm")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """A norm of a vector or a matrix. Those of matrices by singular values (2, -2, nuc) wait."""
+    with on_device_of(x):
+        x = given.array(x, "x")
+        if x.dtype.kind not in "fc":
+            x = x.astype(float)
+        if axis is None:
+            flat = (
+                ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
+            )
+            if flat:
+                return _euclidean(x, None, keepdims)
+            axes: tuple = tuple(range(x.ndim))
+        elif isinstance(axis, tuple):
+            axes = axis
+        else:
+            try:
+                axes = (operator.index(axis),)
+            except TypeError:
+                raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
+        if len(axes) not in (1, 2):
+            raise ValueError("Improper number of dimensions to norm.")
+        operands.axes_of(tuple(axes), x.ndim)  # refuses those that are not there, or twice
+        axes = tuple(one % x.ndim for one in axes)
+        if len(axes) == 1:
+            return _vector(x, ord, axes[0], keepdims)
+        return _matrix(x, ord, axes, keepdims)
+
+
+@implements("linalg.matrix_norm")
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@implements("linalg.vector_norm")
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    with on_device_of(x):
+        x = given.array(x, "x")
+        if axis is None:
+            made = norm(x.ravel(), ord)
+            return made.reshape((1,) * x.ndim) if keepdims else made
+        if isinstance(axis, tuple) and len(axis) != 1:
+            numbers = operands.axes_of(axis, x.ndim)
+            left = [i for i in range(x.ndim) if i not in numbers]
+            rest = tuple(x.shape[i] for i in left)
+            made = norm(x.transpose([*left, *numbers]).copy("C").reshape(*rest, -1), ord, -1)
+            kept = [1 if i in numbers else n for i, n in enumerate(x.shape)]
+            return made.reshape(kept) if keepdims else made
+        return norm(x, ord, axis[0] if isinstance(axis, tuple) else axis, keepdims)
+
+
+@implements("linalg.cond")
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition number in a norm; infinite where there is no inverse."""
+    with on_device_of(x):
+        x = matrices("cond", x, "x")
+        if 0 in x.shape[-2:]:
+            raise LinAlgError("cond is not defined on empty arrays")
+        if p in (None, 2, -2):
+            values = svd(x, compute_uv=False)
+            ends = values[..., 0], values[..., -1]
+            made = np.true_divide(*(ends[::-1] if p == -2 else ends))
+        else:
+            x = square("cond", x, "x")
+            dtype = computed_in("cond", x)
+            inverse, infos = inverses(x, dtype)
+            inverse = inverse.reshape(x.shape)
+            axes = (-2, -1)
+            made = norm(x.astype(dtype, copy=False), p, axes) * norm(inverse, p, axes)
+            infos = infos.reshape(x.shape[:-2])
+            made = elementwise.ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
+        had_nan = np.any(np.isnan(x), (-2, -1))
+        is_bad = np.logical_and(np.isnan(made), np.logical_not(had_nan))
+        return np.where(is_bad, made.dtype.type(np.inf), made)
