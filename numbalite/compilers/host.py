@@ -163,6 +163,8 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),
     ]
+    if family == "clang":
+        result.append("-fno-strict-return")  # a function that returns nothing goes on, as NVRTC's
     result += _thread_locals(family)
     result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
     if checks or options.lineinfo:
@@ -180,6 +182,8 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
             "-fno-gnu-unique",
             "-fno-isolate-erroneous-paths-dereference",  # a division by zero is no illegal instruction
         ]  # each image has its own variables
+        if options.wraps:
+            result.append("-fwrapv")  # clang++: irpatch.py
         if level == 2 and not (options.debug or checks):
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")

@@ -377,7 +377,9 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors(), self.checks)
+            ir = irpatch.patch(
+                file.read(), self.kind == "sim", self._vectors(), self.checks, self.source.is_python
+            )
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.

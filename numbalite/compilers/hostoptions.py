@@ -54,13 +54,16 @@ class Options(NamedTuple):
     fmad: bool = True
     debug: bool = False
     lineinfo: bool = False
+    wraps: bool = False
+    """Do whole numbers wrap, as those of Python bodies do?"""
 
 
 def read(source) -> Options:
     """The options of a source. CompileError for one that NVRTC would not know either."""
     result = Options(
-        std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo
-    )
+        std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo,
+        wraps=source.is_python,
+    )  # fmt: skip
     lines = ["#define NUMBALITE_DEBUG 1"] if source.has_checks else []
     includes = []
     rest = list(source.options)

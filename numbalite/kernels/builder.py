@@ -170,9 +170,10 @@ class Builder:
         return [without(piece) for piece in pieces]
 
     def source(
-        self, definition, options, kernels, *, suffix="", describe=False, is_python=False
+        self, definition, options, kernels, *, suffix="", describe=False, is_python=None
     ) -> Source:
-        """What compilers get: the text under the name of a definition, in a file beside the user's."""
+        """What compilers get: the text under the name of a definition, in a file beside the user's. is_python: was it
+        Python, if the definition does not say so any more?"""
         name = ascii_name(plain_name(definition.name)) + suffix
         fields = {
             **options.source_fields(),
@@ -180,7 +181,7 @@ class Builder:
             "kernels": tuple(kernels),
             "variables": tuple(self.pointers),
             "describe": describe,
-            "is_python": is_python,
+            "is_python": definition.is_python if is_python is None else is_python,
             "linked": linked_of(definition, options),
         }
         return Source(text=self.finish(fields), **fields)

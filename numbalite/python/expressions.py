@@ -368,15 +368,24 @@ class Expressions:
         *front, result = values
         items = node.values[: len(front)]
         for value, item in zip(reversed(front), reversed(items), strict=True):
-            test = self.as_truth(item, value)
-            if value.calls:
-                self.fail(
-                    item, "a call as an operand of and/or whose value is used would be made twice",
-                    "Assign it to a variable first.",
-                )  # fmt: skip
-            first, second = (result, value) if isinstance(node.op, ast.And) else (value, result)
-            result = self.choice(node, test, first, second)
+            result = self._once(value, functools.partial(self._decided, node, item, result))
         return result
+
+    def _decided(self, node, item, rest, value):
+        """``value and rest`` or ``value or rest``."""
+        first, second = (rest, value) if isinstance(node.op, ast.And) else (value, rest)
+        return self.choice(node, self.as_truth(item, value), first, second)
+
+    def _once(self, value, use) -> Value:
+        """What `use` makes of a value that it has in its text more than once: of a variable, if it calls something."""
+        if not value.calls:
+            return use(value)
+        name = self.fresh("once")
+        made = use(value.replace(text=name, precedence=PRIMARY, calls=False, loads=False))
+        return made.replace(
+            text=f"[&] {{ const auto {name} = {value.text}; return {made.text}; }}()",
+            precedence=PRIMARY, calls=True, loads=made.loads or value.loads,
+        )  # fmt: skip
 
     def _ifexp(self, node):
         test = self.truth(node.test)
@@ -416,19 +425,23 @@ class Expressions:
     # --- comparisons
 
     def _compare(self, node):
-        values = [self.value(node.left), *map(self.value, node.comparators)]
-        nodes = [node.left, *node.comparators]
-        found = []
-        for i, op in enumerate(node.ops):
-            if 0 < i and values[i].calls:
-                self.fail(
-                    nodes[i], "the call in the middle of a chained comparison would be made twice",
-                    "Assign it to a variable first.",
-                )  # fmt: skip
-            found.append(self.compare(node, type(op), values[i], values[i + 1]))
-        if len(found) == 1:
-            return found[0]
-        return self._joined(ast.BoolOp(ast.And(), nodes), found)
+        first, *rest = [self.value(node.left), *map(self.value, node.comparators)]
+        if len(rest) > 1 and any(value.calls for value in rest[:-1]):
+            first = first.replace(calls=first.calls or first.loads)
+            return self._once(first, lambda value: self._chained(node, node.ops, value, rest))
+        return self._chained(node, node.ops, first, rest)
+
+    def _chained(self, node, ops, left, values) -> Value:
+        """``left < values[0] < values[1]``, each value computed once, and only where those before it hold."""
+        if len(ops) == 1:
+            return self.compare(node, type(ops[0]), left, values[0])
+
+        def hold(middle):
+            first = self.compare(node, type(ops[0]), left, middle)
+            rest = self._chained(node, ops[1:], middle, values[1:])
+            return self._joined(ast.BoolOp(ast.And(), [node, node]), [first, rest])
+
+        return self._once(values[0], hold)
 
     def compare(self, node: ast.AST, op: type, a: Value, b: Value) -> Value:
         if op in (ast.Is, ast.IsNot):

@@ -15,6 +15,9 @@ of the compiler 10 ms (forkserver.py) of 140.
 * Shifts by the width or more give 0, or the sign for an arithmetic right shift.
 * A floating-point number out of an integer type's range saturates. NaN gives 0 from float to 32 bits,
   the top bit alone where either side has 64. Smaller integers are cut from the 32-bit result.
+* A variable that nothing has been written to has some value: it may be passed to a function, though its value is
+  undefined, as the lanes of a warp do that are told by shuffles.
+* Whole numbers of bodies in Python wrap, as numba's.
 * A volatile access that is not of a local variable is told to cuda_src/sim/library.h: reading counts as a
   spin, so that a thread may wait for another one in a loop, and the lanes of a warp meet there.
 
@@ -95,15 +98,19 @@ _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
 _FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
 _DEFINED = re.compile(r'^define [^@]*@([\w.$]+|"[^"]+")\(', re.MULTILINE)
 _ALL_ONES = "-1"
+_DEFINED_VALUE = re.compile(r"(?<!!)\bnoundef ")
+_NO_OVERFLOW = re.compile(r"^(  %[\w.]+ = (?:add|sub|mul|shl)) (?:nuw )?nsw ", re.MULTILINE)
+_ENGINES = "numbalite_sim"
 
 
-def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
+def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
     """The IR of a whole module with the operations above made a GPU's.
 
     spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
     host.vector_math(): which vector functions there are. checks: names in config.CHECKS; "divide"
-    and "nan" mean something here.
+    and "nan" mean something here. is_python: the bodies are, whose whole numbers wrap.
     """
+    ir = _DEFINED_VALUE.sub("", ir)
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     if not starts:
         return ir
@@ -117,6 +124,8 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
         functions = [variables.watch(f) for f in functions]
         functions[-1] += variables.tail()
     unwatched = {n for n, words in _ATTRIBUTES.findall(ir) if "sanitize_thread" not in words}
+    if is_python:
+        functions = [_with_wrapping(f) for f in functions]
     functions = [_function(f, checks, defined, unwatched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
@@ -297,6 +306,11 @@ def _callees_first(functions):
 
 
 # --- operations ------------------------------------------------------------------------------------------
+
+
+def _with_wrapping(text):
+    """Sums and products without the promise that they do not overflow, but for those of the engine's loops."""
+    return text if _ENGINES in text.partition("\n")[0] else _NO_OVERFLOW.sub(r"\1 ", text)
 
 
 def _function(text, checks, defined, unwatched):

@@ -174,6 +174,52 @@ def test_numbers(same):
 
 
 @cuda.jit
+def calls_in_conditions(x, ints):
+    def taken(k):
+        ints[0] = ints[0] * 10 + k  # in which order, and how often
+        return x[k]
+
+    if 0 <= taken(1) < 5:
+        ints[1] = 1
+    if taken(0) < taken(1) <= taken(2) < taken(3) < 100:
+        ints[2] = 1
+    if ints[0] < taken(4) < 7:
+        ints[3] = 1
+    ints[4] = taken(5) or 7
+    ints[5] = taken(1) and taken(2)
+    ints[6] = (taken(5) and taken(1)) or taken(2) or taken(3)
+
+
+def test_calls_in_conditions_are_made_once(same):
+    for x in ([0, 3, 3, 2, 9, 0], [4, 3, 5, 6, -1, 2], [1, 2, 3, 4, 5, 0]):
+        same(calls_in_conditions, np.array(x), np.zeros(7, np.int64))
+
+
+@cuda.jit
+def overflows(x, ints):
+    total = x[0] + x[0]
+    if x[0] > 0 and total < 0:
+        ints[0] = 1
+    product, power = 1, 1
+    for j in range(1, 100):
+        product = product * j
+        if product < 0:
+            ints[1] = j
+            break
+    while power > 0:
+        power *= 2
+        ints[2] += 1
+
+
+@pytest.mark.sim
+def test_whole_numbers_wrap():
+    """As in numba. (A GPU's compiler may take it that they do not.)"""
+    ints = np.zeros(3, np.int64)
+    overflows[1, 1](np.array([2**62]), ints)
+    assert ints.tolist() == [1, 21, 63]
+
+
+@cuda.jit
 def tuples_in_order(a, out):
     for i in range(3):
         for j in range(3):
