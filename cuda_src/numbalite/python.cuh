@@ -256,10 +256,20 @@ template <class Item, class... Items> struct dropped<Item, Items...> {
     static constexpr int value = drops<Item>::value + dropped<Items...>::value;
 };
 
+/* Indices, and then one slice without a step: neighbours stay neighbours. */
+template <class... Items> struct is_run { static constexpr bool value = false; };
+template <class Start, class Stop> struct is_run<slice_of<Start, Stop, none_type>> {
+    static constexpr bool value = true;
+};
+template <class Item, class Next, class... Items> struct is_run<Item, Next, Items...> {
+    static constexpr bool value = drops<Item>::value == 1 && is_run<Next, Items...>::value;
+};
+
 template <class T, int N, layout L, class... Items>
-NUMBALITE_FUNCTION array<T, N - dropped<Items...>::value> view(array<T, N, L> a, Items... items) {
+NUMBALITE_FUNCTION auto view(array<T, N, L> a, Items... items) {
     constexpr int given = sizeof...(Items), kept = given - dropped<Items...>::value;
-    array<T, N - dropped<Items...>::value> r = array<T, N - dropped<Items...>::value>();
+    constexpr layout order = L == layout::C && is_run<Items...>::value ? layout::C : layout::any;
+    array<T, N - dropped<Items...>::value, order> r = {};
     r.pointer = (T *)select(a, (char *)a.pointer, 0, r.shape, r.strides, items...);
     for (int k = given; k < N; ++k) {
         r.shape[kept + k - given] = a.shape[k];

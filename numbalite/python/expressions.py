@@ -87,6 +87,10 @@ class Expressions:
         """Means the name something in the text already?"""
         raise NotImplementedError
 
+    def fresh(self, base: str) -> str:
+        """A name that nothing else has."""
+        raise NotImplementedError
+
     def variable(self, node: ast.Name) -> Value:
         raise NotImplementedError
 
@@ -193,6 +197,10 @@ class Expressions:
         return free
 
     def _attribute(self, node):
+        if node.attr == "value" and isinstance(node.value, ast.Attribute):
+            owner = self.value(node.value.value)
+            if isinstance(owner.type, Known) and isinstance(owner.type.value, EnumMeta):
+                return self._value_of_member(node, owner.type.value)
         base = self.value(node.value)
         if isinstance(base.type, Known):
             return self._member(node, base.type.value)
@@ -234,6 +242,13 @@ class Expressions:
         if not isinstance(name, str) or name not in members.__members__:
             self.fail(node, f"{members.__name__} has no such member")
         return self.captured(node, f"{members.__name__}_{name}", members[name])
+
+    def _value_of_member(self, node, members):
+        """``Color.red.value``"""
+        name = node.value.attr
+        if name not in members.__members__:
+            self.fail(node, f"{members.__name__} has no such member")
+        return self.captured(node, f"{members.__name__}_{name}_value", members[name].value)
 
     def _slice(self, node):
         self.fail(node, "a slice stands in brackets behind an array")
@@ -425,7 +440,7 @@ class Expressions:
     # --- comparisons
 
     def _compare(self, node):
-        first, *rest = [self.value(node.left), *map(self.value, node.comparators)]
+        first, rest = self.value(node.left), [self.value(one) for one in node.comparators]
         if len(rest) > 1 and any(value.calls for value in rest[:-1]):
             first = first.replace(calls=first.calls or first.loads)
             return self._once(first, lambda value: self._chained(node, node.ops, value, rest))

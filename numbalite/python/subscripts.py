@@ -250,7 +250,10 @@ def _sliced(of, node, base, items):
             texts.pop()
         parts.append(f"py::slice({', '.join(texts)})")
     kept += base.type.ndim - len(items)
-    t = types.Array(base.type.dtype, kept, "A", base.type.readonly)
+    last = items[-1]
+    is_run = kept == base.type.ndim - len(items) + 1 and isinstance(last, Slice)
+    is_dense = is_run and (last.step is None or _is_none(last.step)) and base.type.layout == "C"
+    t = types.Array(base.type.dtype, kept, "C" if is_dense else "A", base.type.readonly)
     return Value(t, f"py::view({base.text}, {', '.join(parts)})")
 
 

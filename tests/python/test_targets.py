@@ -139,7 +139,7 @@ def of_new_arrays(x):
     "function, words",
     [
         (returned, r"numbers, not float64\[::1\]\n    return x\n    \^{8}\nTake an array as a"),
-        (returned_with_a_number, r"numbers, not Tuple\(\(float64\[:\], int64\)\)\n    return"),
+        (returned_with_a_number, r"numbers, not Tuple\(\(float64\[::1\], int64\)\)\n    return"),
         (of_new_arrays, "the result would be a new array"),
     ],
 )

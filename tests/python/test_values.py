@@ -83,13 +83,14 @@ def members(a, b, out):
     out[3] = Color["RED"] == Color.GREEN
     out[4] = Color.RED is Color["RED"]
     out[5] = b is True
+    out[6] = Color.GREEN.value == 2 and Planet.EARTH.value[1] < 1e7
 
 
 def test_enumerations():
     for a, b in ((Color.RED, Color.RED), (Color.RED, Color.GREEN)):
-        out = np.zeros(6, bool)
+        out = np.zeros(7, bool)
         members[1, 1](a, b, out)
-        assert out.tolist() == [a is b, a is b, False, False, True, False]
+        assert out.tolist() == [a is b, a is b, False, False, True, False, True]
 
     @cuda.jit
     def heavier(a, b, out):
@@ -170,15 +171,20 @@ def views(z, a, raw, out):
         out[4] = raw[4:12].view(np.int32)[1]
         out[5] = a.transpose()[1, 0]
         out[6] = a.real[1, 2]
+        out[7] = a[2:].reshape(3, 2)[2, 1] * 100 + a[1, 1:].reshape(2, 1)[1, 0]
+        row = a[1, 1:]  # of neighbours, or not
+        if out.size > 3:
+            row = a[0, ::2]
+        out[8] = row[1]
 
 
 def test_views():
     z, a, raw = np.arange(4) * (1 + 1j), np.arange(12).reshape(4, 3), np.arange(16, dtype=np.uint8)
-    out = np.zeros(7, np.int64)
+    out = np.zeros(9, np.int64)
     expected = z.real + 1 + 2j * z.imag
     views[1, 4](z, a, raw, out)
     np.testing.assert_array_equal(z, expected)
-    assert out.tolist() == [9, 10, 5, 7, raw[4:12].view(np.int32)[1], 1, 5]
+    assert out.tolist() == [9, 10, 5, 7, raw[4:12].view(np.int32)[1], 1, 5, 1105, 2]
 
     def wrong(a, out):
         out[0] = a.T.ravel()[0]
