@@ -250,11 +250,12 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
                 )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
-        _check_match(self, ary)
+        target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
+        _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
             np.copyto(ary, self.copy_to_host(stream=stream))  # what is between its fields stays
         else:
-            self._read(ary, stream)
+            self._read(target, stream)
         return ary
 
     def get(
@@ -281,7 +282,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             elif self.size:
                 _assign.copy(source, self, stream)
         else:
-            source = np.asarray(ary)
+            source = _assign.opaque(np.asarray(ary), self.dtype)
             _check_match(self, source)
             if self.dtype.names is not None and _assign.has_gaps(self.dtype):
                 _assign.assign(self, source, stream)

@@ -112,7 +112,15 @@ def _from_object(target, value, stream):
     _from_host(target, np.asarray(value, dtype=target.dtype), stream)
 
 
+def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Records seen as bytes, for elements whose fields are only known to C++."""
+    is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
+    is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
+    return host.view(dtype) if is_opaque and is_record else host
+
+
 def _from_host(target, host, stream):
+    host = opaque(host, target.dtype)
     if host.ndim == 0:
         fill(target, scalar(host, target.dtype), stream)
         return

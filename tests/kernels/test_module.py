@@ -1,6 +1,7 @@
 """cuda.module: kernels, instances of templates, variables, and what it does about their lifetimes."""
 
 import contextlib
+import functools
 import pickle
 
 import numpy as np
@@ -98,6 +99,25 @@ def test_missing_names(module):
     with pytest.raises(KeyError, match=r"no variable 'nothing'.*counter"):
         module.get_global("nothing")
     assert not hasattr(module, "__wrapped__")
+
+
+def test_variables_of_structs_take_records():
+    module = cuda.module(
+        "struct pair { float x; int n; };\n__constant__ pair pairs[2];\n"
+        "__global__ void multiply(float *out) { pair p = pairs[threadIdx.x]; out[threadIdx.x] = p.x * p.n; }"
+    )
+    pairs, records = module.get_global("pairs"), np.array([(1.5, 2), (2.5, 4)], "f4,i4")
+    for put in (pairs.copy_to_device, functools.partial(pairs.__setitem__, ...)):
+        records["f1"] += 1
+        put(records)
+        out = np.zeros(2, "f4")
+        module.multiply[1, 2](out)
+        np.testing.assert_array_equal(out, records["f0"] * records["f1"])
+    back = np.zeros_like(records)
+    assert pairs.copy_to_host(back) is back
+    np.testing.assert_array_equal(back, records)
+    with pytest.raises(TypeError, match="incompatible dtype"):
+        pairs.copy_to_device(np.zeros(2, [("x", "f4")]))
 
 
 def test_variables(module):
