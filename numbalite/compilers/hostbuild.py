@@ -239,7 +239,7 @@ def _image(source, kind, data, log):
     symbols = names  # the runtime looks into the image's table
     if kind == "sim":
         if "__shared__" in source.text:
-            _check_shared(data, source.text)
+            _check_shared(data, source)
         data = simulated(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
         symbols += [f"nl_sim_variable_{i}" for i in range(len(source.variables))]
@@ -260,7 +260,7 @@ def _text_flags(source, folder):
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
-def _check_shared(data, text):
+def _check_shared(data, source):
     """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in one
     variable or in all of one function. Those of one name are in different scopes of it, and may share.
     """
@@ -275,11 +275,14 @@ def _check_shared(data, text):
         if total > _SHARED_LIMIT:
             names = ", ".join(f'"{name}"' for name in sorted(variables, key=variables.get)[::-1])
             several = len(variables) > 1
+            larger = (
+                "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
+            )
             raise CompileError(
                 f"error: the shared variable{'s' * several} {names} {'have' if several else 'has'} {total} "
-                f"bytes{' together' * several}, {_SHARED_LIMIT} are possible; extern __shared__ memory, "
-                "sized by the launch, can be larger",
-                source=text,
+                f"bytes{' together' * several}, {_SHARED_LIMIT} are possible; {larger}, sized by the launch, can be "
+                "larger",
+                source=source.text,
             )
 
 
