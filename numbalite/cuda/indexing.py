@@ -183,6 +183,8 @@ def _select(array, key, mode):
     basic: list = []
     indices, flags, axis, dim = [], [], 0, 0  # dim: of the view
     for item in items:
+        if item is Ellipsis:
+            continue
         if item is None:
             basic.append(None)
             dim += 1
@@ -233,9 +235,9 @@ def _front(items):
     """The axis of the view before which those of the indices come."""
     dim, first, ended = 0, None, False
     for item in items:
-        if item is None or isinstance(item, slice):
+        if item is None or item is Ellipsis or isinstance(item, slice):
             ended |= first is not None
-            dim += 1
+            dim += item is not Ellipsis
             continue
         if ended:
             return 0
@@ -246,7 +248,7 @@ def _front(items):
 
 def _expanded(array, key):
     """The items of a key: None, slices and integers as they are, index arrays of the host or the device;
-    the ellipsis and masks are gone, and there is one for each axis."""
+    masks are gone, the ellipsis too if it stands for any axis, and there is one for each axis."""
     items = []
     for item in key if isinstance(key, tuple) else (key,):
         items += [item] if _is_basic(item) else _index_arrays(item)
@@ -259,7 +261,8 @@ def _expanded(array, key):
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = dots[0] if dots else len(items)
-    items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
+    if array.ndim > taken:  # one that stands for no axis stays: it parts indices all the same
+        items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
     axis, made = 0, []
     for item in items:
         if isinstance(item, _Mask):
@@ -329,8 +332,8 @@ def _checked(indices, length, axis, mode, nothing, device):
         if indices.device != device:
             indices = assign.moved(indices, device)
         if indices.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
-            indices = indices.astype(np.int64)
-        return indices
+            return indices.astype(np.int64)
+        return indices.copy() if indices._low_bits & (indices.itemsize - 1) else indices
     if indices.size and mode == "raise" and not nothing:
         for extreme in (indices.min(), indices.max()):
             if not -length <= extreme < length:

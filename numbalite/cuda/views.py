@@ -196,6 +196,10 @@ class Views:
             return self
         return self._view(self.shape, self.strides, self.dtype.char.lower())
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> DeviceNDArray:
         """The imaginary parts: a view of an array of complex numbers; of others, new zeros."""
@@ -207,6 +211,12 @@ class Views:
             zeros = _core.device_empty(self.shape, self.dtype, strides=strides)
         zeros.fill(0)
         return zeros
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
 
     @recorded
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:

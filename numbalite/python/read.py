@@ -69,7 +69,7 @@ def reread(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
     """A Function from the text of its lines, with what it takes from its scope."""
-    tree = ast.parse(textwrap.dedent(text))
+    tree = linemap.parsed(textwrap.dedent(text))
     ast.increment_lineno(tree, first - 1)
     nodes = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
     node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)

@@ -141,6 +141,7 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
     if dtype is not None and dense.dtype != dtype:
         dense = dense.astype(dtype)
     value_dtype(name, dense.dtype)
+    dense = arguments.converted(dense, dense.dtype)
     rows, _ = dense.shape
     counts = arguments.empty((rows + 1,), np.int32, dense)
     if rows:

@@ -428,7 +428,7 @@ class csc_array(Compressed):
 class coo_array(SparseArray):
     """A sparse array as `data`, `row` and `col` of its elements, in any order."""
 
-    __slots__ = ("_is_sorted", "_rows", "col", "row")
+    __slots__ = ("_is_sorted", "col", "row")
     format = "coo"
 
     row: DeviceNDArray
@@ -475,7 +475,6 @@ class coo_array(SparseArray):
 
     def _set(self, data, places, shape):
         self.row, self.col = places
-        self._rows = None
         self._is_sorted = False
         self._begin(data, shape)
 
@@ -499,10 +498,8 @@ class coo_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """By rows; elements that are stored twice are added up."""
-        if self._rows is None or copy:
-            self._rows = csr_array._made(products.compressed(self), self.shape, True)
-        return self._rows
+        """By rows; elements that are stored twice are added up. It sorts: keep the result for several products."""
+        return csr_array._made(products.compressed(self), self.shape, True)
 
     def tocsc(self, copy: bool = False) -> csc_array:
         return self.T.tocsr(copy).T

@@ -12,6 +12,7 @@ import io
 import linecache
 import sys
 import textwrap
+import threading
 import tokenize
 import types
 from typing import NamedTuple
@@ -240,6 +241,13 @@ class _Tree(NamedTuple):
 
 
 _files: dict = {}
+_parsing = threading.Lock()
+
+
+def parsed(text: str) -> ast.Module:
+    """ast.parse by one thread at a time: CPython 3.11 counts the depths of all of them together."""
+    with _parsing:
+        return ast.parse(text)
 
 
 def _file(filename, namespace):
@@ -250,7 +258,7 @@ def _file(filename, namespace):
     known = _files.get(filename)
     if known is None or known.lines is not lines:
         try:
-            nodes = list(ast.walk(ast.parse("".join(lines))))
+            nodes = list(ast.walk(parsed("".join(lines))))
         except (SyntaxError, ValueError):
             nodes = _loose_functions(lines)
         known = _Tree(
@@ -272,7 +280,7 @@ def _loose_functions(lines):
             indent = len(line) - len(line.lstrip())
             end = _block_end(lines, i, indent)
             try:
-                tree = ast.parse(textwrap.dedent("".join(lines[i:end])))
+                tree = parsed(textwrap.dedent("".join(lines[i:end])))
             except (SyntaxError, ValueError):
                 continue
             ast.increment_lineno(tree, i)

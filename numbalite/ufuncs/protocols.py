@@ -131,7 +131,11 @@ class NumpyUfunc(CudaUfunc):
         keywords = {"casting": request.casting}
         if request.fixed is not None and any(request.fixed):
             keywords["signature"] = request.fixed
-        loop = self._numpy.resolve_dtypes((*request.inputs, *request.outputs), **keywords)
+        if request.casting == "equiv":  # NumPy crashes on a number without a dtype then
+            inputs = [np.dtype(one) if isinstance(one, type) else one for one in request.inputs]
+        else:
+            inputs = request.inputs
+        loop = self._numpy.resolve_dtypes((*inputs, *request.outputs), **keywords)
         for t in loop[: self.nin]:
             if t.kind not in self._kinds:
                 raise TypeError(

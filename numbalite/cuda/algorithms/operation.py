@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def refuse_array(value: Any, called: str) -> None:
+    """TypeError for an array where an operation is expected: NumPy's function of the name was meant."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        name = called.partition(".")[2]
+        numpys = {"scan": "cumsum", "reduce_by_key": "unique"}.get(name, name)
+        raise TypeError(
+            f"{called} takes an operation and makes a function of it: {called}(...)(x). "
+            f"np.{numpys}(x) takes the array itself"
+        )
+
+
 class Operation:
     """To be inherited, with what the class attributes say."""
 
@@ -30,7 +41,8 @@ class Operation:
     parameters: str
     """Of the operation, when it is a text: "a, b"."""
 
-    def __new__(cls, functor: Any = None, *, source: Any = None, **given: Any) -> Any:
+    def __new__(cls, functor: Any = None, *more: Any, source: Any = None, **given: Any) -> Any:
+        refuse_array(functor, cls.called)
         if functor is None and source is None:  # a decorator with options
             return lambda function: cls(function, **given)
         return super().__new__(cls)

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite.cuda import assign
 from numbalite.cuda.algorithms import generated, merge, sorting
-from numbalite.cuda.algorithms.operation import Given
+from numbalite.cuda.algorithms.operation import Given, refuse_array
 from numbalite.cuda.arrays import device_array
 from numbalite.kernels import options as options_
 from numbalite.ufuncs import element, operands
@@ -45,6 +45,7 @@ class Sort:
     def __init__(
         self, key: Any = None, *, less: Any = None, descending: bool = False, **given: Any
     ) -> None:
+        refuse_array(key, self.called)
         options = options_.parse(given, self.called)
         if key is not None and less is not None:
             raise TypeError("cuda.sort: give either key= or less=, not both")

@@ -36,6 +36,12 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
     return arrays.to_device(operands.host_array(value))
 
 
+def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
+    """The array in a dtype and aligned, as kernels read it; itself if it is so."""
+    made = array.astype(dtype, copy=False)
+    return made if operands.is_aligned(made) else made.copy()
+
+
 def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
     """Device arrays of several; those that travel go where the first device array is."""
     values = list(values)

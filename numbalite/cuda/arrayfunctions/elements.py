@@ -35,7 +35,15 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
-        return chosen()(condition, x, y)
+        return chosen()(condition, _as_element(x, y), _as_element(y, x))
+
+
+def _as_element(value, other):
+    """A whole number as an element of the other operand, which it need not fit: as C converts it."""
+    dtype = getattr(other, "dtype", None)
+    if type(value) is not int or dtype is None or dtype.kind not in "iu":
+        return value
+    return value if -(2**63) > value or value >= 2**63 else np.asarray(value).astype(dtype)[()]
 
 
 @implements("select")
@@ -123,7 +131,12 @@ def _limits(request):
 @implements("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """To a NumPy array too: what is said in so many words is done."""
-    dtype = getattr(src, "dtype", None)
+    dtype: Any
+    if isinstance(src, (bool, int, float, complex)):
+        dtype = np.result_type(dst.dtype, src) if type(src) is not bool else np.dtype(bool)
+        src = np.asarray(src) if dtype.kind == "c" else src
+    else:
+        dtype = getattr(src, "dtype", None)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {dtype!r} to {dst.dtype!r} according to the rule "
@@ -280,7 +293,8 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
         return np.rint(a, out=out)
     if a.dtype.kind == "c":
         parts = a._view((*a.shape, 2), (*a.strides, a.itemsize // 2), a.real.dtype)
-        made = round(parts, decimals)._view(a.shape, None, a.dtype)
+        made = round(parts, decimals)
+        made = made._view(a.shape, made.strides[:-1], a.dtype)
     elif a.dtype in (np.float32, np.float64):
         with arguments.on_device_of(a):
             made = elementwise.ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)

@@ -52,7 +52,7 @@ def _convolved(a, v, mode):
     if v.size > a.size:
         a, v = v, a
     dtype = np.result_type(a.dtype, v.dtype)
-    a, v = a.astype(dtype, copy=False), v.astype(dtype, copy=False)
+    a, v = arguments.converted(a, dtype), arguments.converted(v, dtype)
     count = {"full": a.size + v.size - 1, "same": a.size, "valid": a.size - v.size + 1}[mode]
     first = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}[mode]
     out = arguments.empty((count,), dtype, a)
@@ -263,7 +263,7 @@ def interp(
     for name, one in (("x", x), ("xp", xp)):
         if one.dtype.kind == "c":
             raise TypeError(f"interp: {name} is complex, real numbers are expected")
-    x, xp = x.astype(np.float64, copy=False), xp.astype(np.float64, copy=False)
+    x, xp = arguments.converted(x, np.float64), arguments.converted(xp, np.float64)
     if period is not None:
         x, xp = x % period, xp % period
         order = np.argsort(xp)
@@ -279,7 +279,7 @@ def interp(
     with arguments.on_device_of(x):
         for at_nan, part in enumerate(parts):
             ends = [0.0 if one is None else float(getattr(one, part)) for one in (left, right)]
-            values = getattr(fp, part).astype(np.float64, copy=False)
+            values = arguments.converted(getattr(fp, part), np.float64)
             _interpolation.forall(line.size, arguments.THREADS)(
                 x,
                 xp,

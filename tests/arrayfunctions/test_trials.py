@@ -1,0 +1,133 @@
+"""What users came across, function by function: NumPy judges."""
+
+import threading
+
+import numpy as np
+import pytest
+from kit.likenumpy import compare
+
+from numbalite import cuda
+from numbalite.cuda import sparse
+
+D = cuda.to_device
+
+
+@pytest.mark.parametrize("code", "FD")
+def test_round_of_complex_numbers_in_any_order(code):
+    a = (np.arange(12) * (0.567 + 1.234j)).reshape(3, 4).astype(code)
+    for decimals in (1, 2, -1):
+        for x, d in ((a, D(a)), (a.T, D(a).T), (a[::-1, ::2], D(a)[::-1, ::2])):
+            compare(np.round(d, decimals), np.round(x, decimals))
+
+
+def test_an_ellipsis_of_no_axes_parts_indices():
+    a, i, j = np.arange(24).reshape(2, 3, 4), np.array([0, 1]), np.array([2, 3])
+    keys = (
+        np.s_[:, i, ..., j], np.s_[:, 0, ..., j], np.s_[i, ..., i, j], np.s_[i, i, ..., j],
+        np.s_[i, ..., j], np.s_[..., i, j], np.s_[i, i, j, ...],
+    )  # fmt: skip
+    for key in keys:
+        compare(D(a)[key], a[key])
+        host, device = a.copy(), D(a)
+        values = np.arange(host[key].size).reshape(host[key].shape)
+        host[key] = device[key] = values
+        compare(device, host)
+
+
+def test_coo_arrays_have_the_values_of_now():
+    a = sparse.coo_array((np.array([1.0, 2.0]), (np.array([0, 1]), np.array([1, 0]))), shape=(2, 2))
+    ones = D(np.ones(2))
+    compare(a @ ones, np.array([1.0, 2.0]))
+    a.data *= 10
+    compare(a @ ones, np.array([10.0, 20.0]))
+    compare(a.toarray(), np.array([[0, 10.0], [20.0, 0]]))
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_copyto_casts_numbers_by_the_rule():
+    for dtype, value in (
+        ("i8", 0.5),
+        ("?", 7),
+        ("u1", 3.5),
+        ("f4", 1 + 1j),
+        ("u1", 300),
+        ("f4", 2),
+        ("u1", True),
+    ):
+        outcomes = []
+        for array in (np.ones(3, dtype), D(np.ones(3, dtype))):
+            try:
+                np.copyto(array, value)
+                outcomes.append(np.asarray(array).tolist())
+            except (TypeError, OverflowError) as problem:
+                outcomes.append(type(problem))
+        assert outcomes[0] == outcomes[1], (dtype, value)
+    d = D(np.zeros(3, "f4"))
+    np.copyto(d, 1 + 1j, casting="unsafe")
+    compare(d, np.ones(3, "f4"))
+
+
+def test_numbers_that_do_not_fit():
+    u = np.arange(5, dtype="u1")
+    compare(np.where(D(u) > 3, D(u), -1), np.where(u > 3, u, -1))
+    compare(np.where(D(u) > 3, 300, D(u)), np.where(u > 3, 300, u))
+    for values in (300, -1, [1, 300]):
+        with pytest.raises(OverflowError):
+            np.insert(D(u), 0, values)
+    compare(np.insert(D(u), [0, 2], [7, 8]), np.insert(u, [0, 2], [7, 8]))
+    with pytest.raises(TypeError, match="casting rule 'equiv'"):
+        np.add(D(np.arange(3.0)), 1, casting="equiv")
+
+
+def test_fields_of_packed_records():
+    p = np.zeros(8, [("k", "u1"), ("x", "f8"), ("i", "i4"), ("j", "i8")])
+    p["x"], p["i"], p["j"] = np.arange(8)[::-1], np.arange(8) % 5, np.arange(8) % 3
+    d = D(p)
+    compare(
+        np.interp(d["x"], [0, 1.0, 9], [0, 1.0, 3]), np.interp(p["x"], [0, 1.0, 9], [0, 1.0, 3])
+    )
+    compare(np.convolve(d["x"], [1.0, 2]), np.convolve(p["x"], [1.0, 2]))
+    compare(D(np.arange(5.0))[d["i"]], np.arange(5.0)[p["i"]])
+    compare(np.take(d["x"], d["i"]), np.take(p["x"], p["i"]))
+    compare(np.take_along_axis(d["x"], d["j"], 0), np.take_along_axis(p["x"], p["j"], 0))
+    compare(np.choose(d["j"], [1, 2, 3]), np.choose(p["j"], [1, 2, 3]))
+    compare(np.delete(d["x"], d["j"]), np.delete(p["x"], p["j"]))
+    compare(sparse.csr_array(d["x"].reshape(2, 4)).toarray(), p["x"].reshape(2, 4))
+
+
+def test_real_and_imaginary_parts_are_set():
+    z, d = np.arange(4) * (1 + 2j), D(np.arange(4) * (1 + 2j))
+    z.real = d.real = 7
+    z.imag = d.imag = np.arange(4.0)
+    compare(d, z)
+    with pytest.raises(TypeError, match="imaginary part"):
+        D(np.arange(3)).imag = 1
+
+
+def test_arrays_where_operations_are_expected():
+    x = D(np.arange(4.0))
+    calls = (lambda: cuda.sort(x), lambda: cuda.sort(x, axis=0), lambda: cuda.histogram(x),
+             lambda: cuda.partition(x, 1), lambda: cuda.scan(x))  # fmt: skip
+    for call, name in zip(calls, ("sort", "sort", "histogram", "partition", "cumsum"), strict=True):
+        with pytest.raises(TypeError, match=rf"np\.{name}\(x\) takes the array itself"):
+            call()
+
+
+def test_first_calls_of_several_threads():
+    """Sources are parsed by one thread at a time."""
+    problems = []
+
+    def work(seed):
+        x = D(np.random.default_rng(seed).random((40, 30 + seed)))
+        try:
+            for _ in range(2):
+                np.concatenate([x, x]), np.argsort(x[0]), x[x > 0.5], np.quantile(x, 0.3)
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
