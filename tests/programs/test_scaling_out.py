@@ -231,13 +231,14 @@ def test_the_job_of_slurm(start, tmp_path):
     (tmp_path / "srun").chmod(0o755)
     (tmp_path / "task.py").write_text(
         "import os\nfrom numbalite import cuda, config\n"
-        "print('rank', os.environ['SLURM_LOCALID'], 'of 2 on device', cuda.to_device([1]).device)\n"
+        "rank, device = os.environ['SLURM_LOCALID'], cuda.to_device([1]).device\n"
+        "print(f'rank {rank} of 2 on device {device}')\n"  # at once: the tasks share a pipe
     )
     path = f"{tmp_path}:{os.environ['PATH']}"
     job = start(
         "job.sh", sys.executable, "task.py", by=["bash"], PATH=path, TMPDIR=str(tmp_path), USER="me"
     )
-    assert ranks(job.stdout) == wanted(2)
+    assert ranks(job.stdout) == wanted(2), job.stdout + job.stderr
     assert (tmp_path / "numbalite-me").exists() or "NUMBALITE_CACHE_DIR" in (
         PROGRAMS / "job.sh"
     ).read_text()
