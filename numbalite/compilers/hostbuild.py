@@ -42,10 +42,12 @@ _DESCRIPTION = re.compile(rb"const[ -~]*NLDESC\(\) \[(?:with int )?index = (\d+)
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 # Extensions of C++ that NVRTC does not know, as g++ warns of them.
-_EXTENSION = re.compile(
+_REFUSED = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
     r"|omitted middle operand|omitting the middle term|range expressions in switch"
     r"|address of a label|computed goto|only available with .-std=c\+\+2|'register' storage class"
+    # Its end would be taken for one that is never reached.
+    r"|no return statement in function returning non-void"
 )
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
@@ -347,7 +349,7 @@ class _Build:
             with open(objects[1], "wb") as file:
                 file.write(hooks)
         if self.family == "gcc":
-            self._refuse_extensions()
+            self._refuse_what_is_warned_of()
         self._link(objects)
         if self.compiler.is_zig:
             self._check_names()
@@ -408,9 +410,9 @@ class _Build:
     def _run(self, command, stdin=b""):
         return _run(command, stdin, os.path.dirname(self.output))
 
-    def _refuse_extensions(self):
-        """g++ warns of what clang++ has switches for (host.py), and only by its words."""
-        errors = hostlog.as_errors(self.log, _EXTENSION, _is_ours) if self.kind == "sim" else ""
+    def _refuse_what_is_warned_of(self):
+        """g++ warns, and only by its words, of what clang++ has switches for (host.py)."""
+        errors = hostlog.as_errors(self.log, _REFUSED, _is_ours) if self.kind == "sim" else ""
         if errors:
             raise self._failure(errors)
 
