@@ -166,10 +166,15 @@ static int check_types(const call *c) {
         if (op->place == NL_PY_PLACE_NONE || op->dtype != NL_OPAQUE)
             continue;
         PyObject *type = nl_py_operand_type(op);
-        if (type)
+        PyObject *native = type ? PyObject_GetAttrString(type, "isnative") : NULL;
+        if (native)
             PyErr_Format(PyExc_TypeError,
-                         "%U(): operand %d has %R, which cannot be used on the device", c->op.name,
-                         i + 1, type);
+                         "%U(): operand %d has %R, which cannot be used on the device%s",
+                         c->op.name, i + 1, type,
+                         native == Py_False ? ": convert it with "
+                                              "x.astype(x.dtype.newbyteorder('='))"
+                                            : "");
+        Py_XDECREF(native);
         Py_XDECREF(type);
         return -1;
     }

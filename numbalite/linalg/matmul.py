@@ -18,7 +18,7 @@ from numbalite.kernels.decorators import jit
 from numbalite.libraries.table import CUBLAS
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.element import element_function
-from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
-_FOLDED = "fdFD"  # dtypes of which products of vectors are folded in their own precision
 _BLOCK = 16, 16  # threads of the kernel for whole numbers
 
 
@@ -215,7 +214,7 @@ def _multiply(a, b, out, stream):
     if not _is_narrow(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    if rows == columns == 1 and math.prod(stacked) > 1 and out.dtype.char in _FOLDED:
+    if rows == columns == 1 and math.prod(stacked) > 1 and out.dtype.char in IN_OWN_PRECISION:
         _sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
         )

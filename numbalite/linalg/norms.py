@@ -17,7 +17,7 @@ from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_
 from numbalite.linalg.decompositions import svd
 from numbalite.linalg.solving import inverses
 from numbalite.ufuncs import elementwise, operands
-from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _fold_of(name, ufunc, dtype):
 
 
 def _folded(name, ufunc, x, axis, keepdims):
-    if x.dtype.char in "fdFD" and x.size:
+    if x.dtype.char in IN_OWN_PRECISION and x.size:
         return _fold_of(name, ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     made = np.abs(x) if name == "magnitude" else elementwise.ufunc(name, "squares")(x)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE

@@ -33,6 +33,9 @@ _MANY_PARTS = 1024
 _KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
 _ARRAYS = "array", "same"
+IN_OWN_PRECISION = (
+    "fdFD"  # dtypes of which NumPy's sums of what is computed are in the dtype itself
+)
 
 
 class Form(NamedTuple):
