@@ -554,6 +554,7 @@ class GUfunc:
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     fixed_from: int
+    staged_from: int
 
 # --- CUDA's libraries --------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ typedef struct nl_py_gufunc {
     nl_py_overloads choices; /* types of the operands and casting -> what _choose said */
     nl_py_overloads kernels; /* kind of loop -> what _compile said */
     long long fixed_from;    /* loop indices from which small cores get kernels of their own */
+    long long staged_from;   /* bytes of cores that could be from which they are staged */
     int block;               /* a thread block for each loop index */
     nl_gcore core;
     PyObject *weakrefs;

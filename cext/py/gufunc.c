@@ -290,6 +290,7 @@ static int gufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     g->core = core;
     g->block = block;
     g->fixed_from = 1 << 14;
+    g->staged_from = 1 << 20;
     g->name = Py_NewRef(name);
     return 0;
 }
@@ -334,6 +335,8 @@ static PyMemberDef gufunc_members[] = {
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, weakrefs), Py_READONLY, NULL},
     {"fixed_from", Py_T_LONGLONG, offsetof(nl_py_gufunc, fixed_from), 0,
      "Loop indices from which small cores get a kernel made for their shapes."},
+    {"staged_from", Py_T_LONGLONG, offsetof(nl_py_gufunc, staged_from), 0,
+     "Bytes of cores that fit in shared memory from which they are copied there."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot gufunc_slots[] = {

@@ -1,14 +1,24 @@
 /* py/gukernel: from a prepared gufunc call to a launch. Kernels are kept for each kind of loop; how
- * small cores are specialised is decided here, from the shapes of the call. */
+ * small cores are specialised, and which ones are staged in shared memory, is decided here, from
+ * the shapes of the call. */
 #include "py/gucall.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "core/launch.h"
 #include "py/kernel.h"
 
-#define FIXED_CORE 64 /* bytes of a core that a kernel of its own may keep in registers */
-#define FIXED_ALL 256 /* of all operands together */
-#define MOST_KEY (8 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
+#define FIXED_CORE 64    /* bytes of a core that a kernel of its own may keep in registers */
+#define FIXED_ALL 256    /* of all operands together */
+#define FIXED_WHOLE 24   /* bytes of a core that is moved by any accesses */
+#define FIXED_ACCESSES 4 /* of a larger one */
+#define WARP 32
+#define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
+#define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
+#define STAGED_INPUT 64          /* of an input's without one */
+#define STAGED_ALL 2112          /* of all of one loop index: three warps or more have room */
+#define STAGED_BLOCK (48 * 1024) /* of a block, if it has several warps */
+#define MOST_KEY (16 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
     nl_py_raise(err);
@@ -20,12 +30,16 @@ static int raise_from(const nl_error *err) {
 typedef struct compiled {
     nl_py_overload base;
     unsigned threads; /* of a block */
+    int is_staged;
 } compiled;
 
 /* What _compile is asked for, and the key of its answer. */
 typedef struct kind {
     int dims, wide, fixed;
     uint32_t values;                 /* bit i: operand i is in the parameter itself */
+    uint32_t staged;                 /* bit i: its cores are copied to shared memory */
+    uint32_t loaded;                 /* bit i: there is something in them before the call */
+    int64_t pitch;                   /* bytes of a loop index in shared memory */
     char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
     int64_t shapes[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE];
@@ -62,8 +76,67 @@ static int find_fixed(const nl_py_gucall *c, kind *k) {
             bits |= (uint64_t)c->packed.strides[i][d];
         bits |= (uint64_t)bytes | 16;
         k->aligns[i] = (uint8_t)(bits & -bits);
+        if (bytes > FIXED_WHOLE && bytes / k->aligns[i] > FIXED_ACCESSES)
+            return 0;
     }
     return 1;
+}
+
+/* The bytes of an operand's core whose elements lie without gaps, in C or Fortran order; 0 if they
+ * do not, or there are too many. */
+static int64_t dense_bytes(const nl_py_gucall *c, int i) {
+    int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE];
+    int64_t itemsize = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]), size = itemsize;
+    int n = c->g->core.ndim[i], is_c = 1, is_f = 1;
+    nl_gloop_core(&c->loop, i, shape, strides);
+    for (int d = n - 1; d >= 0; d--) {
+        is_c = is_c && (shape[d] <= 1 || strides[d] == size);
+        size *= shape[d];
+        if (size > STAGED_ALL)
+            return 0;
+    }
+    for (int64_t d = 0, bytes = itemsize; d < n; bytes *= shape[d++])
+        is_f = is_f && (shape[d] <= 1 || strides[d] == bytes);
+    return is_c || is_f ? size : 0;
+}
+
+/* Bytes of a staged core in shared memory: an odd number of words (core_stage.cuh). */
+static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes) {
+    int64_t word = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]);
+    word = word < 4 ? 4 : word > 8 ? 8 : word;
+    return (((bytes + word - 1) / word) | 1) * word;
+}
+
+/* Operands from first to last, as many as have room. A warp's threads have theirs apart. */
+static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
+    int64_t limit = nl_device_shared_limit(c->operation.device) / WARP;
+    if (limit > STAGED_ALL)
+        limit = STAGED_ALL;
+    for (int i = first; i < last; i++) {
+        int64_t bytes, pitch;
+        if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_bytes(c, i)) < least ||
+            llabs(c->packed.strides[i][c->packed.dims - 1]) < bytes)
+            continue;
+        pitch = staged_pitch(c, i, bytes);
+        if (k->pitch + pitch > limit)
+            continue;
+        k->pitch += pitch;
+        k->staged |= 1u << i;
+        if (!c->operands[i].made && c->operands[i].copied != NL_PY_TRANSFER_OUT)
+            k->loaded |= 1u << i;
+    }
+}
+
+/* Which cores are staged: results first, which cost more where they lie. */
+static void find_staged(const nl_py_gucall *c, kind *k) {
+    k->staged = k->loaded = 0;
+    k->pitch = 0;
+    if (c->g->block || c->packed.count < WARP || c->packed.count < c->g->staged_from / STAGED_ALL)
+        return;
+    stage(c, c->nin, c->count, STAGED_OUTPUT, k);
+    stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
+    if (k->pitch * c->packed.count < c->g->staged_from)
+        k->staged = k->loaded = 0;
 }
 
 static void find_kind(const nl_py_gucall *c, kind *k) {
@@ -74,10 +147,12 @@ static void find_kind(const nl_py_gucall *c, kind *k) {
         if (c->operands[i].place == NL_PY_PLACE_VALUE)
             k->values |= 1u << i;
     k->fixed = find_fixed(c, k);
+    find_staged(c, k);
 }
 
 static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
-    const uint32_t head[2] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values};
+    const uint32_t head[4] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values,
+                              k->staged, k->loaded};
     size_t size = sizeof head + 2 * (size_t)c->count;
     uint8_t *at = key + size;
     for (int i = 0; k->fixed && i < c->count; i++)
@@ -123,26 +198,29 @@ static PyObject *compile(nl_py_gucall *c, const kind *k) {
     PyObject *fixed = fixed_tuple(c, k);
     if (!fixed)
         return NULL;
-    return PyObject_CallMethod((PyObject *)c->g, "_compile", "iOiiIN", c->operation.device->ordinal,
-                               c->chosen, k->dims, k->wide, (unsigned)k->values, fixed);
+    return PyObject_CallMethod(
+        (PyObject *)c->g, "_compile", "iOiiIIIN", c->operation.device->ordinal, c->chosen, k->dims,
+        k->wide, (unsigned)k->values, (unsigned)k->staged, (unsigned)k->loaded, fixed);
 }
 
 static compiled *add_kernel(nl_py_gucall *c, const uint8_t *key, size_t size, PyObject *answer) {
     nl_device *dev = c->operation.device;
     PyObject *kernel;
     nl_error err;
-    int threads;
+    int threads, is_staged;
     if (!PyTuple_Check(answer)) {
-        PyErr_Format(PyExc_TypeError, "%U: _compile must give (Kernel, threads per block)",
-                     c->g->name);
+        PyErr_Format(PyExc_TypeError,
+                     "%U: _compile must give (Kernel, threads per block, is staged)", c->g->name);
         return NULL;
     }
-    if (!PyArg_ParseTuple(answer, "Oi;_compile gives (Kernel, threads)", &kernel, &threads))
+    if (!PyArg_ParseTuple(answer, "Oip;_compile gives (Kernel, threads, is staged)", &kernel,
+                          &threads, &is_staged))
         return NULL;
     compiled *made = nl_py_overload_new(sizeof *made, key, size);
     if (!made)
         return NULL;
     made->threads = threads > 0 ? (unsigned)threads : 0;
+    made->is_staged = is_staged;
     if (nl_py_overload_load(&made->base, c->operation.state, kernel, dev, c->g->name) < 0)
         goto fail;
     if (nl_device_bind(dev, &err) < 0) {
@@ -156,32 +234,33 @@ fail:
     return NULL;
 }
 
-static compiled *find_kernel(nl_py_gucall *c) {
+static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     uint8_t key[NL_PY_KEY_ROOM(MOST_KEY)];
-    kind k;
-    find_kind(c, &k);
-    size_t size = kernel_key(c, &k, key);
+    size_t size = kernel_key(c, k, key);
     nl_py_overload *known = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
     if (known)
         return (compiled *)known;
-    PyObject *answer = compile(c, &k);
+    PyObject *answer = compile(c, k);
     compiled *made = answer ? add_kernel(c, key, size, answer) : NULL;
     Py_XDECREF(answer);
     return made;
 }
 
-static int launch_kernel(nl_py_gucall *c, const compiled *made) {
+static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
     nl_py_kernel *k = nl_py_overload_kernel(&made->base);
-    nl_launch launch = {.block = {made->threads, 1, 1}, .stream = c->operation.stream};
-    int64_t blocks = c->packed.count, threads = made->threads;
+    unsigned threads = made->threads;
+    nl_launch launch = {.stream = c->operation.stream};
+    int64_t blocks = c->packed.count;
     void *values[1] = {c->words};
     nl_error err;
     int words;
-    if (threads < 1 || threads > k->kernel->max_threads) {
+    if (threads < 1 || threads > (unsigned)k->kernel->max_threads) {
         PyErr_Format(PyExc_ValueError, "%U: blocks of %u threads are not possible", c->g->name,
-                     made->threads);
+                     threads);
         return -1;
     }
+    while (pitch * threads > STAGED_BLOCK && threads > WARP)
+        threads -= WARP;
     if (!c->g->block)
         blocks = (blocks - 1) / threads + 1;
     else if (blocks > c->operation.device->max_grid[0])
@@ -193,6 +272,9 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made) {
     }
     launch.grid[0] = (unsigned)blocks;
     launch.grid[1] = launch.grid[2] = 1;
+    launch.block[0] = threads;
+    launch.block[1] = launch.block[2] = 1;
+    launch.shared = (unsigned)(pitch * threads);
     words = nl_gpacked_write(&c->packed, &c->loop, nl_gpacked_kernel_dims(c->packed.dims),
                              (const uint64_t(*)[2])c->slots, c->words);
     if (k->kernel->params.size != (uint32_t)words * 8) {
@@ -200,12 +282,14 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made) {
                      (unsigned)k->kernel->params.size, words * 8);
         return -1;
     }
-    if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
+    if (nl_launch_prepare(&launch, k->kernel, &err) < 0)
         return raise_from(&err);
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
 int nl_py_gucall_launch(nl_py_gucall *c) {
-    const compiled *made = find_kernel(c);
-    return made ? launch_kernel(c, made) : -1;
+    kind k;
+    find_kind(c, &k);
+    const compiled *made = find_kernel(c, &k);
+    return made ? launch_kernel(c, made, made->is_staged ? k.pitch : 0) : -1;
 }

@@ -14,8 +14,10 @@ import numpy as np
 from .. import _core, frontend, types
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
+from ..kernels.kernel import SHARED_SIZE
 from . import gufuncloops, gusignature, resolve
 from .deviceufunc import DeviceUfunc
+from .reduceloops import are_serial
 
 CAST_THERE = 1 << 20
 """Bytes from which host arrays are converted on the device, which takes less time than here."""
@@ -167,20 +169,33 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
         )
 
-    def _compile(self, device, chosen, dims, wide, values, fixed):
-        """The kernel on a device, which is current, and the threads of its blocks."""
+    def _compile(self, device, chosen, dims, wide, values, staged, loaded, fixed):
+        """The kernel on a device, which is current, the threads of its blocks, and whether it stages cores."""
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
-            if fixed is not None:
-                special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
-                known = self._fixed_plans.setdefault(chosen, set())
-                if special in known or len(known) < MOST_FIXED:
-                    known.add(special)
-                    plan = special
-            kernel = self._compiled(plan).load(device)
+            special = self._with_fixed(chosen, plan, fixed)
+            if special is plan and staged and not are_serial():
+                special = plan._replace(
+                    staged=staged, loaded=loaded, threads=gufuncloops.STAGED_THREADS
+                )
+            kernel = self._compiled(special).load(device)
+            if special.staged and kernel.attribute(SHARED_SIZE):  # the function needs it itself
+                special = plan
+                kernel = self._compiled(plan).load(device)
             if plan.types not in self._loops:
                 self._loops.append(plan.types)
-            return kernel, plan.threads
+            return kernel, special.threads, bool(special.staged)
+
+    def _with_fixed(self, chosen, plan, fixed):
+        """The plan with cores of fixed shapes, unless there are many already."""
+        if fixed is None:
+            return plan
+        special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
+        known = self._fixed_plans.setdefault(chosen, set())
+        if special not in known and len(known) >= MOST_FIXED:
+            return plan
+        known.add(special)
+        return special
 
     def _plan(self, loop, dims=1, wide=False, values=0):
         return gufuncloops.Plan(

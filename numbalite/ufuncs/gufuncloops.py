@@ -13,6 +13,7 @@ The generated source is the user's function and one kernel that calls it for eac
 
 With ``block`` a whole thread block runs the function for each index. Where cores are small and their
 shape is known (`Plan.fixed`), they are copied to registers before the call, and results back after it.
+Somewhat larger ones (`Plan.staged`) are copied to shared memory, by the threads of a warp together.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from . import element
 THREADS = 256
 BLOCK_THREADS = 128
 """Of a block that runs one core together, unless the user says how many."""
+STAGED_THREADS = 128
+"""Of a block whose warps stage their cores; fewer where these are large (gukernel.c)."""
 
 
 class Fixed(NamedTuple):
@@ -63,6 +66,10 @@ class Plan(NamedTuple):
     """A Fixed for each operand."""
     threads: int = THREADS
     block: bool = False
+    staged: int = 0
+    """Bit i: the cores of operand i are dense and staged in shared memory."""
+    loaded: int = 0
+    """Bit i: there is something in them before the call."""
 
     @property
     def signature(self) -> Signature:
@@ -94,7 +101,8 @@ def _builder(function, plan, kernel):
     title = f"{function.name}: {plan.signature}"
     builder = Builder(element.plain_name(function), title)
     builder.use_types(*plan.types)
-    builder.ahead.append('#include "numbalite/gufunc.cuh"\n')
+    header = "core_stage" if plan.staged else "gufunc"
+    builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
     function = function.of(
         t.copy(readonly=True) if i < plan.nin and t.is_array else t
         for i, t in enumerate(plan.types)
@@ -111,24 +119,31 @@ def _builder(function, plan, kernel):
             _named(plan, i, names, _as_const(plan, i, part.value)) for i, part in enumerate(parts)
         ]
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
-    body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
-    builder.write_own(_kernel(plan, kernel, "\n".join(f"        {s}" for s in body.splitlines())))
+    before = "".join(part.before for part in parts)
+    after = "".join(part.after for part in parts)
+    builder.write_own(_kernel(plan, kernel, before, call, after))
     return builder
 
 
-def _kernel(plan, kernel, body):
-    wide = "long long" if plan.wide else "int"
+def _kernel(plan, kernel, before, call, after):
+    template = "gufunc_staged" if plan.staged else "gufunc_block" if plan.block else "gufunc"
+    fields = {"index": "long long" if plan.wide else "int"}
+    if not plan.block:
+        fields["whole"] = "long long" if plan.wide else "unsigned"
+    if plan.staged:
+        fields.update(
+            before=_indented(before, 4), body=_indented(call, 8), after=_indented(after, 4)
+        )
+    else:
+        fields["body"] = _indented(before + call + after, 8)
     return templates.fill(
-        "gufunc_block" if plan.block else "gufunc",
-        threads=plan.threads,
-        kernel=kernel,
-        operands=len(plan.types),
-        dims=plan.dims,
-        core=sum(plan.cores),
-        index=wide,
-        body=body,
-        **({} if plan.block else {"whole": "long long" if plan.wide else "unsigned"}),
-    )
+        template, threads=plan.threads, kernel=kernel, operands=len(plan.types), dims=plan.dims,
+        core=sum(plan.cores), **fields,
+    )  # fmt: skip
+
+
+def _indented(lines, spaces):
+    return "\n".join(" " * spaces + line for line in lines.splitlines())
 
 
 class _Part(NamedTuple):
@@ -151,7 +166,8 @@ def _operand(plan, i):
             )
         first = sum(plan.cores[:i])
         view = f"core_view<{element_type}, {plan.cores[i]}, {types.LAYOUTS[t.layout]}, {first}>"
-        return _Part(f"{view}(call, {i}, place.offset[{i}])")
+        lying = f"{view}(call, {i}, place.offset[{i}])"
+        return _staged(plan, i, lying) if plan.staged >> i & 1 else _Part(lying)
     shape, order, align = (
         plan.fixed[i] if plan.fixed and not by_value else ((1,) * plan.cores[i], "C", 1)
     )
@@ -174,6 +190,20 @@ def _operand(plan, i):
         f"{{core{i}.data(), {{{_list(shape)}}}, {{{_list(strides)}}}}}"
     )
     return _Part(view, before, after)
+
+
+def _staged(plan, i, lying):
+    """An operand whose cores are staged; `lying` is the array of one where it lies."""
+    stage = f"core_stage<{plan.types[i].dtype.cxx}> stage{i}"
+    before = (
+        f"auto core{i} = {lying};\n"
+        f"{stage}(core{i}.data(), core{i}.size(), free);\n"
+        f"core{i}.pointer = stage{i}.staged();\n"
+    )
+    if plan.loaded >> i & 1:
+        before += f"stage{i}.load();\n"
+    after = "" if i < plan.nin else f"stage{i}.store(rows);\n"
+    return _Part(f"core{i}", before, after)
 
 
 def _list(numbers):

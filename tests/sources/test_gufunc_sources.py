@@ -56,6 +56,7 @@ def test_every_kind_of_loop(target):
     for change in (
         {}, {"dims": 2}, {"dims": 4, "wide": True}, {"dims": 8}, {"dims": 32, "wide": True},
         {"block": True, "threads": 128}, {"block": True, "threads": 64, "dims": 4, "wide": True},
+        {"staged": 7, "loaded": 3}, {"staged": 4, "dims": 4, "wide": True}, {"staged": 2, "loaded": 2, "values": 1},
         {"values": 1}, {"fixed": (dense,) * 3}, {"fixed": (dense,) * 3, "values": 2, "dims": 2},
         {"fixed": (Fixed((2, 3), "F", 8), Fixed((3, 1), "C", 4), Fixed((2, 1), "C", 2)), "wide": True},
     ):  # fmt: skip
@@ -74,6 +75,8 @@ def test_every_dtype(name):
     fixed = Fixed((2, 2), "C", min(16, 4 * size))
     ptx = compiled(function, plan._replace(fixed=(fixed,) * 3), TARGETS[1])
     assert ".local" not in ptx
+    ptx = compiled(function, plan._replace(staged=7, loaded=3), TARGETS[1])
+    assert ".local" not in ptx and ("cp.async" in ptx) and "ld.shared" in ptx
 
 
 @pytest.mark.parametrize("layout", "ACF")

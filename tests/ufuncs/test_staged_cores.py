@@ -1,0 +1,147 @@
+"""Generalized ufuncs whose cores are staged in shared memory, which they are on GPUs where that is faster: the
+same results as by the plain kernels, whatever the shapes, strides and dtypes."""
+
+import random
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize
+from numbalite.ufuncs import cudagufunc
+
+DTYPES = "i1 i2 i4 i8 f4 f8 c8 c16".split()
+
+
+@pytest.fixture(autouse=True)
+def staged_everywhere(monkeypatch):
+    """On the simulator, too, where it is no gain."""
+    monkeypatch.setattr(cudagufunc, "are_serial", lambda: False)
+
+
+def staged(function):
+    function.staged_from, function.fixed_from = 0, 1 << 60
+    return function
+
+
+def kernels(function):
+    """The sources of those that stage."""
+    every = [one.inspect_source() for several in function.overloads.values() for one in several]
+    return [text for text in every if "core_stage" in text]
+
+
+def numbers(rng, shape, dtype):
+    values = rng.integers(-9, 9, shape)
+    return (values + 1j * rng.integers(-9, 9, shape) if dtype[0] == "c" else values).astype(dtype)
+
+
+def placed(rng, shape, dtype, core):
+    """A device array of numbers: at any place of a larger one, its axes in any order but for the core's last `core`,
+    each core dense in C or Fortran order."""
+    loop = len(shape) - core
+    order = [*rng.permutation(loop), *range(loop, len(shape))]
+    if core == 2 and rng.integers(2):
+        order[-2:] = order[:-3:-1]
+    size = int(np.prod(shape))
+    start = int(rng.integers(4))
+    flat = cuda.to_device(numbers(rng, size + start, dtype))[start:]
+    return flat.reshape([shape[i] for i in order]).transpose(*np.argsort(order))
+
+
+def loops(rng):
+    return (
+        tuple(rng.integers(1, 9, rng.integers(1, 4)))
+        if rng.integers(4)
+        else (int(rng.integers(1, 200)),)
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_of_rows(dtype):
+    @staged
+    @guvectorize("(n),(n)->(),(n)", target="cuda")
+    def both(a, b, total, running):
+        """
+        auto sum = a[0];
+        sum = sum - sum;
+        for (int i = 0; i < a.size(); ++i) { sum += a[i] * b[a.size() - 1 - i]; running[i] = sum; }
+        total[0] = sum;
+        """
+
+    rng = np.random.default_rng(random.getrandbits(32))
+    for _ in range(8):
+        shape = *loops(rng), int(rng.integers(1, 60))
+        a, b = (
+            placed(rng, shape, dtype, 1),
+            placed(rng, shape[-1 - rng.integers(len(shape)) :], dtype, 1),
+        )
+        x, y = a.copy_to_host(), b.copy_to_host()
+        with np.errstate(over="ignore"):
+            running = np.cumsum(x * y[..., ::-1], -1, dtype=dtype)
+        total, results = both(a, b)
+        np.testing.assert_array_equal(results.copy_to_host(), running)
+        np.testing.assert_array_equal(total.copy_to_host(), running[..., -1])
+    large = cuda.to_device(np.ones((70, 40), dtype))  # more than two warps
+    np.testing.assert_array_equal(both(large, large)[0].copy_to_host(), np.full(70, 40, dtype))
+    assert len(kernels(both)) >= 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_matrices(dtype):
+    @staged
+    @guvectorize("(m,n),(n,p)->(m,p)", target="cuda")
+    def product(a, b, c):
+        """
+        for (int i = 0; i < c.shape[0]; ++i)
+            for (int j = 0; j < c.shape[1]; ++j) {
+                c(i, j) = 0;
+                for (int k = 0; k < a.shape[1]; ++k) c(i, j) += a(i, k) * b(k, j);
+            }
+        """
+
+    rng = np.random.default_rng(random.getrandbits(32))
+    for _ in range(8):
+        loop, (m, n, p) = loops(rng), rng.integers(1, 9, 3)
+        a, b = placed(rng, (*loop, m, n), dtype, 2), placed(rng, (*loop, n, p), dtype, 2)
+        want = a.copy_to_host() @ b.copy_to_host()
+        np.testing.assert_array_equal(product(a, b).copy_to_host(), want)
+        out = placed(rng, (*loop, m, p), dtype, 2)
+        product(a, b, out=out)
+        np.testing.assert_array_equal(out.copy_to_host(), want)
+    assert kernels(product)
+
+
+def test_what_is_not_written_stays():
+    @staged
+    @guvectorize(["void(int16[:], int16[:])"], "(n)->(n)", target="cuda")
+    def odd(x, y):
+        "for (int i = 1; i < x.size(); i += 2) y[i] = x[i] + y[i];"
+
+    x = np.arange(70 * 33, dtype="i2").reshape(70, 33)
+    y = np.full_like(x, 5)
+    out = cuda.to_device(y)
+    odd(cuda.to_device(x), out=out)
+    y[:, 1::2] += x[:, 1::2]
+    np.testing.assert_array_equal(out.copy_to_host(), y)
+    assert kernels(odd)
+
+
+def test_others_are_not_staged():
+    @staged
+    @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
+    def turned(x, y):
+        "for (int i = 0; i < x.size(); ++i) y[i] = x[x.size() - 1 - i];"
+
+    @staged
+    @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
+    def shared(x, y):
+        """
+        __shared__ double own[256];
+        own[threadIdx.x] = x[0];
+        for (int i = 0; i < x.size(); ++i) y[i] = own[threadIdx.x];
+        """
+
+    host = np.arange(40.0 * 300).reshape(40, 300)
+    for x in (host, host[:, ::-1], host[:, 1:].T, np.broadcast_to(host[0], (40, 300)), host[:3]):
+        np.testing.assert_array_equal(turned(cuda.to_device(host) if x is host else x), x[:, ::-1])
+    x = cuda.to_device(host[:, :8].copy())
+    np.testing.assert_array_equal(shared(x).copy_to_host(), np.repeat(host[:, :1], 8, 1))
