@@ -13,6 +13,7 @@
 #define FIXED_WHOLE 24   /* bytes of a core that is moved by any accesses */
 #define FIXED_ACCESSES 4 /* of a larger one */
 #define WARP 32
+#define LEAST_THREADS 8          /* of a block: their accesses are apart, and each takes its time */
 #define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
 #define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
 #define STAGED_INPUT 64          /* of an input's without one */
@@ -246,9 +247,27 @@ static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     return made;
 }
 
+static int64_t blocks_of(int64_t count, unsigned threads) {
+    return (count - 1) / threads + 1;
+}
+
+/* Threads of a block: fewer where the cores staged are large, and where indices are too few to
+ * occupy the device otherwise. Less than a warp is for some blocks on each multiprocessor. */
+static unsigned block_threads(const nl_py_gucall *c, unsigned threads, int64_t pitch) {
+    int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
+    if (c->g->block)
+        return threads;
+    while (threads > WARP &&
+           (pitch * threads > STAGED_BLOCK || blocks_of(count, threads) < 4 * processors))
+        threads /= 2;
+    while (pitch == 0 && threads > LEAST_THREADS && blocks_of(count, threads) < processors)
+        threads /= 2;
+    return threads;
+}
+
 static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
     nl_py_kernel *k = nl_py_overload_kernel(&made->base);
-    unsigned threads = made->threads;
+    unsigned threads = block_threads(c, made->threads, pitch);
     nl_launch launch = {.stream = c->operation.stream};
     int64_t blocks = c->packed.count;
     void *values[1] = {c->words};
@@ -259,10 +278,8 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
                      threads);
         return -1;
     }
-    while (pitch * threads > STAGED_BLOCK && threads > WARP)
-        threads -= WARP;
     if (!c->g->block)
-        blocks = (blocks - 1) / threads + 1;
+        blocks = blocks_of(blocks, threads);
     else if (blocks > c->operation.device->max_grid[0])
         blocks = c->operation.device->max_grid[0];
     if (blocks > c->operation.device->max_grid[0]) {

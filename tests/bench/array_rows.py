@@ -159,3 +159,74 @@ def launch_torch(floor):
     ours = calls_of(lambda: bound(x, x, y, 1000), cuda.synchronize)
     ours, least = in_turn(ours, floor.driver("launch"), count=1000)
     return ours, least, least + 1
+
+
+def gufuncs():
+    """Those of rows A13 to A15."""
+    from numbalite import guvectorize
+
+    @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
+    def dot(a, b, c):
+        """
+        float t = 0;
+        for (int i = 0; i < a.size(); ++i) t += a[i] * b[i];
+        c[0] = t;
+        """
+
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+    def running(x, y):
+        """
+        float t = 0;
+        for (int i = 0; i < x.size(); ++i) { t += x[i]; y[i] = t; }
+        """
+
+    @guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+    )
+    def product(a, b, c):
+        """
+        for (int i = 0; i < c.shape[0]; ++i)
+            for (int j = 0; j < c.shape[1]; ++j) {
+                float t = 0;
+                for (int k = 0; k < a.shape[1]; ++k) t += a(i, k) * b(k, j);
+                c(i, j) = t;
+            }
+        """
+
+    return dot, running, product
+
+
+@row("A13", "gufunc: dot products of 100 000 rows of 1000", "us", "1.1 x bytes", gpu=True)
+def gufunc_dot(floor):
+    from numbalite import cuda
+
+    dot, _, _ = gufuncs()
+    host = whole((ROWS // 10, 1000))
+    x, y = cuda.to_device(host), cuda.to_device(host)
+    close(dot(x, y).copy_to_host(), (host * host).sum(1))
+    least = floor.memory(2 * host.nbytes)
+    return device_median(lambda: dot(x, y), 5), least, 1.1 * least
+
+
+@row("A14", "gufunc: running sums of 1 000 000 rows of 64", "us", "1.5 x bytes", gpu=True)
+def gufunc_running(floor):
+    from numbalite import cuda
+
+    _, running, _ = gufuncs()
+    host = whole((ROWS, 64))
+    x = cuda.to_device(host)
+    close(running(x).copy_to_host(), host.cumsum(1))
+    least = floor.memory(2 * host.nbytes)
+    return device_median(lambda: running(x), 5), least, 1.5 * least
+
+
+@row("A15", "gufunc: 200 000 products of 8 x 8 matrices", "us", "torch's", gpu=True)
+def gufunc_products(floor):
+    from numbalite import cuda
+
+    _, _, product = gufuncs()
+    host = whole((ROWS // 5, 8, 8))
+    x, y = cuda.to_device(host), cuda.to_device(host)
+    close(product(x, y).copy_to_host(), host @ host)
+    least = floor.memory(3 * host.nbytes)
+    return device_median(lambda: product(x, y), 5), least, floor.of_peer("torch", "A15")

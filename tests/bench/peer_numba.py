@@ -176,6 +176,31 @@ def ufuncs(cuda):
     timed("G1", call, want, 5, read=lambda _: back(e))
     timed("G2", lambda: product(m, m), want, 2, rounds=3)
 
+    @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
+    def dot(a, b, c):
+        t = np.float32(0)
+        for i in range(a.shape[0]):
+            t += a[i] * b[i]
+        c[0] = t
+
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+    def running(x, y):
+        t = np.float32(0)
+        for i in range(x.shape[0]):
+            t += x[i]
+            y[i] = t
+
+    rows = 1000 if SMALL else 1_000_000
+
+    def by_rows(name, shape, call, want):
+        host = np.random.default_rng(5).integers(0, 3, shape).astype(np.float32)
+        x, y = cuda.to_device(host), cuda.to_device(host)
+        timed(name, lambda: (call(x, y), sync())[0], lambda: want(host), 5, rounds=3, read=back)
+
+    by_rows("A13", (rows // 10, 1000), dot, lambda x: (x * x).sum(1))
+    by_rows("A14", (rows, 64), lambda x, _: running(x), lambda x: x.cumsum(1))
+    by_rows("A15", (rows // 5, 8, 8), product, lambda x: x @ x)
+
 
 def successor():
     """The Y rows by numba-cuda-mlir, which takes numba-cuda's place."""

@@ -123,11 +123,24 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
         check(get(out), get(x).T)
         return time(assign)
 
+    for name in ("A9", "A13"):
+        on_device(
+            name,
+            lambda: single((2, rows // 10, 1000)),
+            lambda x: dot_rows(x[0], x[1]),
+            lambda x: (x[0, :100] * x[1, :100]).sum(1),
+        )
     on_device(
-        "A9",
-        lambda: single((rows // 10, 1000)),
-        lambda x: dot_rows(x, x),
-        lambda x: (x[:100] ** 2).sum(1),
+        "A14",
+        lambda: single((rows, 64)),
+        lambda x: x.cumsum(1),
+        lambda x: x[:100].cumsum(1),
+    )
+    on_device(
+        "A15",
+        lambda: single((2, rows // 5, 8, 8)),
+        lambda x: x[0] @ x[1],
+        lambda x: x[0, :100] @ x[1, :100],
     )
 
     @row("A10")
