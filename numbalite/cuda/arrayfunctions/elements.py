@@ -39,11 +39,12 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
 
 
 def _as_element(value, other):
-    """A whole number as an element of the other operand, which it need not fit: as C converts it."""
+    """A whole number as an element of the other operand. NumPy says what becomes of one that does not fit: up to 2.4
+    it is converted as C converts it, later it is an OverflowError."""
     dtype = getattr(other, "dtype", None)
     if type(value) is not int or dtype is None or dtype.kind not in "iu":
         return value
-    return value if -(2**63) > value or value >= 2**63 else np.asarray(value).astype(dtype)[()]
+    return np.where(True, value, np.zeros((), dtype))[()]
 
 
 @implements("select")
