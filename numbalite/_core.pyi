@@ -555,6 +555,7 @@ class GUfunc:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     fixed_from: int
     staged_from: int
+    staged: bool | None
 
 # --- CUDA's libraries --------------------------------------------------------------------------------
 

@@ -363,7 +363,7 @@ static uint64_t divider(int64_t d) {
     return (magic & UINT32_MAX) | (uint64_t)shift << 32;
 }
 
-int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims,
+int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lanes,
                      const uint64_t (*slots)[2], uint64_t *words) {
     int operands = operand_count(loop), lead = dims - p->dims, n = 0, total = 0;
     int64_t shape[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];
@@ -371,6 +371,7 @@ int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims,
     memcpy(words, slots, (size_t)operands * sizeof *slots);
     n = 2 * operands;
     words[n++] = (uint64_t)p->count;
+    words[n++] = (uint64_t)lanes;
     for (int k = 0; k < dims; k++)
         words[n++] = k < lead ? 1 : (uint64_t)p->shape[k - lead];
     for (int k = 0; k < dims; k++)

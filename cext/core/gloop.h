@@ -73,12 +73,12 @@ int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
 int nl_gpacked_kernel_dims(int dims);
 
 /* The kernel's parameter (gufunc.cuh: gufunc_call), with `dims` dimensions: an array of 8-byte
- * words. `slots`: 16 bytes for each operand, an address or a value. Returns the words written; at
- * most NL_GU_MAX_WORDS. */
+ * words. `lanes` of a warp have a loop index. `slots`: 16 bytes for each operand, an address or a
+ * value. Returns the words written; at most NL_GU_MAX_WORDS. */
 #define NL_GU_MAX_WORDS \
-    (2 * NL_GU_MAX_OPERANDS + 2 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
+    (2 * NL_GU_MAX_OPERANDS + 4 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
      2 * NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE)
-int nl_gpacked_write(const nl_gpacked *packed, const nl_gloop *loop, int dims,
+int nl_gpacked_write(const nl_gpacked *packed, const nl_gloop *loop, int dims, int lanes,
                      const uint64_t (*slots)[2], uint64_t *words);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "py/state.h"
 #include "core/gloop.h"
+#include "py/gutrial.h"
 #include "py/keywords.h"
 #include "py/operand.h"
 #include "py/overloads.h"
@@ -16,7 +17,9 @@ typedef struct nl_py_gufunc {
     nl_py_overloads kernels; /* kind of loop -> what _compile said */
     long long fixed_from;    /* loop indices from which small cores get kernels of their own */
     long long staged_from;   /* bytes of cores that could be from which they are staged */
-    int block;               /* a thread block for each loop index */
+    nl_py_staging staging;   /* NL_PY_UNDECIDED: as a trial finds */
+    nl_py_gutrial trial;
+    int block; /* a thread block for each loop index */
     nl_gcore core;
     PyObject *weakrefs;
 } nl_py_gufunc;

@@ -323,12 +323,41 @@ static void gufunc_dealloc(PyObject *self) {
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(g->name);
+    nl_py_gutrial_clear(&g->trial);
     nl_py_overloads_free(&g->choices);
     nl_py_overloads_free(&g->kernels);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
     nl_py_free(self);
 }
+
+static PyObject *get_staged(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_py_staging staging = ((nl_py_gufunc *)self)->staging;
+    if (staging == NL_PY_UNDECIDED)
+        Py_RETURN_NONE;
+    return PyBool_FromLong(staging == NL_PY_STAGED);
+}
+
+static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure)) {
+    if (value != Py_None && value != Py_True && value != Py_False) {
+        PyErr_Format(PyExc_TypeError,
+                     "%U.staged is True, False, or None for what is faster, which is measured",
+                     ((nl_py_gufunc *)self)->name);
+        return -1;
+    }
+    ((nl_py_gufunc *)self)->staging = value == Py_None   ? NL_PY_UNDECIDED
+                                      : value == Py_True ? NL_PY_STAGED
+                                                         : NL_PY_PLAIN;
+    return 0;
+}
+
+static PyGetSetDef gufunc_getset[] = {
+    {"staged", get_staged, set_staged,
+     "Are cores of up to 8 KB read and written through shared memory, on GPUs? None, to begin "
+     "with: where "
+     "it is faster, which the first calls of a kind are measured for. True and False decide.",
+     NULL},
+    {0}};
 
 static PyMemberDef gufunc_members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, vectorcall), Py_READONLY, NULL},
@@ -351,6 +380,7 @@ static PyType_Slot gufunc_slots[] = {
     {Py_tp_clear, gufunc_clear},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, gufunc_members},
+    {Py_tp_getset, gufunc_getset},
     {0, NULL}};
 
 static PyType_Spec gufunc_spec = {

@@ -17,9 +17,11 @@
 #define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
 #define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
 #define STAGED_INPUT 64          /* of an input's without one */
-#define STAGED_ALL 2112          /* of all of one loop index: three warps or more have room */
-#define STAGED_BLOCK (48 * 1024) /* of a block, if it has several warps */
-#define MOST_KEY (16 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
+#define STAGED_ALL 8192          /* of all of one loop index */
+#define STAGED_WARP (30 * 1024)  /* of a warp: several should have room */
+#define STAGED_BLOCK (46 * 1024) /* of a block, if it has several warps */
+#define STAGED_SLACK 16          /* between operands, for their alignment */
+#define MOST_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
     nl_py_raise(err);
@@ -32,6 +34,7 @@ typedef struct compiled {
     nl_py_overload base;
     unsigned threads; /* of a block */
     int is_staged;
+    uint32_t staging; /* nl_py_staging: what a trial has found */
 } compiled;
 
 /* What _compile is asked for, and the key of its answer. */
@@ -40,6 +43,7 @@ typedef struct kind {
     uint32_t values;                 /* bit i: operand i is in the parameter itself */
     uint32_t staged;                 /* bit i: its cores are copied to shared memory */
     uint32_t loaded;                 /* bit i: there is something in them before the call */
+    uint32_t scale;                  /* of staged calls: how large they are */
     int64_t pitch;                   /* bytes of a loop index in shared memory */
     char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
@@ -110,16 +114,13 @@ static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes) {
 
 /* Operands from first to last, as many as have room. A warp's threads have theirs apart. */
 static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
-    int64_t limit = nl_device_shared_limit(c->operation.device) / WARP;
-    if (limit > STAGED_ALL)
-        limit = STAGED_ALL;
     for (int i = first; i < last; i++) {
         int64_t bytes, pitch;
         if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_bytes(c, i)) < least ||
             llabs(c->packed.strides[i][c->packed.dims - 1]) < bytes)
             continue;
         pitch = staged_pitch(c, i, bytes);
-        if (k->pitch + pitch > limit)
+        if (k->pitch + pitch > STAGED_ALL)
             continue;
         k->pitch += pitch;
         k->staged |= 1u << i;
@@ -128,16 +129,27 @@ static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kin
     }
 }
 
+static void unstage(kind *k) {
+    k->staged = k->loaded = k->scale = 0;
+    k->pitch = 0;
+}
+
+static uint32_t bits_of(int64_t n) {
+    return 64 - (uint32_t)__builtin_clzll((uint64_t)n);
+}
+
 /* Which cores are staged: results first, which cost more where they lie. */
 static void find_staged(const nl_py_gucall *c, kind *k) {
-    k->staged = k->loaded = 0;
-    k->pitch = 0;
-    if (c->g->block || c->packed.count < WARP || c->packed.count < c->g->staged_from / STAGED_ALL)
+    unstage(k);
+    if (c->g->block || c->packed.count < WARP || c->g->staging == NL_PY_PLAIN ||
+        c->packed.count < c->g->staged_from / STAGED_ALL)
         return;
     stage(c, c->nin, c->count, STAGED_OUTPUT, k);
     stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
     if (k->pitch * c->packed.count < c->g->staged_from)
-        k->staged = k->loaded = 0;
+        unstage(k);
+    else
+        k->scale = bits_of(k->pitch) | bits_of(c->packed.count) << 8;
 }
 
 static void find_kind(const nl_py_gucall *c, kind *k) {
@@ -152,8 +164,8 @@ static void find_kind(const nl_py_gucall *c, kind *k) {
 }
 
 static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
-    const uint32_t head[4] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values,
-                              k->staged, k->loaded};
+    const uint32_t head[5] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values,
+                              k->staged, k->loaded, k->scale};
     size_t size = sizeof head + 2 * (size_t)c->count;
     uint8_t *at = key + size;
     for (int i = 0; k->fixed && i < c->count; i++)
@@ -247,66 +259,103 @@ static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     return made;
 }
 
-static int64_t blocks_of(int64_t count, unsigned threads) {
-    return (count - 1) / threads + 1;
+static int64_t blocks_of(int64_t count, int64_t each) {
+    return (count - 1) / each + 1;
 }
 
-/* Threads of a block: fewer where the cores staged are large, and where indices are too few to
- * occupy the device otherwise. Less than a warp is for some blocks on each multiprocessor. */
-static unsigned block_threads(const nl_py_gucall *c, unsigned threads, int64_t pitch) {
+/* How the loop's indices are divided. */
+typedef struct division {
+    unsigned threads; /* of a block */
+    int lanes;        /* of a warp that have an index */
+    int64_t blocks;
+    int64_t shared; /* bytes of a block */
+} division;
+
+/* Fewer lanes where the cores staged are large; smaller blocks where they would have too much
+ * memory, or be too few to occupy the device. Less than a warp is for some blocks on each
+ * multiprocessor. */
+static void divide(const nl_py_gucall *c, unsigned threads, int64_t pitch, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
-    if (c->g->block)
-        return threads;
-    while (threads > WARP &&
-           (pitch * threads > STAGED_BLOCK || blocks_of(count, threads) < 4 * processors))
+    d->lanes = WARP;
+    while (pitch * d->lanes > STAGED_WARP)
+        d->lanes /= 2;
+    while (threads > WARP && (pitch * d->lanes * (threads / WARP) > STAGED_BLOCK ||
+                              blocks_of(count, threads / WARP * d->lanes) < 4 * processors))
         threads /= 2;
     while (pitch == 0 && threads > LEAST_THREADS && blocks_of(count, threads) < processors)
         threads /= 2;
-    return threads;
+    d->threads = threads;
+    d->shared = pitch ? pitch * d->lanes * (threads / WARP) + STAGED_SLACK * c->count : 0;
+    d->blocks = blocks_of(count, pitch ? threads / WARP * d->lanes : threads);
 }
 
 static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
     nl_py_kernel *k = nl_py_overload_kernel(&made->base);
-    unsigned threads = block_threads(c, made->threads, pitch);
+    division d = {made->threads, WARP, c->packed.count, 0};
     nl_launch launch = {.stream = c->operation.stream};
-    int64_t blocks = c->packed.count;
+    int64_t most = c->operation.device->max_grid[0];
     void *values[1] = {c->words};
     nl_error err;
     int words;
-    if (threads < 1 || threads > (unsigned)k->kernel->max_threads) {
+    if (made->threads < 1 || made->threads > (unsigned)k->kernel->max_threads) {
         PyErr_Format(PyExc_ValueError, "%U: blocks of %u threads are not possible", c->g->name,
-                     threads);
+                     made->threads);
         return -1;
     }
     if (!c->g->block)
-        blocks = blocks_of(blocks, threads);
-    else if (blocks > c->operation.device->max_grid[0])
-        blocks = c->operation.device->max_grid[0];
-    if (blocks > c->operation.device->max_grid[0]) {
+        divide(c, made->threads, pitch, &d);
+    else if (d.blocks > most)
+        d.blocks = most;
+    if (d.blocks > most) {
         PyErr_Format(PyExc_ValueError, "%U: the loop has too many elements for one launch",
                      c->g->name);
         return -1;
     }
-    launch.grid[0] = (unsigned)blocks;
+    launch.grid[0] = (unsigned)d.blocks;
     launch.grid[1] = launch.grid[2] = 1;
-    launch.block[0] = threads;
+    launch.block[0] = d.threads;
     launch.block[1] = launch.block[2] = 1;
-    launch.shared = (unsigned)(pitch * threads);
-    words = nl_gpacked_write(&c->packed, &c->loop, nl_gpacked_kernel_dims(c->packed.dims),
+    launch.shared = (unsigned)d.shared;
+    words = nl_gpacked_write(&c->packed, &c->loop, nl_gpacked_kernel_dims(c->packed.dims), d.lanes,
                              (const uint64_t(*)[2])c->slots, c->words);
     if (k->kernel->params.size != (uint32_t)words * 8) {
         PyErr_Format(PyExc_RuntimeError, "%U: the kernel takes %u bytes, not %d", c->g->name,
                      (unsigned)k->kernel->params.size, words * 8);
         return -1;
     }
-    if (nl_launch_prepare(&launch, k->kernel, &err) < 0)
+    if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
         return raise_from(&err);
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
+}
+
+/* By the kernel that a trial found to be faster, or is to measure. */
+static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
+    nl_py_staging found = (nl_py_staging)nl_atomic_load32_relaxed(&staged->staging), decision;
+    const compiled *made = staged;
+    int is_measured = 0;
+    if (c->g->staging == NL_PY_STAGED)
+        found = NL_PY_STAGED;
+    else if (found == NL_PY_UNDECIDED) {
+        found = nl_py_gutrial_begin(&c->g->trial, staged, c->operation.device, c->operation.stream,
+                                    &decision, &is_measured);
+        if (decision != NL_PY_UNDECIDED)
+            nl_atomic_store32_relaxed(&staged->staging, decision);
+    }
+    if (found == NL_PY_PLAIN) {
+        unstage(k);
+        made = find_kernel(c, k);
+    }
+    int result = made ? launch_kernel(c, made, k->pitch) : -1;
+    if (is_measured)
+        nl_py_gutrial_end(&c->g->trial, c->operation.stream, c->packed.count);
+    return result;
 }
 
 int nl_py_gucall_launch(nl_py_gucall *c) {
     kind k;
     find_kind(c, &k);
-    const compiled *made = find_kernel(c, &k);
-    return made ? launch_kernel(c, made, made->is_staged ? k.pitch : 0) : -1;
+    compiled *made = find_kernel(c, &k);
+    if (made && made->is_staged)
+        return launch_staged(c, made, &k);
+    return made ? launch_kernel(c, made, 0) : -1;
 }

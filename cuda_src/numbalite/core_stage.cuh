@@ -49,18 +49,18 @@ template <class T> struct core_stage {
     int pitch; /* an odd number of words: the same element of all rows is in different banks */
     unsigned char *rows; /* of this warp */
 
-    /* Takes its part of the shared memory that is free. */
-    NUMBALITE_FUNCTION core_stage(T *core, int64 elements, unsigned char *&free)
+    /* Takes its part of the shared memory that is free: a row for each of `lanes`. */
+    NUMBALITE_FUNCTION core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
         : core(core), bytes((int)elements * (int)sizeof(T)) {
         pitch = ((bytes + (int)sizeof(word) - 1) / (int)sizeof(word) | 1) * (int)sizeof(word);
-        rows = free + threadIdx.x / 32 * 32 * pitch;
-        free += blockDim.x * pitch;
+        rows = free + threadIdx.x / 32 * lanes * pitch;
+        free += (blockDim.x / 32 * lanes * pitch + 15) / 16 * 16;
     }
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* By a whole warp. */
-    NUMBALITE_FUNCTION void load() const { move<true>(32); }
+    /* The first `count` rows, by a whole warp. */
+    NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
     template <bool Loads> NUMBALITE_FUNCTION void move(int count) const {
@@ -74,16 +74,11 @@ template <class T> struct core_stage {
     /* Neighbours move neighbouring words. */
     template <bool Loads, class Word> NUMBALITE_FUNCTION void move_words(int count) const {
         const int across = bytes / (int)sizeof(Word), lane = (int)threadIdx.x % 32;
-        const int down = 32 / across, right = 32 % across;
+        const int down = 32 / across, right = 32 % across, words = count * across;
         int row = lane / across, at = lane % across;
 #pragma unroll 4
-        for (int k = 0; k < across; ++k) {
-            Word *global = (Word *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
-            Word *shared = (Word *)(rows + row * pitch) + at;
-            if (Loads)
-                stage_word(shared, global + at);
-            else if (row < count)
-                global[at] = *shared;
+        for (int k = 0; k < words / 32; ++k) {
+            move_word<Loads>((Word *)core_of(row) + at, (Word *)(rows + row * pitch) + at);
             row += down;
             at += right;
             if (at >= across) {
@@ -91,6 +86,19 @@ template <class T> struct core_stage {
                 ++row;
             }
         }
+        Word *last = (Word *)core_of(row) + at;
+        if (lane < words % 32)
+            move_word<Loads>(last, (Word *)(rows + row * pitch) + at);
+    }
+    NUMBALITE_FUNCTION T *core_of(int row) const {
+        return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
+    }
+    template <bool Loads, class Word>
+    static NUMBALITE_FUNCTION void move_word(Word *global, Word *shared) {
+        if (Loads)
+            stage_word(shared, global);
+        else
+            *global = *shared;
     }
 };
 

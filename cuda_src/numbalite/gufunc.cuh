@@ -41,6 +41,7 @@ struct alignas(16) gufunc_slot {
 template <int N, int D, int C> struct gufunc_call {
     gufunc_slot operand[N];
     int64 count;
+    int64 lanes; /* of a warp that have a loop index */
     int64 shape[D];
     gufunc_divider by[D];
     int64 strides[N][D];

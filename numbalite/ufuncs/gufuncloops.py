@@ -79,7 +79,7 @@ class Plan(NamedTuple):
 def parameter_size(plan: Plan) -> int:
     """Bytes of the kernel's one parameter: gufunc_call<N, D, C>."""
     operands, core = len(plan.types), max(sum(plan.cores), 1)
-    words = 2 * operands + 1 + (2 + operands) * plan.dims + 2 * core
+    words = 2 * operands + 2 + (2 + operands) * plan.dims + 2 * core
     return 16 * -(-words // 2)
 
 
@@ -197,11 +197,11 @@ def _staged(plan, i, lying):
     stage = f"core_stage<{plan.types[i].dtype.cxx}> stage{i}"
     before = (
         f"auto core{i} = {lying};\n"
-        f"{stage}(core{i}.data(), core{i}.size(), free);\n"
+        f"{stage}(core{i}.data(), core{i}.size(), lanes, free);\n"
         f"core{i}.pointer = stage{i}.staged();\n"
     )
     if plan.loaded >> i & 1:
-        before += f"stage{i}.load();\n"
+        before += f"stage{i}.load(rows);\n"
     after = "" if i < plan.nin else f"stage{i}.store(rows);\n"
     return _Part(f"core{i}", before, after)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numbalite import _core, cuda, errors, guvectorize
+from numbalite.ufuncs import cudagufunc
 
 CLEAN = (errors.CudaAPIError, MemoryError)
 HOST = np.arange(24, dtype="f4").reshape(2, 3, 4)
@@ -93,3 +94,25 @@ def test_refusals_leak_nothing(world):
     refused(world)
     gc.collect()
     assert _core.live() == before
+
+
+@pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
+def test_trials(monkeypatch, walk_closely, fail):
+    """Whether staging is faster is measured on the way: an event that fails is no failure of the call."""
+    monkeypatch.setattr(cudagufunc, "are_serial", lambda: False)
+
+    def double(x, out):
+        "for (int i = 0; i < x.size(); ++i) out[i] = 2 * x[i];"
+
+    host = np.ones((40, 32), "f4")
+    x = cuda.to_device(host)
+
+    def operation():
+        gufunc = guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")(double)
+        gufunc.staged_from = 0
+        for _ in range(4):
+            out = gufunc(x)
+            cuda.synchronize()
+        assert (out.copy_to_host() == 2).all()
+
+    walk_closely(operation, fail, CLEAN)

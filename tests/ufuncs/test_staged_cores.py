@@ -19,7 +19,7 @@ def staged_everywhere(monkeypatch):
 
 
 def staged(function):
-    function.staged_from, function.fixed_from = 0, 1 << 60
+    function.staged, function.staged_from, function.fixed_from = True, 0, 1 << 60
     return function
 
 
@@ -145,3 +145,59 @@ def test_others_are_not_staged():
         np.testing.assert_array_equal(turned(cuda.to_device(host) if x is host else x), x[:, ::-1])
     x = cuda.to_device(host[:, :8].copy())
     np.testing.assert_array_equal(shared(x).copy_to_host(), np.repeat(host[:, :1], 8, 1))
+
+
+def running():
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+    def sums(x, y):
+        """
+        float t = 0;
+        for (int i = 0; i < x.size(); ++i) { t += x[i]; y[i] = t; }
+        """
+
+    sums.staged_from = 0
+    return sums
+
+
+def test_what_is_faster_is_measured():
+    sums, host = running(), np.ones((70, 99), "f4")
+    x, want = cuda.to_device(host), host.cumsum(1)
+    stream = cuda.stream()
+    found = []
+    for call in range(8):
+        cuda.synchronize()
+        result = sums(x, stream=stream) if call % 2 else sums(x)
+        cuda.synchronize()
+        np.testing.assert_array_equal(result.copy_to_host(), want)
+        found.append(len(kernels(sums)))
+    assert found == [1] * 8  # one staged kernel; the plain one was there
+    other = cuda.to_device(host[:, :40].copy())  # of another size: a trial of its own
+    for _ in range(3):
+        np.testing.assert_array_equal(sums(other).copy_to_host(), want[:, :40])
+
+
+def test_a_trial_under_capture():
+    sums, host = running(), np.ones((70, 99), "f4")
+    x, out = cuda.to_device(host), cuda.device_array((70, 99), "f4")
+    sums(x, out=out)
+    for _ in range(3):
+        stream = cuda.stream()
+        with stream.capture() as graph:
+            sums(x, out=out, stream=stream)
+        out[...] = 0
+        graph.launch()
+        np.testing.assert_array_equal(out.copy_to_host(), host.cumsum(1))
+        sums(x, out=out)
+
+
+def test_staging_is_decided():
+    sums, x = running(), cuda.to_device(np.ones((70, 99), "f4"))
+    assert sums.staged is None
+    sums.staged = False
+    sums(x)
+    assert not kernels(sums)
+    sums.staged = True
+    sums(x)
+    assert kernels(sums) and sums.staged is True
+    with pytest.raises(TypeError, match="sums.staged is True, False, or None"):
+        sums.staged = 1
