@@ -318,21 +318,21 @@ template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, co
     return value;
 }
 
-/* The lanes' values in the lanes' order; the result is in all lanes. */
-template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
-    int lane = laneid();
-    for (int step = 1; step < 32; step *= 2) {
+/* The values of each `Lanes` lanes in the lanes' order; the result is in all of them. */
+template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
+    const int lane = laneid(), end = lane / Lanes * Lanes + Lanes;
+    for (int step = 1; step < Lanes; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
         T right = shfl_down_sync(ALL, m.value, step);
         if (have == ALL) { /* combined, and taken where it is wanted: lanes need not part */
             T both = op(m.value, right);
-            m.value = chosen(bits_if(lane + step < 32), both, m.value);
-        } else if (lane + step < 32 && (have >> (lane + step) & 1)) {
+            m.value = chosen(bits_if(lane + step < end), both, m.value);
+        } else if (lane + step < end && (have >> (lane + step) & 1)) {
             append(m, right, op);
         }
     }
-    m.has = __ballot_sync(ALL, m.has) & 1;
-    m.value = shfl_sync(ALL, m.value, 0);
+    m.has = __ballot_sync(ALL, m.has) >> (end - Lanes) & 1;
+    m.value = shfl_sync(ALL, m.value, end - Lanes);
 }
 
 /* Combines with the value of the lane whose number differs in one bit. */
@@ -454,6 +454,22 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     return total;
 }
 
+/* A thread's last pieces, `step` elements apart from i on, fewer than `Most` and one more: all are on their way before
+ * one is folded. */
+template <int Most, class T, class Source, class Op>
+NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int64 last,
+                                  maybe<T> &total, Op op) {
+    typename Source::piece raw[Most];
+#pragma unroll
+    for (int k = 0; k < Most; ++k)
+        if (i + k * step < last)
+            raw[k] = source.fetch(i + k * step);
+#pragma unroll
+    for (int k = 0; k < Most; ++k)
+        if (i + k * step < last)
+            append(total, Source::fold(raw[k], i + k * step, op), op);
+}
+
 /* The fold of the elements from begin to end that are thread number `thread`'s of `Threads`: every
  * Threads-th 16 bytes, several of them at a time, which are folded as a tree: a total of many
  * numbers is as accurate as that of few. Elements before and after whole pieces are for the first
@@ -469,10 +485,12 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
     int64 first = begin + (count - source.lead(begin)) % count;
     first = first < end ? first : end;
     int64 last = end - (end - first) % count;
-    if (thread < first - begin)
-        append(total, source.at(begin + thread, op), op);
-    int64 i = first + thread * count;
-    for (; i + (ahead - 1) * step < last; i += ahead * step) {
+    for (int64 k = begin + thread; k < first; k += Threads)
+        append(total, source.at(k, op), op);
+    /* All threads go round as often: one that did not would wait for memory once more. */
+    int64 at = first;
+    for (; at + ahead * step <= last; at += ahead * step) {
+        const int64 i = at + thread * count;
         typename Source::piece raw[ahead];
         T v[ahead];
 #pragma unroll
@@ -488,17 +506,12 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
                 v[k] = op.even(v[k], v[k + half]);
         append(total, v[0], op);
     }
-    typename Source::piece rest[ahead - 1];
-#pragma unroll
-    for (int k = 0; k < ahead - 1; ++k)
-        if (i + k * step < last)
-            rest[k] = source.fetch(i + k * step);
-#pragma unroll
-    for (int k = 0; k < ahead - 1; ++k)
-        if (i + k * step < last)
-            append(total, Source::fold(rest[k], i + k * step, op), op);
-    if (thread < end - last)
-        append(total, source.at(last + thread, op), op);
+    if (at + ahead / 2 * step < last)
+        fold_last<ahead>(source, at + thread * count, step, last, total, op);
+    else if (at < last)
+        fold_last<ahead / 2>(source, at + thread * count, step, last, total, op);
+    for (int64 k = last + thread; k < end; k += Threads)
+        append(total, source.at(k, op), op);
     return total;
 }
 
@@ -710,6 +723,22 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
             store<T, O>(p, all, at[k], row, 0, out, nullptr, false, op);
         }
     }
+}
+
+/* A row for Lanes lanes, of any length and at any place. */
+template <class T, class O, class Source, int Lanes, class Op>
+NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
+    const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
+    const int lane = (int)threadIdx.x % Lanes;
+    const bool inside = row < p.results; /* others go along, with the first row */
+    place at = place_of(p, inside ? row : 0, 0, nullptr);
+    Source source(p, input, nullptr, at);
+    maybe<T> total = fold_in_turns<Lanes, T>(source, at.begin, at.end, lane, op);
+    fold_lanes<Lanes>(total, op);
+    if (lane != 0 || !inside)
+        return;
+    begin_with(p, total, op);
+    store<T, O>(p, total, at, row, 0, out, nullptr, false, op);
 }
 
 /* V neighbouring columns for a thread, along one folded dimension. */

@@ -129,6 +129,8 @@ extern "C" __global__ void __launch_bounds__(${threads}) ${kernel}(
     const nl_given given = {operands, {${arrays}}};
     if (${serial})
         nl_serial<${T}, ${O}>(p, &given, output, nl_function());
+    else if (${lanes} < 32)
+        numbalite::nl_reduce::short_rows<${T}, ${O}, nl_mapped, ${lanes}>(p, &given, output, nl_function());
     else
         numbalite::nl_reduce::rows<${T}, ${O}, nl_mapped, false>(p, &given, nullptr, output, nullptr,
                                                                  nullptr, nl_function());

@@ -42,6 +42,8 @@ class Form(NamedTuple):
     """What a kernel is compiled for."""
 
     serial: bool
+    lanes: int
+    """How many fold a row."""
     wide: bool
     dims: int
     """Axes of the operands together, after merging."""
@@ -175,15 +177,18 @@ class MappedFold:
         rows, *along = _merged(shape, every, axes)
         way, in_row = _divided(way, rows, results, commutes)
         steps = [step[-1] for step in along] if in_row else None
-        plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
         lengths, *strides = _merged(shape, every, range(len(shape)))
         outer = [
             [*operands.without(row, axes), *step[:-1]]
             for row, step in zip(every, along, strict=True)
         ]
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
+        width = _width(given, steps, outer, rows, self._dtype)
+        if way.team == 1 and way.parts == 1 and not is_serial and commutes:
+            way = plans.by_lanes(way, math.prod(rows), width or 1, self._dtype.itemsize, results)
+        plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
         form = Form(
-            is_serial, wide, len(lengths), _width(given, steps, outer, rows, self._dtype), kinds,
+            is_serial, plans.lanes_of(way), wide, len(lengths), width, kinds,
             tuple(np.dtype(one.dtype) for one in given),
         )  # fmt: skip
         numbers = *lengths, *itertools.chain(*strides), *(steps or [0] * len(given))
@@ -246,7 +251,7 @@ class MappedFold:
                 "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
                 T=result.cxx, O=result.cxx, reads="\n        ".join(filter(None, read)),
                 mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=_KERNEL,
-                serial=str(form.serial).lower(), arrays=", ".join(names),
+                serial=str(form.serial).lower(), lanes=form.lanes, arrays=", ".join(names),
                 parameters="".join(f", const void *{name}" for name in inputs),
             )
         )  # fmt: skip

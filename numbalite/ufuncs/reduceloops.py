@@ -70,6 +70,10 @@ _BODIES = {
                "(p, input, where, output, flags, segments, nl_function());",
     "stepped": "rows<{T}, {O}, numbalite::nl_reduce::stepped<{S}, {T}, {masked}>, {masked}>"
                "(p, input, where, output, flags, segments, nl_function());",
+    "short_packed": "short_rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, false>, {width}>"
+                    "(p, input, output, nl_function());",
+    "short_strided": "short_rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, false>, {width}>"
+                     "(p, input, output, nl_function());",
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "teams": "teams<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "stripes": "stripes<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",

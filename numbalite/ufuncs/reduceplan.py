@@ -37,6 +37,11 @@ _COLUMN_WARPS = 8  # of a block, as in reduce.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
 _TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few lanes fold each
+_LANE_PIECES, _MOST_LANE_PIECES = (
+    4,
+    8,
+)  # of a short row that a lane folds, the second where lanes take long to combine
+_LEAST_LANES = 2
 _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
 _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
@@ -64,7 +69,7 @@ class Way(NamedTuple):
 
     kind: str
     """"packed", "stepped" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
-    thread has, "teams" with how many lanes a row has, "serial" (by threads)."""
+    thread has, "teams", "short_packed" and "short_strided" with how many lanes a row has, "serial" (by threads)."""
     threads: int
     team: int
     parts: int
@@ -182,6 +187,18 @@ def _by_teams(kept, folded, itemsize, address):
     return lanes
 
 
+def by_lanes(way, length, width, size, results) -> Way:
+    """The way, or that of short rows: a few lanes for each, which read `width` elements at once and fold numbers of
+    so many bytes."""
+    pieces = _LANE_PIECES if width > 1 and size < 16 else _MOST_LANE_PIECES
+    lanes = _LEAST_LANES
+    while lanes * pieces * width < length:
+        lanes *= 2
+    if results < _TEAM_ROWS or length <= 1 or lanes >= _WARP:
+        return way
+    return way._replace(kind=f"short_{way.kind}{lanes}")
+
+
 def _by_stripes(kept, folded, itemsize, address, folded_size, results):
     """How many neighbouring columns of a few elements a thread folds whole; 0 if it should not."""
     if (
@@ -291,6 +308,11 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         and _is_packed(folded[0], kept, itemsize, address)
     )
     kind = "packed" if packed else "strided"
+    if any_order and column_size and not masked:
+        way = Way(kind, THREADS, 1, 1, length)
+        short = by_lanes(way, length, 16 // itemsize if packed else 1, column_size, results)
+        if short is not way:
+            return short
     size = itemsize if packed else max(itemsize, 4)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
@@ -324,12 +346,19 @@ def by_last_block(way, results, masked, size):
     return None
 
 
+def lanes_of(way) -> int:
+    """How many lanes fold a row together."""
+    return int(way.kind.rpartition("d")[2]) if way.kind.startswith("short") else _WARP
+
+
 def grid_of(way, results):
     slots = results * way.parts
     if way.kind.startswith("columns"):
         return -(-(results // int(way.kind[7:])) // _WARP) * way.parts
     if way.kind.startswith("teams"):
         return -(-results // (4 * THREADS // int(way.kind[5:])))
+    if way.kind.startswith("short"):
+        return -(-results // (THREADS // lanes_of(way)))
     if way.kind.startswith("stripes"):
         return -(-(results // int(way.kind[7:])) // THREADS)
     if way.kind.startswith("narrow"):

@@ -11,6 +11,8 @@ KINDS = (
     "strided",
     "columns4",
     "teams4",
+    "short_packed4",
+    "short_strided2",
     "stripes4",
     "narrow4",
     "serial",
@@ -64,7 +66,7 @@ def test_pipelines(nvrtc, loops, code):
 @pytest.mark.parametrize("code", some(3, "?bhiqBHIQdFD"))
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
-    for kind in ("packed", "scan_tiles1x4", "teams8", "stripes2", "narrow1"):
+    for kind in ("packed", "scan_tiles1x4", "teams8", "short_packed2", "stripes2", "narrow1"):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)

@@ -121,6 +121,26 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
     assert kinds >= {"teams", "stripes", "narrow"}
 
 
+@pytest.mark.parametrize("dtype", some(2, ["u1", "i2", "f4", "f8"]))
+def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
+    """Rows of any length and place by a few lanes each."""
+    monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
+    ways, real = [], reduceplan.by_lanes
+    monkeypatch.setattr(reduceplan, "by_lanes", lambda *a: ways.append(real(*a)) or ways[-1])
+    for rows, length in ((70, 33), (37, 20), (130, 100), (9, 250)):
+        a = drawn((rows, length), dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:, :], np.s_[:, 1:], np.s_[::-1, ::-1], np.s_[:, ::2]:
+            x, d = a[part], device[part]
+            assert_array_equal(np.sum(d, 1).copy_to_host(), np.sum(x, 1))
+            assert_array_equal(np.max(d, 1).copy_to_host(), np.max(x, 1))
+            assert_array_equal(np.argmin(d, 1).copy_to_host(), np.argmin(x, 1))
+            if hasattr(np, "vecdot"):
+                assert_array_equal(np.vecdot(d, d).copy_to_host(), np.vecdot(x, x))
+    kinds = {way.kind.rstrip("0123456789") for way in ways}
+    assert kinds >= {"short_packed", "short_strided"}
+
+
 AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
     "u4": "((a & 65535) * (b & 65535) & 65535) | ((a >> 16) * (b & 65535) + (b >> 16)) << 16",
     "u8": "((a & 0xffffffff) * (b & 0xffffffff) & 0xffffffff)"
