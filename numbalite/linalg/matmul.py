@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, types
+from numbalite import _core
 from numbalite.compilers import templates
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.geometry import moveaxis
+from numbalite.cuda.arrayfunctions.reductions import sum_of_products
 from numbalite.cuda.recorded import recorded
 from numbalite.kernels.decorators import jit
 from numbalite.libraries.table import CUBLAS
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.element import element_function
-from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION
 
 if TYPE_CHECKING:
     from typing import Any
@@ -215,7 +214,7 @@ def _multiply(a, b, out, stream):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
     if rows == columns == 1 and math.prod(stacked) > 1 and out.dtype.char in IN_OWN_PRECISION:
-        _sum_of_products(out.dtype, "a * b")(
+        sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
         )
     elif out.dtype.kind in "fc" or _is_bfloat16(out.dtype):
@@ -260,16 +259,6 @@ def _flat(array, count):
 def _kernel(dtype):
     source = templates.fill("matmul")
     return jit(source=source, name=f"matmul<{dtype.name}>")
-
-
-@functools.cache
-def _sum_of_products(dtype, product):
-    """Of many pairs of vectors: cuBLAS takes twice the time of reading them."""
-    scalar = types.scalar(dtype)
-    function = element_function(source=product, args="a, b", name="product")
-    return MappedFold(
-        function, types.Signature(scalar, (scalar, scalar)), counterpart(np.add), dtype
-    )
 
 
 def _by_cublas(a, b, out, stacked, stream):
@@ -332,7 +321,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
             f"(n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})"
         )
     if a.dtype == b.dtype and a.dtype.char in "FD" and a.shape == b.shape and not keywords:
-        made = _sum_of_products(a.dtype, "conj(a) * b")((a, b), -1, False, None, 0)
+        made = sum_of_products(a.dtype, "conj(a) * b")((a, b), -1, False, None, 0)
         return _without(made, 0, out)
     a = _conjugate(a)
     return _without(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)

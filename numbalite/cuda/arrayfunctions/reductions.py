@@ -16,7 +16,8 @@ from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.ufuncs import elementwise, operands
-from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.element import element_function
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -295,7 +296,11 @@ def average(
         total = sum(weights, axis, dtype, keepdims=keepdims)
         if bool(any(np.equal(total, 0))):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        made = sum(np.multiply(a, weights, dtype=dtype), axis, keepdims=keepdims)
+        if dtype.char in IN_OWN_PRECISION:
+            keep = keepdims is not _NO_VALUE and keepdims
+            made = sum_of_products(dtype, "a * b")((a, weights), axis, keep, None, 0)
+        else:
+            made = sum(np.multiply(a, weights, dtype=dtype), axis, keepdims=keepdims)
         made = np.true_divide(made, total, out=made)
     if not returned:
         return made
@@ -303,7 +308,7 @@ def average(
 
 
 def _weights_of(a, weights, axis):
-    """In the shape of the array: as they are, or along the axes that they belong to."""
+    """In the shape of the array, or with axes of length one where they do not belong to an axis."""
     weights = arguments.array(weights)
     if weights.shape == a.shape:
         return weights
@@ -315,8 +320,16 @@ def _weights_of(a, weights, axis):
             "Shape of weights must be consistent with shape of a along specified axis."
         )
     weights = weights.transpose(sorted(range(len(axes)), key=axes.__getitem__))
-    spread = weights.reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
-    return np.broadcast_to(spread, a.shape)
+    return weights.reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
+
+
+@functools.cache
+def sum_of_products(dtype: np.dtype, product: str) -> MappedFold:
+    """The sum of a function of two arrays, such as "a * b", which are read once."""
+    scalar = types.scalar(dtype)
+    function = element_function(source=product, args="a, b", name="product")
+    signature = types.Signature(scalar, (scalar, scalar))
+    return MappedFold(function, signature, counterpart(np.add), dtype)
 
 
 @functools.cache
