@@ -224,6 +224,9 @@ def layouts(size):
         found["broadcast"] = ((rows, columns), lambda x: x), ((1, columns), lambda x: x)
         found["transposed"] = ((columns, rows), lambda x: x.T), ((rows, columns), lambda x: x)
         found["unaligned"] = (((rows, columns + 1), lambda x: x[:, 1:]),) * 2
+    if size > 1000:
+        found["rows of 33"] = (((size // 33, 33), lambda x: x),) * 2
+        found["of 50 apart"] = (((size // 50, 100), lambda x: x[:, ::2]),) * 2
     return found
 
 
