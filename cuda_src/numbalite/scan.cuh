@@ -1,13 +1,14 @@
 /* scan: running folds along an axis (accumulate).
  *
- * A line is scanned by one thread, or in tiles, a block for each, which know what is before them from
- * lookback.cuh: everything is read and written once. Lines that lie side by side, as columns do, are
+ * A line is scanned by one thread, in shared memory where it is short, or in tiles, a block for each,
+ * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side, as columns do, are
  * scanned by a thread each; if they are few, in parts, whose folds have been made and scanned before.
  * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
  * lines', the one folded dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
 #define NUMBALITE_SCAN_CUH
 
+#include "numbalite/block_memory.cuh"
 #include "numbalite/lookback.cuh"
 
 namespace numbalite {
@@ -56,6 +57,76 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
         T so_far = total.value;
         append(total, nl_convert<T>(*(const S *)(x + i * axis.input)), op);
         *(O *)(y + i * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
+    }
+}
+
+/* Where a lane is among the elements of a warp's short rows, which its lanes take in turns. */
+struct row_walk {
+    int row, column, length;
+    NUMBALITE_FUNCTION explicit row_walk(int length)
+        : row(laneid() / length), column(laneid() % length), length(length) {}
+    NUMBALITE_FUNCTION void go_on() {
+        row += 32 / length;
+        column += 32 % length;
+        if (column >= length) {
+            column -= length;
+            ++row;
+        }
+    }
+};
+
+/* Short rows, one for each lane, through shared memory: a warp reads and writes those of all its lanes, as neighbours
+ * lie. A row has an odd number of places there, so that the lanes' elements are in different banks. */
+template <class S, class T, class O, bool Exclusive, class Op>
+NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *before, void *out,
+                                  Op op) {
+    constexpr int ahead = 8;
+    const int length = (int)p.length, pitch = length | 1, lane = laneid();
+    const int64 first = ((int64)block_of(p) * (blockDim.x / 32) + threadIdx.x / 32) * 32;
+    if (first >= p.results)
+        return; /* whole warps */
+    const int count = (int)(p.results - first < 32 ? p.results - first : 32);
+    const int elements = count * length;
+    const int64 line = first + (lane < count ? lane : 0);
+    const dimension &axis = p.dims[p.kept];
+    place at = place_of(p, line, 0, nullptr);
+    T *rows = (T *)block_memory() + threadIdx.x / 32 * 32 * pitch;
+
+    row_walk read(length);
+    for (int k = lane; k - lane < elements; k += 32 * ahead) {
+        S items[ahead];
+        row_walk write = read;
+#pragma unroll
+        for (int j = 0; j < ahead; ++j) {
+            const int64 from = shfl_sync(ALL, at.input, read.row) + read.column * axis.input;
+            if (k + 32 * j < elements)
+                items[j] = *(const S *)((const char *)input + from);
+            read.go_on();
+        }
+#pragma unroll
+        for (int j = 0; j < ahead; ++j) {
+            if (k + 32 * j < elements)
+                rows[write.row * pitch + write.column] = nl_convert<T>(items[j]);
+            write.go_on();
+        }
+    }
+    __syncwarp();
+    if (lane < count) {
+        maybe<T> total = before_part<T>(p, before, line, 0, op);
+        for (T *x = rows + lane * pitch, *end = x + length; x != end; ++x) {
+            T so_far = total.value;
+            append(total, *x, op);
+            *x = Exclusive ? so_far : total.value;
+        }
+    }
+    __syncwarp();
+    row_walk write(length);
+#pragma unroll 4
+    for (int k = lane; k - lane < elements; k += 32) {
+        const int64 to = shfl_sync(ALL, at.output, write.row) + write.column * axis.output;
+        if (k < elements)
+            *(O *)((char *)out + to) = nl_convert<O>(rows[write.row * pitch + write.column]);
+        write.go_on();
     }
 }
 

@@ -82,6 +82,7 @@ _BODIES = {
               "(p, input, where, output, flags, segments, nl_function());",
     "scan_serial": "scan_serial<{S}, {T}, {O}, {exclusive}>(p, input, where, output, "
                    "nl_function());",
+    "scan_rows": "scan_rows<{S}, {T}, {O}, {exclusive}>(p, input, where, output, nl_function());",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "nl_function());",
     "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
@@ -521,5 +522,8 @@ def _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial=None, exc
     slices = lines * way.parts
     if way.kind.startswith("pipelined"):
         return kernel, blocks, way.threads, plan, slots, plans.PIPELINE_MEMORY
+    if way.kind == "scan_rows":
+        memory = way.threads * plans.scanned_row(along.length, dtypes[1].itemsize)
+        return kernel, -(-lines // way.threads), way.threads, plan, slots, memory
     grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
     return kernel, grid, way.threads, plan, slots

@@ -46,6 +46,7 @@ _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many thr
 _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES, _NARROW_PARTS = 1 << 16, 512  # so many blocks run at once
+_SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 PIPELINE_THREADS = 384
@@ -379,6 +380,22 @@ def _in_pipeline(kept, along, sizes, address, blocks):
     return 16 // max(stored, result)
 
 
+def scanned_row(length, itemsize) -> int:
+    """The bytes of a short row in shared memory, of numbers of a size (scan.cuh: scan_rows)."""
+    return (length | 1) * itemsize
+
+
+def _rows_in_memory(kept, along, sizes, lines):
+    """The threads of a block that scans rows in shared memory; 0 where they should not be."""
+    stored, loop, result = sizes
+    row = scanned_row(along.length, loop)
+    if lines < _TEAM_ROWS or row > _SCANNED_ROW_BYTES:
+        return 0
+    if not (0 < along.input <= 2 * stored and along.output == result):
+        return 0
+    return _WARP * max(1, min(4, _SCANNED_BLOCK_BYTES // (_WARP * row)))
+
+
 def choose_scan(kept, along, sizes, address, serial, blocks=0):
     """(how to scan, how to fold the parts before, None if there is no need to)
 
@@ -391,6 +408,9 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0):
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     if serial:
         return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
+    threads = _rows_in_memory(kept, along, sizes, lines) if step >= abs(along.input) else 0
+    if threads:
+        return Way("scan_rows", threads, 1, 1, length), None
     if length <= _SHORT or (lines >= _WARP and step < abs(along.input)):
         parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
         chunk = -(-length // parts)

@@ -17,6 +17,7 @@ KINDS = (
     "narrow4",
     "serial",
     "scan_serial",
+    "scan_rows",
     "scan_tiles1x4",
     "at_in_order",
 )
@@ -66,7 +67,15 @@ def test_pipelines(nvrtc, loops, code):
 @pytest.mark.parametrize("code", some(3, "?bhiqBHIQdFD"))
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
-    for kind in ("packed", "scan_tiles1x4", "teams8", "short_packed2", "stripes2", "narrow1"):
+    for kind in (
+        "packed",
+        "scan_tiles1x4",
+        "scan_rows",
+        "teams8",
+        "short_packed2",
+        "stripes2",
+        "narrow1",
+    ):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)

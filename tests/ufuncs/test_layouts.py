@@ -123,10 +123,17 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
 
 @pytest.mark.parametrize("dtype", some(2, ["u1", "i2", "f4", "f8"]))
 def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
-    """Rows of any length and place by a few lanes each."""
+    """Rows of any length and place by a few lanes each; running folds of them in shared memory."""
     monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
-    ways, real = [], reduceplan.by_lanes
-    monkeypatch.setattr(reduceplan, "by_lanes", lambda *a: ways.append(real(*a)) or ways[-1])
+    ways, by_lanes, scan = [], reduceplan.by_lanes, reduceplan.choose_scan
+    monkeypatch.setattr(reduceplan, "by_lanes", lambda *a: ways.append(by_lanes(*a)) or ways[-1])
+
+    def choose_scan(*a):
+        chosen = scan(*a)
+        ways.append(chosen[0])
+        return chosen
+
+    monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
     for rows, length in ((70, 33), (37, 20), (130, 100), (9, 250)):
         a = drawn((rows, length), dtype)
         device = cuda.to_device(a)
@@ -135,10 +142,15 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
             assert_array_equal(np.sum(d, 1).copy_to_host(), np.sum(x, 1))
             assert_array_equal(np.max(d, 1).copy_to_host(), np.max(x, 1))
             assert_array_equal(np.argmin(d, 1).copy_to_host(), np.argmin(x, 1))
+            assert_array_equal(np.cumsum(d, 1).copy_to_host(), np.cumsum(x, 1))
+            running = np.maximum.accumulate(d, 1, dtype="f8").copy_to_host()
+            assert_array_equal(running, np.maximum.accumulate(x, 1))
             if hasattr(np, "vecdot"):
                 assert_array_equal(np.vecdot(d, d).copy_to_host(), np.vecdot(x, x))
+        np.cumsum(device, 1, out=device, dtype=dtype)  # in place
+        assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
     kinds = {way.kind.rstrip("0123456789") for way in ways}
-    assert kinds >= {"short_packed", "short_strided"}
+    assert kinds >= {"short_packed", "short_strided", "scan_rows"}
 
 
 AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
