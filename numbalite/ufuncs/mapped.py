@@ -225,7 +225,9 @@ class MappedFold:
         builder = Builder(element.plain_name(self._function), self._title())
         builder.use_types(result, *self._signature.args, *map(types.from_dtype, form.stored))
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(form.wide)}\n")
-        builder.ahead.append('#include "numbalite/ufunc.cuh"\n#include "numbalite/reduce.cuh"\n')
+        builder.ahead.append(
+            '#include "numbalite/ufunc.cuh"\n#include "numbalite/short_axes.cuh"\n'
+        )
         namespace = builder.add_function(typed)
         function = self._loops.function_for(self._dtype).of([result, result])
         combining = builder.add_function(function)

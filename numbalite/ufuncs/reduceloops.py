@@ -1,6 +1,6 @@
 """Reductions and scans on the device: kernels made from a user's function of two numbers.
 
-The kernels are cuda_src/numbalite/reduce.cuh and scan.cuh. A Loops has those of one function, each
+The kernels are cuda_src/numbalite/reduce.cuh, short_axes.cuh and scan.cuh. A Loops has those of one function, each
 compiled when it is first needed, and the plans (reduceplan.py) for the geometries that there were:
 which kernels, how many parts for each result, and the second launch that folds the parts.
 """
@@ -109,6 +109,7 @@ _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 # The header of a family of kernels, and what the function is there: it combines two numbers in the others.
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
+    **dict.fromkeys("columns teams short stripes narrow".split(), ("short_axes", "reduce_pair")),
     "by": ("by_key", "reduce_pair"),
     "pipelined": ("pipelined_scan", "reduce_pair"),
     "select": ("select", "reduce_test"),

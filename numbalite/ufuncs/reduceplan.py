@@ -33,7 +33,7 @@ _ROW_BYTES, _LONG_ROW_BYTES = (
 _MANY_ROWS = 1 << 13
 _MOST_ROW_PARTS = 1 << 15
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
-_COLUMN_WARPS = 8  # of a block, as in reduce.cuh
+_COLUMN_WARPS = 8  # of a block, as in short_axes.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
 _TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few lanes fold each
@@ -47,6 +47,7 @@ _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES, _NARROW_PARTS = 1 << 16, 512  # so many blocks run at once
 _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
+_TINY_ROW_BYTES = 16  # that neighbouring threads find in the same lines
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 PIPELINE_THREADS = 384
@@ -390,6 +391,8 @@ def _rows_in_memory(kept, along, sizes, lines):
     stored, loop, result = sizes
     row = scanned_row(along.length, loop)
     if lines < _TEAM_ROWS or row > _SCANNED_ROW_BYTES:
+        return 0
+    if along.length * max(stored, result) <= _TINY_ROW_BYTES:
         return 0
     if not (0 < along.input <= 2 * stored and along.output == result):
         return 0

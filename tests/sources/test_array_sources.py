@@ -39,7 +39,8 @@ def test_mapped_folds(nvrtc, toolkit_options, is_serial):
     fold = mapped.MappedFold(function, signature, counterpart(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
-        form = mapped.Form(is_serial, False, dims, width, (kind, "value", "place"), stored)
+        lanes = 32 if is_serial or dims == 1 else 4
+        form = mapped.Form(is_serial, lanes, False, dims, width, (kind, "value", "place"), stored)
         builder, _ = fold.generated(form)
         result = nvrtc(builder.finish(), 90, toolkit_options)
         assert result.status == 0, result.log

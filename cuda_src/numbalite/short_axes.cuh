@@ -1,0 +1,299 @@
+/* short_axes: folds where results lie side by side, and of rows that are too short for a warp. The plan, the
+ * operation and the results are as in reduce.cuh. Ways:
+ *
+ * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
+ *   one 16-byte load; the warps of a block take contiguous pieces of a part.
+ * - teams: rows of 16 to 512 bytes, each folded by as many lanes as it has pieces of 16 bytes.
+ * - short rows: rows of any length and place up to some hundred elements, by a few lanes each, for
+ *   operations that commute.
+ * - stripes: columns of a few elements. A thread has V neighbouring ones, whole.
+ * - narrow: few and long columns whose rows are short. The threads of a block take rows in turns,
+ *   for operations that commute.
+ */
+#ifndef NUMBALITE_SHORT_AXES_CUH
+#define NUMBALITE_SHORT_AXES_CUH
+
+#include "numbalite/reduce.cuh"
+
+namespace numbalite {
+namespace nl_reduce {
+
+constexpr int BLOCK = 32 * TEAM; /* threads */
+
+/* ------------------------------------------------------------------------------- columns */
+
+/* Wide accesses have 16 bytes at most; results may be wider than the elements. */
+template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours {
+    S item[V];
+};
+
+/* V neighbouring folds, of elements from number `first` on with equal strides between them. */
+template <class S, int V, class T, class Op>
+NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
+                                     int64 first, int64 count, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = sizeof(wide) >= 8 && sizeof(S) > 1 ? 4 : 8;
+    int64 i = 0;
+    if (!has && count > 0) {
+        wide w = read_once((const wide *)x);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = op.from(w.item[v], first);
+        has = true;
+        i = 1;
+    }
+    for (; i + ahead <= count; i += ahead) {
+        wide w[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            w[k] = read_once((const wide *)(x + (i + k) * step));
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+                total[v] = op(total[v], op.from(w[k].item[v], first + i + k));
+    }
+    for (; i < count; ++i) {
+        wide w = read_once((const wide *)(x + i * step));
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = op(total[v], op.from(w.item[v], first + i));
+    }
+}
+
+/* Blocks of WARPS warps; a lane's V results are along the last kept dimension, whose length is a
+ * multiple of V. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
+    constexpr int WARPS = TEAM;
+    __shared__ neighbours<T, V> others[WARPS - 1][32];
+    __shared__ bool have[WARPS];
+    int64 across = (p.results / V + 31) / 32, part = quotient(blockIdx.x, across);
+    int64 piece = (blockIdx.x - part * across) * 32 + laneid();
+    int warp = threadIdx.x / 32;
+    bool inside = piece * V < p.results;
+    place at = place_of(p, inside ? piece * V : 0, part, nullptr);
+    int64 each = (at.end - at.begin + WARPS - 1) / WARPS, begin = at.begin + warp * each;
+    int64 end = begin + each < at.end ? begin + each : at.end;
+    T total[V];
+    bool has = false;
+    const dimension &inner = p.dims[p.kept + p.folded - 1];
+    for (int64 i = begin; i < end && inside;) {
+        int64 run = end - i;
+        if (p.folded > 1) {
+            int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
+            run = run < left ? run : left;
+        }
+        const char *from = (const char *)input + at.input + offsets_of(p, i).input;
+        fold_columns<S, V>(total, has, from, inner.input, i, run, op);
+        i += run;
+    }
+    if (warp > 0 && has) {
+        neighbours<T, V> mine;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            mine.item[v] = total[v];
+        others[warp - 1][laneid()] = mine;
+    }
+    if (laneid() == 0)
+        have[warp] = has;
+    __syncthreads();
+    if (warp > 0 || !inside)
+        return;
+    for (int w = 1; w < WARPS; ++w) {
+        if (!have[w])
+            continue;
+        neighbours<T, V> other = others[w - 1][laneid()];
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = has ? op(total[v], other.item[v]) : other.item[v];
+        has = true;
+    }
+    if (!p.is_last && p.by_part) {
+        neighbours<T, V> mine;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            mine.item[v] = total[v];
+        ((neighbours<T, V> *)out)[part * (p.results / V) + piece] = mine;
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {has ? total[v] : T(), has};
+        if (p.is_last)
+            begin_with(p, all, op);
+        store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false, op);
+        at.output += p.dims[p.kept - 1].output;
+    }
+}
+
+/* ------------------------------------------------------------------------------ short axes */
+
+/* A row for Lanes lanes, several rows for each at a time. */
+template <class S, class T, class O, int Lanes, class Op>
+NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
+    typedef packed<S, T, false> source;
+    constexpr int rows = BLOCK / Lanes, several = 4;
+    int64 first = (int64)blockIdx.x * (rows * several) + threadIdx.x / Lanes;
+    uint4 raw[several];
+    place at[several];
+#pragma unroll
+    for (int k = 0; k < several; ++k) {
+        int64 row = first + k * rows;
+        at[k] = place_of(p, row < p.results ? row : 0, 0, nullptr);
+        raw[k] = __ldcs((const uint4 *)((const char *)input + at[k].input) +
+                        threadIdx.x % Lanes);
+    }
+#pragma unroll
+    for (int k = 0; k < several; ++k) {
+        T value = source::fold(raw[k], threadIdx.x % Lanes * source::count, op);
+#pragma unroll
+        for (int step = 1; step < Lanes; step *= 2) {
+            T right = shfl_down_sync(ALL, value, step);
+            if (threadIdx.x % (2 * step) == 0)
+                value = op(value, right);
+        }
+        int64 row = first + k * rows;
+        if (threadIdx.x % Lanes == 0 && row < p.results) {
+            maybe<T> all = {value, true};
+            begin_with(p, all, op);
+            store<T, O>(p, all, at[k], row, 0, out, nullptr, false, op);
+        }
+    }
+}
+
+/* A row for Lanes lanes, of any length and at any place. */
+template <class T, class O, class Source, int Lanes, class Op>
+NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
+    const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
+    const int lane = (int)threadIdx.x % Lanes;
+    const bool inside = row < p.results; /* others go along, with the first row */
+    place at = place_of(p, inside ? row : 0, 0, nullptr);
+    Source source(p, input, nullptr, at);
+    maybe<T> total = fold_in_turns<Lanes, T>(source, at.begin, at.end, lane, op);
+    fold_lanes<Lanes>(total, op);
+    if (lane != 0 || !inside)
+        return;
+    begin_with(p, total, op);
+    store<T, O>(p, total, at, row, 0, out, nullptr, false, op);
+}
+
+/* V neighbouring columns for a thread, along one folded dimension. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = 8;
+    int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
+    if (piece * V >= p.results)
+        return;
+    place at = place_of(p, piece * V, 0, nullptr);
+    const char *x = (const char *)input + at.input;
+    int64 step = p.dims[p.kept].input;
+    T total[V];
+    for (int64 i = 0; i < p.length; i += ahead) {
+        wide w[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            if (i + k < p.length)
+                w[k] = read_once((const wide *)(x + (i + k) * step));
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            if (i + k < p.length)
+#pragma unroll
+                for (int v = 0; v < V; ++v) {
+                    T next = op.from(w[k].item[v], i + k);
+                    total[v] = i + k > 0 ? op(total[v], next) : next;
+                }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {total[v], true};
+        begin_with(p, all, op);
+        store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false, op);
+        at.output += p.dims[p.kept - 1].output;
+    }
+}
+
+/* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a launch take
+ * rows in turns, too: what they read at a time lies together. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = sizeof(T) * V <= 16 ? 8 : 4;
+    __shared__ neighbours<T, V> totals[BLOCK];
+    int lanes = (int)(p.results / V), rows = BLOCK / lanes;
+    int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
+    const char *x = (const char *)input + lane * (int64)sizeof(wide);
+    int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = block_of(p) * (int64)rows;
+    int left = first + rows < p.length ? rows : (int)(p.length - first); /* rows that have elements */
+    neighbours<T, V> total;
+    if (row < left) {
+        int64 i = first + row;
+        wide w = read_once((const wide *)(x + i * step));
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total.item[v] = op.from(w.item[v], i);
+        for (i += turn; i + (ahead - 1) * turn < p.length; i += ahead * turn) {
+            wide next[ahead];
+#pragma unroll
+            for (int k = 0; k < ahead; ++k)
+                next[k] = read_once((const wide *)(x + (i + k * turn) * step));
+#pragma unroll
+            for (int k = 0; k < ahead; ++k)
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                    total.item[v] = op(total.item[v], op.from(next[k].item[v], i + k * turn));
+        }
+        constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
+        for (; i < p.length; i += few * turn) { /* the rest: all on their way at once, too */
+            wide rest[few];
+#pragma unroll
+            for (int k = 0; k < few; ++k)
+                if (i + k * turn < p.length)
+                    rest[k] = read_once((const wide *)(x + (i + k * turn) * step));
+#pragma unroll
+            for (int k = 0; k < few; ++k)
+                if (i + k * turn < p.length)
+#pragma unroll
+                    for (int v = 0; v < V; ++v)
+                        total.item[v] = op(total.item[v], op.from(rest[k].item[v], i + k * turn));
+        }
+        totals[threadIdx.x] = total;
+    }
+    __syncthreads();
+    /* Of eight rows one is left, which is combined with the others, until there is no other. */
+    constexpr int fewer = 8;
+    while (left > 1) {
+        int others = (left + fewer - 1) / fewer;
+        if (row < others) {
+#pragma unroll
+            for (int k = 1; k < fewer; ++k)
+                if (row + k * others < left) {
+                    neighbours<T, V> other = totals[threadIdx.x + k * others * lanes];
+#pragma unroll
+                    for (int v = 0; v < V; ++v)
+                        total.item[v] = op(total.item[v], other.item[v]);
+                }
+            totals[threadIdx.x] = total;
+        }
+        left = others;
+        __syncthreads();
+    }
+    if (row > 0)
+        return;
+    place at = place_of(p, 0, block_of(p), nullptr);
+    at.output += lane * V * p.dims[p.kept - 1].output;
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {total.item[v], true};
+        if (p.is_last)
+            begin_with(p, all, op);
+        store<T, O>(p, all, at, lane * V + v, block_of(p), out, nullptr, false, op);
+        at.output += p.dims[p.kept - 1].output;
+    }
+}
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif
