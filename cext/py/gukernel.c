@@ -146,7 +146,7 @@ static void find_staged(const nl_py_gucall *c, kind *k) {
         return;
     stage(c, c->nin, c->count, STAGED_OUTPUT, k);
     stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
-    if (k->pitch * c->packed.count < c->g->staged_from)
+    if (!k->staged || k->pitch * c->packed.count < c->g->staged_from)
         unstage(k);
     else
         k->scale = bits_of(k->pitch) | bits_of(c->packed.count) << 8;
