@@ -521,22 +521,9 @@ NUMBALITE_FUNCTION maybe<T> fold_by_warp(const Source &source, int64 begin, int6
     }
 }
 
-/* A block's fold of the elements from begin to end, for its first thread: pieces of whole tiles, as
- * many as need be, one for each warp. */
-template <bool Masked, class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
+/* The fold of all warps' folds, for the block's first thread. */
+template <class T, class Op> NUMBALITE_FUNCTION void fold_warps(maybe<T> &total, Op op) {
     __shared__ maybe<T> of_warps[TEAM];
-    maybe<T> total;
-    if constexpr (Op::commutes && !Masked) {
-        total = fold_in_turns<32 * TEAM, T>(source, begin, end, threadIdx.x, op);
-        fold_lanes(total, op);
-    } else {
-        constexpr int64 tile = 32 * Source::count;
-        int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
-        int64 from = begin + threadIdx.x / 32 * each;
-        from = from < end ? from : end;
-        total = fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
-    }
     if (laneid() == 0)
         of_warps[threadIdx.x / 32] = total;
     __syncthreads();
@@ -549,6 +536,24 @@ NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int
         for (int w = 1; w < TEAM; ++w)
             append(total, others[w], op);
     }
+}
+
+/* A block's fold of the elements from begin to end, for its first thread: pieces of whole tiles, as
+ * many as need be, one for each warp. */
+template <bool Masked, class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
+    maybe<T> total;
+    if constexpr (Op::commutes && !Masked) {
+        total = fold_in_turns<32 * TEAM, T>(source, begin, end, threadIdx.x, op);
+        fold_lanes(total, op);
+    } else {
+        constexpr int64 tile = 32 * Source::count;
+        int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
+        int64 from = begin + threadIdx.x / 32 * each;
+        from = from < end ? from : end;
+        total = fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
+    }
+    fold_warps(total, op);
     return total;
 }
 

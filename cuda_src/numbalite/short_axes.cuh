@@ -6,6 +6,7 @@
  * - teams: rows of 16 to 512 bytes, each folded by as many lanes as it has pieces of 16 bytes.
  * - short rows: rows of any length and place up to some hundred elements, by a few lanes each, for
  *   operations that commute.
+ * - gapped rows: such rows, several for each result, with gaps between them, as axes 0 and 2 of three have them.
  * - stripes: columns of a few elements. A thread has V neighbouring ones, whole.
  * - narrow: few and long columns whose rows are short. The threads of a block take rows in turns,
  *   for operations that commute.
@@ -176,6 +177,35 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
         return;
     begin_with(p, total, op);
     store<T, O>(p, total, at, row, 0, out, nullptr, false, op);
+}
+
+/* Rows with gaps between them, several for each result: a few lanes for each, which take rows in turns. A part is of
+ * whole rows, for a block. */
+template <class T, class O, class Source, int Lanes, class Op>
+NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out, Op op) {
+    const int64 slot = block_of(p), length = p.dims[p.kept + p.folded - 1].length;
+    int64 result = slot, part = 0;
+    if (p.parts > 1) {
+        result = quotient(slot, p.parts);
+        part = slot - result * p.parts;
+    }
+    const place at = place_of(p, result, part, nullptr);
+    maybe<T> total = nothing<T>();
+    for (int64 begin = at.begin + threadIdx.x / Lanes * length; begin < at.end;
+         begin += BLOCK / Lanes * length) {
+        place row = at;
+        row.begin = begin;
+        Source source(p, input, nullptr, row);
+        append(total,
+               fold_in_turns<Lanes, T>(source, begin, begin + length, threadIdx.x % Lanes, op), op);
+    }
+    fold_lanes(total, op);
+    fold_warps(total, op);
+    if (threadIdx.x != 0)
+        return;
+    if (p.is_last)
+        begin_with(p, total, op);
+    store<T, O>(p, total, at, result, part, out, nullptr, false, op);
 }
 
 /* V neighbouring columns for a thread, along one folded dimension. */

@@ -74,6 +74,10 @@ _BODIES = {
                     "(p, input, output, nl_function());",
     "short_strided": "short_rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, false>, {width}>"
                      "(p, input, output, nl_function());",
+    "gapped_packed": "gapped_rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, false>, {width}>"
+                     "(p, input, output, nl_function());",
+    "gapped_stepped": "gapped_rows<{T}, {O}, numbalite::nl_reduce::stepped<{S}, {T}, false>, {width}>"
+                      "(p, input, output, nl_function());",
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "teams": "teams<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "stripes": "stripes<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
@@ -109,7 +113,9 @@ _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 # The header of a family of kernels, and what the function is there: it combines two numbers in the others.
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
-    **dict.fromkeys("columns teams short stripes narrow".split(), ("short_axes", "reduce_pair")),
+    **dict.fromkeys(
+        "columns teams short gapped stripes narrow".split(), ("short_axes", "reduce_pair")
+    ),
     "by": ("by_key", "reduce_pair"),
     "pipelined": ("pipelined_scan", "reduce_pair"),
     "select": ("select", "reduce_test"),

@@ -42,6 +42,7 @@ _LANE_PIECES, _MOST_LANE_PIECES = (
     8,
 )  # of a short row that a lane folds, the second where lanes take long to combine
 _LEAST_LANES = 2
+_GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
 _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
 _STRIPE_THREADS = 1 << 15
 _NARROW_BYTES = 512  # of all the columns that one block folds
@@ -71,7 +72,7 @@ class Way(NamedTuple):
 
     kind: str
     """"packed", "stepped" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
-    thread has, "teams", "short_packed" and "short_strided" with how many lanes a row has, "serial" (by threads)."""
+    thread has, "teams", "short_packed", "short_strided", "gapped_packed" and "gapped_stepped" with how many lanes a row has, "serial" (by threads)."""
     threads: int
     team: int
     parts: int
@@ -192,13 +193,35 @@ def _by_teams(kept, folded, itemsize, address):
 def by_lanes(way, length, width, size, results) -> Way:
     """The way, or that of short rows: a few lanes for each, which read `width` elements at once and fold numbers of
     so many bytes."""
-    pieces = _LANE_PIECES if width > 1 and size < 16 else _MOST_LANE_PIECES
-    lanes = _LEAST_LANES
-    while lanes * pieces * width < length:
-        lanes *= 2
+    lanes = _lanes(length, width, size)
     if results < _TEAM_ROWS or length <= 1 or lanes >= _WARP:
         return way
     return way._replace(kind=f"short_{way.kind}{lanes}")
+
+
+def _lanes(length, width, size):
+    """How many lanes a row of so many elements is for."""
+    pieces = _LANE_PIECES if width > 1 and size < 16 else _MOST_LANE_PIECES
+    lanes = _LEAST_LANES
+    while lanes * pieces * width < length and lanes < _WARP:
+        lanes *= 2
+    return lanes
+
+
+def _by_gapped_rows(kept, folded, itemsize, address, size, results):
+    """The way where each result is folded from rows with gaps between them; None where they are short, and where there
+    is little or much for each: others are made for that."""
+    row, rows = folded[-1].length, math.prod(dim.length for dim in folded[:-1])
+    if len(folded) < 2 or row < _SHORT or itemsize > 16 or rows * row * itemsize < _GAPPED_BYTES:
+        return None
+    if row * itemsize >= _ROW_BYTES and results < _BUSY_PARTS:
+        return None
+    dense = _is_packed(folded[-1], [*kept, *folded[:-1]], itemsize, address)
+    lanes = _lanes(row, 16 // itemsize if dense else 1, size)
+    part = _part(rows * row * results, itemsize, _PART_BYTES_ANY_ORDER)
+    together = max(1, -(-part // row)) if results < _BUSY_PARTS else rows
+    kind = f"gapped_{'packed' if dense else 'stepped'}{lanes}"
+    return Way(kind, THREADS, THREADS // _WARP, -(-rows // together), together * row)
 
 
 def _by_stripes(kept, folded, itemsize, address, folded_size, results):
@@ -311,6 +334,9 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     )
     kind = "packed" if packed else "strided"
     if any_order and column_size and not masked:
+        gapped = _by_gapped_rows(kept, folded, itemsize, address, column_size, results)
+        if gapped:
+            return gapped
         way = Way(kind, THREADS, 1, 1, length)
         short = by_lanes(way, length, 16 // itemsize if packed else 1, column_size, results)
         if short is not way:
@@ -342,7 +368,8 @@ def by_last_block(way, results, masked, size):
         while width > 1 and width * size > 16:
             width //= 2
         return Way(f"narrow{width}", THREADS, 1, 1, way.parts)
-    if way.kind in ("packed", "stepped", "strided") and results <= THREADS // _WARP:
+    by_rows = way.kind in ("packed", "stepped", "strided") or way.kind.startswith("gapped")
+    if by_rows and results <= THREADS // _WARP:
         kind = "strided" if masked or size > 16 else "packed"
         return Way(kind, THREADS, THREADS // _WARP if results == 1 else 1, 1, way.parts)
     return None

@@ -13,6 +13,8 @@ KINDS = (
     "teams4",
     "short_packed4",
     "short_strided2",
+    "gapped_packed8",
+    "gapped_stepped4",
     "stripes4",
     "narrow4",
     "serial",
@@ -44,7 +46,13 @@ def test_architectures(nvrtc, loops, kind):
 
 
 @pytest.mark.parametrize(
-    "kind, last", [("packed", "packed"), ("strided", "strided"), ("narrow4", "narrow4")]
+    "kind, last",
+    [
+        ("packed", "packed"),
+        ("strided", "strided"),
+        ("narrow4", "narrow4"),
+        ("gapped_packed8", "packed"),
+    ],
 )
 def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))

@@ -153,6 +153,27 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
     assert kinds >= {"short_packed", "short_strided", "scan_rows"}
 
 
+@pytest.mark.parametrize("dtype", some(2, ["u1", "i2", "f4", "f8"]))
+def test_rows_with_gaps(as_on_a_gpu, monkeypatch, dtype):
+    """Folds over axes that are not neighbours, in one part and in several."""
+    ways, real = [], reduceplan.choose
+    monkeypatch.setattr(
+        reduceplan, "choose", lambda *a, **k: ways.append(real(*a, **k)) or ways[-1]
+    )
+    for shape, axes in (((60, 3, 50), (0, 2)), ((9, 5, 4, 133), (0, 3)), ((300, 2, 190), (0, 2))):
+        a = drawn(shape, dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:], np.s_[..., 1:], np.s_[::-1, ..., ::-2]:
+            x, d = a[part], device[part]
+            assert_array_equal(
+                np.sum(d, axes, initial=3).copy_to_host(), np.sum(x, axes, initial=3)
+            )
+            assert_array_equal(np.max(d, axes).copy_to_host(), np.max(x, axes))
+            assert_array_equal(np.any(d, axes).copy_to_host(), np.any(x, axes))
+    kinds = {way.kind.rstrip("0123456789") for way in ways}
+    assert kinds >= {"gapped_packed", "gapped_stepped"}
+
+
 AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
     "u4": "((a & 65535) * (b & 65535) & 65535) | ((a >> 16) * (b & 65535) + (b >> 16)) << 16",
     "u8": "((a & 0xffffffff) * (b & 0xffffffff) & 0xffffffff)"
