@@ -210,18 +210,25 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
-/* An access whose data is not kept in the caches: it is needed once. */
-template <class W> NUMBALITE_FUNCTION W read_once(const W *x) {
-    typedef typename word_of<sizeof(W)>::type word;
-    if constexpr (sizeof(word) == sizeof(W)) {
-        word raw = __ldcs((const word *)x);
+/* What one access reads that is not kept in the caches: it is needed once. It stays a word until it is taken apart:
+ * compilers put arrays of small elements into memory. */
+template <class W, class Word = typename word_of<sizeof(W)>::type,
+          bool IsWord = sizeof(Word) == sizeof(W)>
+struct once {
+    Word word;
+    static NUMBALITE_FUNCTION once read(const W *x) { return {__ldcs((const Word *)x)}; }
+    NUMBALITE_FUNCTION W get() const {
         W value;
-        memcpy(&value, &raw, sizeof(W));
+        memcpy(&value, &word, sizeof(W));
         return value;
-    } else {
-        return *x;
     }
-}
+};
+template <class W, class Word> struct once<W, Word, false> {
+    W word;
+    static NUMBALITE_FUNCTION once read(const W *x) { return {*x}; }
+    NUMBALITE_FUNCTION W get() const { return word; }
+};
+template <class W> NUMBALITE_FUNCTION W read_once(const W *x) { return once<W>::read(x).get(); }
 
 /* Elements without gaps, at an address that is a multiple of their size; of several dimensions a part has those
  * of one row. */

@@ -44,15 +44,17 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
         i = 1;
     }
     for (; i + ahead <= count; i += ahead) {
-        wide w[ahead];
+        once<wide> raw[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            w[k] = read_once((const wide *)(x + (i + k) * step));
+            raw[k] = once<wide>::read((const wide *)(x + (i + k) * step));
 #pragma unroll
-        for (int k = 0; k < ahead; ++k)
+        for (int k = 0; k < ahead; ++k) {
+            const wide w = raw[k].get();
 #pragma unroll
             for (int v = 0; v < V; ++v)
-                total[v] = op(total[v], op.from(w[k].item[v], first + i + k));
+                total[v] = op(total[v], op.from(w.item[v], first + i + k));
+        }
     }
     for (; i < count; ++i) {
         wide w = read_once((const wide *)(x + i * step));
@@ -221,19 +223,21 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     int64 step = p.dims[p.kept].input;
     T total[V];
     for (int64 i = 0; i < p.length; i += ahead) {
-        wide w[ahead];
+        once<wide> raw[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             if (i + k < p.length)
-                w[k] = read_once((const wide *)(x + (i + k) * step));
+                raw[k] = once<wide>::read((const wide *)(x + (i + k) * step));
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            if (i + k < p.length)
+            if (i + k < p.length) {
+                const wide w = raw[k].get();
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
-                    T next = op.from(w[k].item[v], i + k);
+                    T next = op.from(w.item[v], i + k);
                     total[v] = i + k > 0 ? op(total[v], next) : next;
                 }
+            }
     }
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -264,15 +268,17 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
         for (int v = 0; v < V; ++v)
             total.item[v] = op.from(w.item[v], i);
         for (i += turn; i + (ahead - 1) * turn < p.length; i += ahead * turn) {
-            wide next[ahead];
+            once<wide> raw[ahead];
 #pragma unroll
             for (int k = 0; k < ahead; ++k)
-                next[k] = read_once((const wide *)(x + (i + k * turn) * step));
+                raw[k] = once<wide>::read((const wide *)(x + (i + k * turn) * step));
 #pragma unroll
-            for (int k = 0; k < ahead; ++k)
+            for (int k = 0; k < ahead; ++k) {
+                const wide next = raw[k].get();
 #pragma unroll
                 for (int v = 0; v < V; ++v)
-                    total.item[v] = op(total.item[v], op.from(next[k].item[v], i + k * turn));
+                    total.item[v] = op(total.item[v], op.from(next.item[v], i + k * turn));
+            }
         }
         constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
         for (; i < p.length; i += few * turn) { /* the rest: all on their way at once, too */
