@@ -5,6 +5,7 @@ The floor of what moves memory is what a large copy on the device takes for as m
 
 import numpy as np
 from measure import SMALL, LeftOut, calls_of, close, device_calls, device_median, in_turn, row
+from ufunc_rows import ufuncs
 
 MANY = 1 << 17 if SMALL else 1 << 27
 ROWS = 1000 if SMALL else 1_000_000
@@ -162,7 +163,7 @@ def launch_torch(floor):
 
 
 def gufuncs():
-    """Those of rows A13 to A15."""
+    """Those of rows A13 and A14."""
     from numbalite import guvectorize
 
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
@@ -180,27 +181,14 @@ def gufuncs():
         for (int i = 0; i < x.size(); ++i) { t += x[i]; y[i] = t; }
         """
 
-    @guvectorize(
-        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
-    )
-    def product(a, b, c):
-        """
-        for (int i = 0; i < c.shape[0]; ++i)
-            for (int j = 0; j < c.shape[1]; ++j) {
-                float t = 0;
-                for (int k = 0; k < a.shape[1]; ++k) t += a(i, k) * b(k, j);
-                c(i, j) = t;
-            }
-        """
-
-    return dot, running, product
+    return dot, running
 
 
 @row("A13", "gufunc: dot products of 100 000 rows of 1000", "us", "1.1 x bytes", gpu=True)
 def gufunc_dot(floor):
     from numbalite import cuda
 
-    dot, _, _ = gufuncs()
+    dot, _ = gufuncs()
     host = whole((ROWS // 10, 1000))
     x, y = cuda.to_device(host), cuda.to_device(host)
     close(dot(x, y).copy_to_host(), (host * host).sum(1))
@@ -212,7 +200,7 @@ def gufunc_dot(floor):
 def gufunc_running(floor):
     from numbalite import cuda
 
-    _, running, _ = gufuncs()
+    _, running = gufuncs()
     host = whole((ROWS, 64))
     x = cuda.to_device(host)
     close(running(x).copy_to_host(), host.cumsum(1))
@@ -224,7 +212,7 @@ def gufunc_running(floor):
 def gufunc_products(floor):
     from numbalite import cuda
 
-    _, _, product = gufuncs()
+    product = ufuncs()["product"]
     host = whole((ROWS // 5, 8, 8))
     x, y = cuda.to_device(host), cuda.to_device(host)
     close(product(x, y).copy_to_host(), host @ host)
