@@ -45,7 +45,6 @@ _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
 _STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
 _STRIPE_THREADS = 1 << 15
-_STRIPE_BYTES = 8  # of one access, at least
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_PART_BYTES, _NARROW_PARTS = 1 << 16, 512  # so many blocks run at once
 _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
@@ -236,16 +235,10 @@ def _by_stripes(kept, folded, itemsize, address, folded_size, results):
         return 0
     width = max(16 // itemsize, 1)
     steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
-    if any(step % itemsize for step in steps):
+    if kept[-1].length % width or any(step % (width * itemsize) for step in steps):
         return 0
-    while width > 1 and (
-        kept[-1].length % width
-        or width * folded_size > _COLUMN_BYTES
-        or any(step % (width * itemsize) for step in steps)
-    ):
+    while width > 1 and width * folded_size > _COLUMN_BYTES:
         width //= 2
-    if width * itemsize < _STRIPE_BYTES:
-        return 0
     return width if results // width >= _STRIPE_THREADS else 0
 
 
