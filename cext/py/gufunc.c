@@ -345,6 +345,13 @@ static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
                      ((nl_py_gufunc *)self)->name);
         return -1;
     }
+    if (value == Py_True && ((nl_py_gufunc *)self)->block) {
+        PyErr_Format(PyExc_ValueError,
+                     "%U.staged: a core is for a whole block, by block=, whose function stages it "
+                     "itself, in __shared__ memory",
+                     ((nl_py_gufunc *)self)->name);
+        return -1;
+    }
     ((nl_py_gufunc *)self)->staging = value == Py_None   ? NL_PY_UNDECIDED
                                       : value == Py_True ? NL_PY_STAGED
                                                          : NL_PY_PLAIN;

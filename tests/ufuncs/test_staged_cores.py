@@ -203,3 +203,10 @@ def test_staging_is_decided():
     assert kernels(sums) and sums.staged is True
     with pytest.raises(TypeError, match="sums.staged is True, False, or None"):
         sums.staged = 1
+
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", block=32)
+    def of_a_block(x, out):
+        "if (threadIdx.x == 0) out[0] = x[0];"
+
+    with pytest.raises(ValueError, match="of_a_block.staged: a core is for a whole block"):
+        of_a_block.staged = True
