@@ -10,6 +10,7 @@
 
 #include "numbalite/block_memory.cuh"
 #include "numbalite/gufunc.cuh"
+#include "numbalite/row_walk.cuh"
 
 namespace numbalite {
 namespace nl_detail {
@@ -73,22 +74,19 @@ template <class T> struct core_stage {
 
     /* Neighbours move neighbouring words. */
     template <bool Loads, class Word> NUMBALITE_FUNCTION void move_words(int count) const {
-        const int across = bytes / (int)sizeof(Word), lane = (int)threadIdx.x % 32;
-        const int down = 32 / across, right = 32 % across, words = count * across;
-        int row = lane / across, at = lane % across;
+        const int across = bytes / (int)sizeof(Word), words = count * across;
+        row_walk at(across);
 #pragma unroll 4
         for (int k = 0; k < words / 32; ++k) {
-            move_word<Loads>((Word *)core_of(row) + at, (Word *)(rows + row * pitch) + at);
-            row += down;
-            at += right;
-            if (at >= across) {
-                at -= across;
-                ++row;
-            }
+            move_word<Loads>((Word *)core_of(at.row) + at.column, staged_word<Word>(at));
+            at.go_on();
         }
-        Word *last = (Word *)core_of(row) + at;
-        if (lane < words % 32)
-            move_word<Loads>(last, (Word *)(rows + row * pitch) + at);
+        Word *last = (Word *)core_of(at.row) + at.column;
+        if ((int)threadIdx.x % 32 < words % 32)
+            move_word<Loads>(last, staged_word<Word>(at));
+    }
+    template <class Word> NUMBALITE_FUNCTION Word *staged_word(const row_walk &at) const {
+        return (Word *)(rows + at.row * pitch) + at.column;
     }
     NUMBALITE_FUNCTION T *core_of(int row) const {
         return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);

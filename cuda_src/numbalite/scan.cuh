@@ -10,6 +10,7 @@
 
 #include "numbalite/block_memory.cuh"
 #include "numbalite/lookback.cuh"
+#include "numbalite/row_walk.cuh"
 
 namespace numbalite {
 namespace nl_reduce {
@@ -59,21 +60,6 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
         *(O *)(y + i * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
     }
 }
-
-/* Where a lane is among the elements of a warp's short rows, which its lanes take in turns. */
-struct row_walk {
-    int row, column, length;
-    NUMBALITE_FUNCTION explicit row_walk(int length)
-        : row(laneid() / length), column(laneid() % length), length(length) {}
-    NUMBALITE_FUNCTION void go_on() {
-        row += 32 / length;
-        column += 32 % length;
-        if (column >= length) {
-            column -= length;
-            ++row;
-        }
-    }
-};
 
 /* Short rows, one for each lane, through shared memory: a warp reads and writes those of all its lanes, as neighbours
  * lie. A row has an odd number of places there, so that the lanes' elements are in different banks. */
