@@ -18,8 +18,7 @@ typedef struct nl_py_gufunc {
     long long fixed_from;    /* loop indices from which small cores get kernels of their own */
     long long staged_from;   /* bytes of cores that could be from which they are staged */
     nl_py_staging staging;   /* NL_PY_UNDECIDED: as a trial finds */
-    nl_py_gutrial trial;
-    int block; /* a thread block for each loop index */
+    int block;               /* a thread block for each loop index */
     nl_gcore core;
     PyObject *weakrefs;
 } nl_py_gufunc;
@@ -60,5 +59,6 @@ PyObject *nl_py_gucall_stream(const nl_py_gucall *c); /* borrowed; None: the def
 
 /* py/gukernel: finds the kernel, or has it compiled, and launches it. */
 int nl_py_gucall_launch(nl_py_gucall *c);
+void nl_py_gufunc_free_kernels(nl_py_gufunc *g);
 
 #endif

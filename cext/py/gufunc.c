@@ -323,9 +323,8 @@ static void gufunc_dealloc(PyObject *self) {
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(g->name);
-    nl_py_gutrial_clear(&g->trial);
     nl_py_overloads_free(&g->choices);
-    nl_py_overloads_free(&g->kernels);
+    nl_py_gufunc_free_kernels(g);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
     nl_py_free(self);

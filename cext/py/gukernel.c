@@ -17,8 +17,11 @@
 #define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
 #define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
 #define STAGED_INPUT 64          /* of an input's without one */
-#define STAGED_ALL 8192          /* of all of one loop index */
+#define STAGED_SHORT 1920        /* of all of one loop index, of which 16 or more are a warp's */
+#define STAGED_ALL (18 * 1024)   /* of long ones */
 #define STAGED_WARP (30 * 1024)  /* of a warp: several should have room */
+#define LONG_WARP (36 * 1024)    /* of a warp with long ones, which is a block */
+#define LONG_LANES 8             /* that read different banks (core_stage.cuh) */
 #define STAGED_BLOCK (46 * 1024) /* of a block, if it has several warps */
 #define STAGED_SLACK 16          /* between operands, for their alignment */
 #define MOST_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
@@ -34,7 +37,7 @@ typedef struct compiled {
     nl_py_overload base;
     unsigned threads; /* of a block */
     int is_staged;
-    uint32_t staging; /* nl_py_staging: what a trial has found */
+    nl_py_gutrial trial;
 } compiled;
 
 /* What _compile is asked for, and the key of its answer. */
@@ -44,6 +47,7 @@ typedef struct kind {
     uint32_t staged;                 /* bit i: its cores are copied to shared memory */
     uint32_t loaded;                 /* bit i: there is something in them before the call */
     uint32_t scale;                  /* of staged calls: how large they are */
+    int is_long;                     /* too long for words and 16 lanes of a warp */
     int64_t pitch;                   /* bytes of a loop index in shared memory */
     char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
@@ -105,9 +109,11 @@ static int64_t dense_bytes(const nl_py_gucall *c, int i) {
     return is_c || is_f ? size : 0;
 }
 
-/* Bytes of a staged core in shared memory: an odd number of words (core_stage.cuh). */
-static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes) {
+/* Bytes of a staged core in shared memory: an odd number of words or pieces (core_stage.cuh). */
+static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_long) {
     int64_t word = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]);
+    if (is_long)
+        return ((bytes + 30) / 16 | 1) * 16;
     word = word < 4 ? 4 : word > 8 ? 8 : word;
     return (((bytes + word - 1) / word) | 1) * word;
 }
@@ -119,7 +125,7 @@ static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kin
         if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_bytes(c, i)) < least ||
             llabs(c->packed.strides[i][c->packed.dims - 1]) < bytes)
             continue;
-        pitch = staged_pitch(c, i, bytes);
+        pitch = staged_pitch(c, i, bytes, k->is_long);
         if (k->pitch + pitch > STAGED_ALL)
             continue;
         k->pitch += pitch;
@@ -131,21 +137,31 @@ static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kin
 
 static void unstage(kind *k) {
     k->staged = k->loaded = k->scale = 0;
-    k->pitch = 0;
+    k->pitch = k->is_long = 0;
+}
+
+/* Results first, which cost more where they lie. */
+static void stage_all(const nl_py_gucall *c, kind *k) {
+    stage(c, c->nin, c->count, STAGED_OUTPUT, k);
+    stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
 }
 
 static uint32_t bits_of(int64_t n) {
     return 64 - (uint32_t)__builtin_clzll((uint64_t)n);
 }
 
-/* Which cores are staged: results first, which cost more where they lie. */
+/* Which cores are staged. */
 static void find_staged(const nl_py_gucall *c, kind *k) {
     unstage(k);
     if (c->g->block || c->packed.count < WARP || c->g->staging == NL_PY_PLAIN ||
         c->packed.count < c->g->staged_from / STAGED_ALL)
         return;
-    stage(c, c->nin, c->count, STAGED_OUTPUT, k);
-    stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
+    stage_all(c, k);
+    if (k->pitch > STAGED_SHORT) {
+        unstage(k);
+        k->is_long = 1;
+        stage_all(c, k);
+    }
     if (!k->staged || k->pitch * c->packed.count < c->g->staged_from)
         unstage(k);
     else
@@ -164,8 +180,8 @@ static void find_kind(const nl_py_gucall *c, kind *k) {
 }
 
 static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
-    const uint32_t head[5] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values,
-                              k->staged, k->loaded, k->scale};
+    const uint32_t head[5] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9 | k->is_long << 10),
+                              k->values, k->staged, k->loaded, k->scale};
     size_t size = sizeof head + 2 * (size_t)c->count;
     uint8_t *at = key + size;
     for (int i = 0; k->fixed && i < c->count; i++)
@@ -212,8 +228,8 @@ static PyObject *compile(nl_py_gucall *c, const kind *k) {
     if (!fixed)
         return NULL;
     return PyObject_CallMethod(
-        (PyObject *)c->g, "_compile", "iOiiIIIN", c->operation.device->ordinal, c->chosen, k->dims,
-        k->wide, (unsigned)k->values, (unsigned)k->staged, (unsigned)k->loaded, fixed);
+        (PyObject *)c->g, "_compile", "iOiiIIIiN", c->operation.device->ordinal, c->chosen, k->dims,
+        k->wide, (unsigned)k->values, (unsigned)k->staged, (unsigned)k->loaded, k->is_long, fixed);
 }
 
 static compiled *add_kernel(nl_py_gucall *c, const uint8_t *key, size_t size, PyObject *answer) {
@@ -274,10 +290,14 @@ typedef struct division {
 /* Fewer lanes where the cores staged are large; smaller blocks where they would have too much
  * memory, or be too few to occupy the device. Less than a warp is for some blocks on each
  * multiprocessor. */
-static void divide(const nl_py_gucall *c, unsigned threads, int64_t pitch, division *d) {
+static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
-    d->lanes = WARP;
-    while (pitch * d->lanes > STAGED_WARP)
+    int64_t pitch = k->pitch;
+    d->lanes = k->is_long ? LONG_LANES : WARP;
+    while (k->is_long && d->lanes > 1 &&
+           (pitch * d->lanes > LONG_WARP || blocks_of(count, d->lanes) < processors))
+        d->lanes--;
+    while (!k->is_long && pitch * d->lanes > STAGED_WARP)
         d->lanes /= 2;
     while (threads > WARP && (pitch * d->lanes * (threads / WARP) > STAGED_BLOCK ||
                               blocks_of(count, threads / WARP * d->lanes) < 4 * processors))
@@ -289,7 +309,7 @@ static void divide(const nl_py_gucall *c, unsigned threads, int64_t pitch, divis
     d->blocks = blocks_of(count, pitch ? threads / WARP * d->lanes : threads);
 }
 
-static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
+static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) {
     nl_py_kernel *k = nl_py_overload_kernel(&made->base);
     division d = {made->threads, WARP, c->packed.count, 0};
     nl_launch launch = {.stream = c->operation.stream};
@@ -303,7 +323,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
         return -1;
     }
     if (!c->g->block)
-        divide(c, made->threads, pitch, &d);
+        divide(c, made->threads, of, &d);
     else if (d.blocks > most)
         d.blocks = most;
     if (d.blocks > most) {
@@ -328,26 +348,21 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, int64_t pitch) {
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
-/* By the kernel that a trial found to be faster, or is to measure. */
+/* By the kernel that is faster, or is to be measured. */
 static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
-    nl_py_staging found = (nl_py_staging)nl_atomic_load32_relaxed(&staged->staging), decision;
     const compiled *made = staged;
     int is_measured = 0;
-    if (c->g->staging == NL_PY_STAGED)
-        found = NL_PY_STAGED;
-    else if (found == NL_PY_UNDECIDED) {
-        found = nl_py_gutrial_begin(&c->g->trial, staged, c->operation.device, c->operation.stream,
-                                    &decision, &is_measured);
-        if (decision != NL_PY_UNDECIDED)
-            nl_atomic_store32_relaxed(&staged->staging, decision);
-    }
-    if (found == NL_PY_PLAIN) {
+    nl_py_staging way = c->g->staging;
+    if (way == NL_PY_UNDECIDED)
+        way = nl_py_gutrial_begin(&staged->trial, c->operation.device, c->operation.stream,
+                                  &is_measured);
+    if (way == NL_PY_PLAIN) {
         unstage(k);
         made = find_kernel(c, k);
     }
-    int result = made ? launch_kernel(c, made, k->pitch) : -1;
+    int result = made ? launch_kernel(c, made, k) : -1;
     if (is_measured)
-        nl_py_gutrial_end(&c->g->trial, c->operation.stream, c->packed.count);
+        nl_py_gutrial_end(&staged->trial, c->operation.stream, c->packed.count);
     return result;
 }
 
@@ -357,5 +372,12 @@ int nl_py_gucall_launch(nl_py_gucall *c) {
     compiled *made = find_kernel(c, &k);
     if (made && made->is_staged)
         return launch_staged(c, made, &k);
-    return made ? launch_kernel(c, made, 0) : -1;
+    unstage(&k);
+    return made ? launch_kernel(c, made, &k) : -1;
+}
+
+void nl_py_gufunc_free_kernels(nl_py_gufunc *g) {
+    for (nl_py_overload *e = g->kernels.all; e; e = e->next)
+        nl_py_gutrial_clear(&((compiled *)e)->trial);
+    nl_py_overloads_free(&g->kernels);
 }

@@ -1,11 +1,10 @@
-/* py/gutrial: a trial is a staged launch that is not measured, as the first one does more than
- * launch, then one staged and one plain, and the launches until both have ended. */
+/* py/gutrial: launches until both ways have been measured, and then until both have ended. */
 #include "py/gutrial.h"
 
 #include "base/lock.h"
 #include "driver/driver.h"
 
-enum { FIRST, STAGED, PLAIN, MEASURED };
+enum { FIRST_STAGED, FIRST_PLAIN, STAGED, PLAIN, MEASURED };
 
 /* Records and queries would end up in a graph, or spoil it. */
 static int is_capturing(CUstream stream) {
@@ -25,8 +24,7 @@ void nl_py_gutrial_clear(nl_py_gutrial *t) {
         nl_event_destroy(t->events[i]);
         t->events[i] = NULL;
     }
-    t->kind = NULL;
-    t->launches = FIRST;
+    t->launches = FIRST_STAGED;
 }
 
 static nl_py_staging decide(const nl_py_gutrial *t) {
@@ -47,36 +45,40 @@ static nl_py_staging decide(const nl_py_gutrial *t) {
                : NL_PY_STAGED;
 }
 
-nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, const void *kind, nl_device *dev,
-                                  CUstream stream, nl_py_staging *decision, int *is_measured) {
-    int launch;
-    *decision = NL_PY_UNDECIDED;
+/* The next launch's way. */
+static nl_py_staging next_way(nl_py_gutrial *t, nl_device *dev, CUstream stream, int *is_measured) {
+    nl_py_staging decision = NL_PY_UNDECIDED;
+    int launch = t->launches;
+    if (launch == MEASURED)
+        decision = decide(t);
+    else if (launch >= STAGED && !record_next(t, 2 * (launch - STAGED), dev, stream))
+        decision = NL_PY_STAGED;
+    if (decision != NL_PY_UNDECIDED) {
+        nl_py_gutrial_clear(t);
+        nl_atomic_store32_relaxed(&t->decision, decision);
+        return decision;
+    }
+    *is_measured = launch != MEASURED;
+    return launch == PLAIN || launch == FIRST_PLAIN ? NL_PY_PLAIN : NL_PY_STAGED;
+}
+
+nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream stream,
+                                  int *is_measured) {
+    nl_py_staging way = (nl_py_staging)nl_atomic_load32_relaxed(&t->decision);
     *is_measured = 0;
+    if (way != NL_PY_UNDECIDED)
+        return way;
     if (nl_atomic_swap(&t->busy, 1))
         return NL_PY_STAGED;
-    if ((t->kind && t->kind != kind) || is_capturing(stream)) {
+    way = is_capturing(stream) ? NL_PY_STAGED : next_way(t, dev, stream, is_measured);
+    if (!*is_measured)
         nl_atomic_store(&t->busy, 0);
-        return NL_PY_STAGED;
-    }
-    t->kind = kind;
-    launch = t->launches;
-    if (launch == MEASURED)
-        *decision = decide(t);
-    else if (launch != FIRST && !record_next(t, 2 * (launch - STAGED), dev, stream))
-        *decision = NL_PY_STAGED;
-    if (*decision != NL_PY_UNDECIDED)
-        nl_py_gutrial_clear(t);
-    else if (launch != MEASURED) {
-        *is_measured = 1;
-        return launch == PLAIN ? NL_PY_PLAIN : NL_PY_STAGED;
-    }
-    nl_atomic_store(&t->busy, 0);
-    return *decision == NL_PY_PLAIN ? NL_PY_PLAIN : NL_PY_STAGED;
+    return way;
 }
 
 void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count) {
     int launch = t->launches++;
-    if (launch != FIRST) {
+    if (launch >= STAGED) {
         t->counts[launch - STAGED] = count;
         if (!record_next(t, 2 * (launch - STAGED) + 1, t->events[2 * (launch - STAGED)]->device,
                          stream))

@@ -4,7 +4,10 @@
  * apart: an access of the warp takes a sector of 32 bytes from each row, for one element, and rows drive each
  * other out of the cache before the next element is asked for. So a warp copies the cores of its 32 threads
  * together, by whole lines: to shared memory before the function is called, and results back after it. The
- * function works there, on arrays of the same shape and strides. */
+ * function works there, on arrays of the same shape and strides.
+ *
+ * Short cores (`core_stage`) are moved by words, so that the same element of all 32 is in different banks.
+ * Of long ones (`long_core_stage`) fewer have room than a warp has banks; they are moved by pieces of 16 bytes. */
 #ifndef NUMBALITE_CORE_STAGE_CUH
 #define NUMBALITE_CORE_STAGE_CUH
 
@@ -21,11 +24,14 @@ namespace nl_detail {
 template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Word *global) {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     if (sizeof(Word) >= 4) {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-                     :
-                     : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global),
-                       "n"(sizeof(Word) < 4 ? 4 : sizeof(Word))
-                     : "memory");
+        const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
+        if (sizeof(Word) == 16) /* not kept in L1, which has the less room */
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(global) : "memory");
+        else
+            asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                         :
+                         : "r"(to), "l"(global), "n"(sizeof(Word) == 8 ? 8 : 4)
+                         : "memory");
         return;
     }
 #endif
@@ -38,6 +44,13 @@ NUMBALITE_FUNCTION void await_stage() {
     asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
     __syncwarp();
+}
+
+template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global, Word *shared) {
+    if (Loads)
+        stage_word(shared, (const Word *)global);
+    else
+        *global = *shared;
 }
 
 /* One operand's cores, without gaps, of the threads of a block; each warp moves its own. */
@@ -91,12 +104,68 @@ template <class T> struct core_stage {
     NUMBALITE_FUNCTION T *core_of(int row) const {
         return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
     }
-    template <bool Loads, class Word>
-    static NUMBALITE_FUNCTION void move_word(Word *global, Word *shared) {
-        if (Loads)
-            stage_word(shared, global);
-        else
-            *global = *shared;
+};
+
+/* The same for cores that are long. A row begins as far behind a multiple of 16 bytes as its core does, so
+ * that both have the same pieces, and words at their ends. Eight rows are in different banks. */
+template <class T> struct long_core_stage {
+    typedef typename word_of<16>::type piece;
+    typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
+
+    T *core; /* of this thread, where it lies */
+    int bytes;
+    int pitch; /* an odd number of pieces, of which the ends may be in part; gukernel.c knows it, too */
+    unsigned char *rows; /* of this warp */
+
+    NUMBALITE_FUNCTION long_core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
+        : core(core), bytes((int)elements * (int)sizeof(T)) {
+        pitch = ((bytes + 30) / 16 | 1) * 16;
+        rows = free + threadIdx.x / 32 * lanes * pitch;
+        free += blockDim.x / 32 * lanes * pitch;
+    }
+
+    NUMBALITE_FUNCTION T *staged() const {
+        return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
+    }
+
+    /* The first `count` rows, by a whole warp. */
+    NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
+    NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
+
+    static NUMBALITE_FUNCTION unsigned ahead_of(const T *core) {
+        return (unsigned)((unsigned long long)core % 16);
+    }
+    template <bool Loads> NUMBALITE_FUNCTION void move(int count) const {
+        T *next = core_of(0);
+        for (int row = 0; row < count; ++row) {
+            T *const global = next;
+            next = core_of(row + 1); /* while this one is moved */
+            const unsigned ahead = ahead_of(global);
+            move_row<Loads>((char *)global - ahead, (char *)rows + row * pitch, ahead,
+                            ahead + (unsigned)bytes);
+        }
+    }
+    NUMBALITE_FUNCTION T *core_of(int row) const {
+        return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
+    }
+    /* The bytes from `begin` to `end` of a row that begins with a whole piece. */
+    template <bool Loads>
+    static NUMBALITE_FUNCTION void move_row(char *global, char *shared, unsigned begin, unsigned end) {
+        const unsigned lane = threadIdx.x % 32, first = (begin + 15) / 16, last = end / 16;
+        piece *from = (piece *)global + first + lane, *to = (piece *)shared + first + lane;
+#pragma unroll 1
+        for (int left = (int)(last - first - lane); left > 0; left -= 4 * 32) {
+#pragma unroll
+            for (int k = 0; k < 4 * 32; k += 32)
+                if (k < left)
+                    move_word<Loads>(from + k, to + k);
+            from += 4 * 32;
+            to += 4 * 32;
+        }
+        /* Half of the lanes have the words before these, half those behind. */
+        const unsigned at = (lane < 16 ? begin : last * 16) + lane % 16 * (unsigned)sizeof(word);
+        if (at < (lane < 16 ? first * 16 : end))
+            move_word<Loads>((word *)(global + at), (word *)(shared + at));
     }
 };
 

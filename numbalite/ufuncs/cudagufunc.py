@@ -169,14 +169,17 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
         )
 
-    def _compile(self, device, chosen, dims, wide, values, staged, loaded, fixed):
+    def _compile(self, device, chosen, dims, wide, values, staged, loaded, is_long, fixed):
         """The kernel on a device, which is current, the threads of its blocks, and whether it stages cores."""
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
             special = self._with_fixed(chosen, plan, fixed)
             if special is plan and staged and not are_serial():
                 special = plan._replace(
-                    staged=staged, loaded=loaded, threads=gufuncloops.STAGED_THREADS
+                    staged=staged,
+                    loaded=loaded,
+                    is_long=bool(is_long),
+                    threads=gufuncloops.LONG_THREADS if is_long else gufuncloops.STAGED_THREADS,
                 )
             kernel = self._compiled(special).load(device)
             if special.staged and kernel.attribute(SHARED_SIZE):  # the function needs it itself

@@ -36,6 +36,8 @@ BLOCK_THREADS = 128
 """Of a block that runs one core together, unless the user says how many."""
 STAGED_THREADS = 128
 """Of a block whose warps stage their cores; fewer where these are large (gukernel.c)."""
+LONG_THREADS = 32
+"""Of one whose cores are long: the compiler is to know it, as each thread may have many registers."""
 
 
 class Fixed(NamedTuple):
@@ -70,6 +72,8 @@ class Plan(NamedTuple):
     """Bit i: the cores of operand i are dense and staged in shared memory."""
     loaded: int = 0
     """Bit i: there is something in them before the call."""
+    is_long: bool = False
+    """They are staged by pieces of 16 bytes."""
 
     @property
     def signature(self) -> Signature:
@@ -194,12 +198,15 @@ def _operand(plan, i):
 
 def _staged(plan, i, lying):
     """An operand whose cores are staged; `lying` is the array of one where it lies."""
-    stage = f"core_stage<{plan.types[i].dtype.cxx}> stage{i}"
+    t = plan.types[i]
+    stage = f"{'long_' * plan.is_long}core_stage<{t.dtype.cxx}> stage{i}"
     before = (
         f"auto core{i} = {lying};\n"
         f"{stage}(core{i}.data(), core{i}.size(), lanes, free);\n"
         f"core{i}.pointer = stage{i}.staged();\n"
     )
+    if plan.cores[i] == 1:  # its elements are neighbours, and the compiler is to know it
+        before += f"core{i}.strides[0] = sizeof({t.dtype.cxx});\n"
     if plan.loaded >> i & 1:
         before += f"stage{i}.load(rows);\n"
     after = "" if i < plan.nin else f"stage{i}.store(rows);\n"

@@ -110,7 +110,7 @@ def test_trials(monkeypatch, walk_closely, fail):
     def operation():
         gufunc = guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")(double)
         gufunc.staged_from = 0
-        for _ in range(4):
+        for _ in range(6):
             out = gufunc(x)
             cuda.synchronize()
         assert (out.copy_to_host() == 2).all()

@@ -68,8 +68,13 @@ def test_sums_of_rows(dtype):
         """
 
     rng = np.random.default_rng(random.getrandbits(32))
-    for _ in range(8):
-        shape = *loops(rng), int(rng.integers(1, 60))
+    for number in range(8):
+        length = int(
+            rng.integers(1, 60)
+            if number % 2
+            else rng.integers(700, 2000) // np.dtype(dtype).itemsize
+        )
+        shape = *loops(rng), length
         a, b = (
             placed(rng, shape, dtype, 1),
             placed(rng, shape[-1 - rng.integers(len(shape)) :], dtype, 1),
@@ -80,9 +85,11 @@ def test_sums_of_rows(dtype):
         total, results = both(a, b)
         np.testing.assert_array_equal(results.copy_to_host(), running)
         np.testing.assert_array_equal(total.copy_to_host(), running[..., -1])
-    large = cuda.to_device(np.ones((70, 40), dtype))  # more than two warps
-    np.testing.assert_array_equal(both(large, large)[0].copy_to_host(), np.full(70, 40, dtype))
-    assert len(kernels(both)) >= 1
+    for length in (20, 700):  # more than two warps; short and long
+        ones = cuda.to_device(np.ones((70, length), dtype))
+        want = np.full(70, length)
+        np.testing.assert_array_equal(both(ones, ones)[0].copy_to_host(), want.astype(dtype))
+    assert {"long_core_stage" in text for text in kernels(both)} == {False, True}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -174,7 +181,7 @@ def test_what_is_faster_is_measured():
         found.append(len(kernels(sums)))
     assert found == [1] * 8  # one staged kernel; the plain one was there
     other = cuda.to_device(host[:, :40].copy())  # of another size: a trial of its own
-    for _ in range(3):
+    for _ in range(6):
         np.testing.assert_array_equal(sums(other).copy_to_host(), want[:, :40])
 
 
