@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "py/aggregate.h"
+#include "py/dlpack.h"
 
 /* ---- messages ---- */
 
@@ -415,8 +416,36 @@ static int unreadable(nl_py_call *call, int index) {
     return -1;
 }
 
+/* A tensor that shares its C functions: 1 if it fits as it is, -1 with an exception, 0: the long
+ * way says what does not. */
+static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
+    const nl_param *p = &call->params->items[index];
+    nl_py_foreign f;
+    call->values->runs++;
+    int found = nl_py_dlpack_read(call->state, tensor, &f);
+    if (found <= 0)
+        return found < 0 ? unreadable(call, index) : 0;
+    nl_order order = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
+    if (f.element.dtype != p->dtype || order == NL_ORDER_F ||
+        (order == NL_ORDER_C && !nl_layout_is_c(&f.layout)) ||
+        (p->kind == NL_PARAM_ARRAY && f.layout.ndim != p->ndim) ||
+        (nl_layout_low_bits(&f.layout, f.address) & (p->element_align - 1)) ||
+        nl_device_of_address(call->device, f.address) != call->device)
+        return 0;
+    if (nl_py_foreign_wait(&f, call->stream, call->blocking) < 0)
+        return -1;
+    write_array(p, at, f.address, f.layout.shape, f.layout.strides);
+    return 1;
+}
+
 static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_value *v;
+    if (call->device && nl_py_dlpack_is_known(call->state, value) &&
+        !nl_py_values_has(call->values, value)) {
+        int written = write_tensor(call, index, value, at);
+        if (written)
+            return written < 0 ? -1 : 0;
+    }
     if (is_address(&call->params->items[index], value))
         return write_address(call, index, value, at);
     v = call->device ? nl_py_values_export(call->values, value)

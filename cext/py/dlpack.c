@@ -46,20 +46,19 @@ static void owner_dealloc(PyObject *owner) {
 /* ---- the tensor ---- */
 
 static nl_dtype dtype_of(const nl_dl_tensor *t) {
-    switch (t->code) {
-    case NL_DL_INT:
-        return nl_dtype_from_kind('i', t->bits / 8);
-    case NL_DL_UINT:
-        return nl_dtype_from_kind('u', t->bits / 8);
-    case NL_DL_FLOAT:
-        return nl_dtype_from_kind('f', t->bits / 8);
-    case NL_DL_COMPLEX:
-        return nl_dtype_from_kind('c', t->bits / 8);
-    case NL_DL_BOOL:
-        return nl_dtype_from_kind('b', t->bits / 8);
-    default:
+    static const nl_dtype dtypes[][5] = {
+        [NL_DL_INT] = {NL_INT8, NL_INT16, NL_INT32, NL_INT64},
+        [NL_DL_UINT] = {NL_UINT8, NL_UINT16, NL_UINT32, NL_UINT64},
+        [NL_DL_FLOAT] = {NL_OPAQUE, NL_FLOAT16, NL_FLOAT32, NL_FLOAT64},
+        [NL_DL_BFLOAT] = {NL_OPAQUE},
+        [NL_DL_COMPLEX] = {[3] = NL_COMPLEX64, [4] = NL_COMPLEX128},
+        [NL_DL_BOOL] = {NL_BOOL},
+    };
+    const int size = t->bits / 8;
+    if (t->lanes != 1 || t->bits % 8 || t->code > NL_DL_BOOL || size == 0 || size > 16 ||
+        (size & (size - 1)))
         return NL_OPAQUE;
-    }
+    return dtypes[t->code][__builtin_ctz((unsigned)size)];
 }
 
 static int refuse_type(const nl_dl_tensor *t) {
@@ -81,7 +80,7 @@ static int refuse_type(const nl_dl_tensor *t) {
 /* Shape, strides in bytes and element type, checked; nothing else of the tensor is trusted. */
 static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *element) {
     element->class = NL_ELEMENT_PLAIN;
-    element->dtype = t->lanes == 1 && t->bits % 8 == 0 ? dtype_of(t) : NL_OPAQUE;
+    element->dtype = dtype_of(t);
     if (element->dtype == NL_OPAQUE)
         return refuse_type(t);
     layout->itemsize = element->itemsize = (int64_t)nl_dtype_size(element->dtype);
@@ -349,16 +348,34 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
     return api && api->major == 1 && api->view_tensor ? api : NULL;
 }
 
-static const nl_dl_exchange *exchange_of(nl_py_state *state, PyTypeObject *type) {
+/* What is known of a class: its functions, and how an object says that it requires a gradient,
+ * which costs half as much by the descriptor as by the name. */
+static void meet(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
+    PyObject *grad = NULL;
+    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_REQUIRES_GRAD), &grad) < 0)
+        PyErr_Clear();
+    PyObject *parts = PyTuple_Pack(2, capsule, grad ? grad : Py_None);
+    Py_XDECREF(grad);
+    if (parts)
+        nl_py_known_publish(&state->exchange_type, type, &state->exchange_parts, parts);
+    else
+        PyErr_Clear();
+}
+
+int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj) {
+    return Py_TYPE(obj) == nl_atomic_load_entry(&state->exchange_type);
+}
+
+static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
+    PyTypeObject *type = Py_TYPE(obj);
     PyObject *capsule;
-    if (type == nl_atomic_load_entry(&state->exchange_type))
-        return functions_of(state->exchange_capsule);
+    if (nl_py_dlpack_is_known(state, obj))
+        return functions_of(PyTuple_GET_ITEM(state->exchange_parts, 0));
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
     if (api && !nl_atomic_load_entry(&state->exchange_type))
-        nl_py_known_publish(&state->exchange_type, type, &state->exchange_capsule,
-                            Py_NewRef(capsule));
+        meet(state, type, capsule);
     Py_DECREF(capsule);
     return api;
 }
@@ -373,6 +390,17 @@ static int says_true(const nl_py_state *state, PyObject *obj, int which) {
     int result = value == Py_True;
     Py_XDECREF(value);
     return result;
+}
+
+static int requires_grad(nl_py_state *state, PyObject *obj) {
+    PyObject *descriptor =
+        nl_py_dlpack_is_known(state, obj) ? PyTuple_GET_ITEM(state->exchange_parts, 1) : Py_None;
+    if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type))
+        return says_true(state, obj, NAME_REQUIRES_GRAD);
+    const PyGetSetDef *functions = ((PyGetSetDescrObject *)descriptor)->d_getset;
+    PyObject *value = functions->get(obj, functions->closure);
+    Py_XDECREF(value);
+    return value != Py_False;
 }
 
 /* Conjugates and negatives of PyTorch are flags on other tensors' memory: elements are found out
@@ -404,8 +432,8 @@ static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_py_f
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
-    const nl_dl_exchange *api = exchange_of(state, Py_TYPE(obj));
-    if (!api || says_true(state, obj, NAME_REQUIRES_GRAD) || api->view_tensor(obj, &t) < 0 ||
+    const nl_dl_exchange *api = exchange_of(state, obj);
+    if (!api || requires_grad(state, obj) || api->view_tensor(obj, &t) < 0 ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
         nl_py_layout_extent(&out->layout, &low, &high) < 0 || read_stream(api, &t, out) < 0)

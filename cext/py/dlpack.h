@@ -80,5 +80,7 @@ int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObj
  * C functions; 0 where the object has to be asked in other ways, which also say what is wrong with
  * it; -1 with an exception for a tensor whose memory does not hold what its elements are. */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
+/* Is it of the class with such functions that was met first? */
+int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
 
 #endif

@@ -56,7 +56,7 @@
     X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \
     X(PyTypeObject, torch_tensor) \
     X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
-    X(PyObject, exchange_capsule)  /* its capsule */ \
+    X(PyObject, exchange_parts)    /* its capsule, and the descriptor of requires_grad or None */ \
     X(PyObject, cupy_stream)       /* and what goes with them: cupy.cuda.get_current_stream, */ \
     X(PyObject, torch_dtypes)      /* a dict of torch's dtypes -> nl_dtype */
 

@@ -91,6 +91,13 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->count = 0;
     values->first = NULL;
 }
+/* Has it been read? */
+static inline int nl_py_values_has(const nl_py_values *values, PyObject *obj) {
+    const nl_py_value *v = values->first;
+    while (v && v->given != obj)
+        v = v->next;
+    return v != NULL;
+}
 /* What the object is, read when it is first asked for. It stays where it is until the end of the
  * call, and keeps what it is about. NULL with an exception. */
 nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj);
