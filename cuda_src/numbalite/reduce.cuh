@@ -233,6 +233,7 @@ template <class W> NUMBALITE_FUNCTION W read_once(const W *x) { return once<W>::
 /* Elements without gaps, at an address that is a multiple of their size; of several dimensions a part has those
  * of one row. */
 template <class S, class T, bool Masked> struct packed {
+    typedef S element;
     enum { count = sizeof(S) < 16 ? 16 / sizeof(S) : 1 };
     typedef uint4 piece;
     const S *first;
@@ -258,6 +259,7 @@ template <class S, class T, bool Masked> struct packed {
 
 /* Elements anywhere. */
 template <class S, class T, bool Masked> struct strided {
+    typedef S element;
     enum { count = 1 };
     typedef S piece;
     const plan &p;
@@ -480,6 +482,8 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
                                           Op op) {
     constexpr int count = Source::count, step = Threads * count;
     constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
+    /* Of which the last one may be of fewer elements. */
+    constexpr bool are_parts = nl_detail::is_same_type<typename Source::element, T>::value;
     maybe<T> total = nothing<T>();
     if (begin >= end)
         return total;
@@ -504,7 +508,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
         for (int half = 1; half < ahead; half *= 2)
 #pragma unroll
             for (int k = 0; k + half < ahead; k += 2 * half)
-                v[k] = op.even(v[k], v[k + half]);
+                v[k] = are_parts ? op(v[k], v[k + half]) : op.even(v[k], v[k + half]);
         append(total, v[0], op);
     }
     if (at + ahead / 2 * step < last)

@@ -8,8 +8,8 @@
  *   operations that commute.
  * - gapped rows: such rows, several for each result, with gaps between them, as axes 0 and 2 of three have them.
  * - stripes: columns of a few elements. A thread has V neighbouring ones, whole.
- * - narrow: few and long columns whose rows are short. The threads of a block take rows in turns,
- *   for operations that commute.
+ * - narrow: few and long columns whose rows are short, or several groups of them. The threads of a block take rows
+ *   in turns, for operations that commute.
  */
 #ifndef NUMBALITE_SHORT_AXES_CUH
 #define NUMBALITE_SHORT_AXES_CUH
@@ -248,17 +248,20 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     }
 }
 
-/* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a launch take
+/* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a group take
  * rows in turns, too: what they read at a time lies together. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;
     constexpr int ahead = sizeof(T) * V <= 16 ? 8 : 4;
     __shared__ neighbours<T, V> totals[BLOCK];
-    int lanes = (int)(p.results / V), rows = BLOCK / lanes;
-    int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
-    const char *x = (const char *)input + lane * (int64)sizeof(wide);
-    int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = block_of(p) * (int64)rows;
+    const int columns = (int)p.dims[p.kept - 1].length, lanes = columns / V, rows = BLOCK / lanes;
+    const int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
+    const int64 group = quotient(block_of(p), p.parts), part = block_of(p) - group * p.parts;
+    const int64 result = group * columns + lane * V;
+    place at = place_of(p, result, part, nullptr);
+    const char *x = (const char *)input + at.input;
+    int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = part * rows;
     int left = first + rows < p.length ? rows : (int)(p.length - first); /* rows that have elements */
     neighbours<T, V> total;
     if (row < left) {
@@ -317,14 +320,12 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
     }
     if (row > 0)
         return;
-    place at = place_of(p, 0, block_of(p), nullptr);
-    at.output += lane * V * p.dims[p.kept - 1].output;
 #pragma unroll
     for (int v = 0; v < V; ++v) {
         maybe<T> all = {total.item[v], true};
         if (p.is_last)
             begin_with(p, all, op);
-        store<T, O>(p, all, at, lane * V + v, block_of(p), out, nullptr, false, op);
+        store<T, O>(p, all, at, result + v, part, out, nullptr, false, op);
         at.output += p.dims[p.kept - 1].output;
     }
 }

@@ -20,6 +20,7 @@ template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) n
     }
 };
 struct nl_mapped {
+    typedef void element; /* none is read: all are computed */
     enum { count = nl_width > 1 ? nl_width : 1 };
     struct piece {
         ${T} item[count];

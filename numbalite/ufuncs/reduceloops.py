@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from _thread import RLock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -320,67 +321,104 @@ def _step(kernel, way, results, plan, *slots):
     return kernel, plans.grid_of(way, results), way.threads, plan, slots
 
 
-def _folding(loops, kept, folded, dtypes, address, masked, initial, segment, divisor):
-    """The plan of a reduction over these dimensions: one launch, or two with the parts between them."""
-    stored, loop, result = dtypes
-    serial = are_serial()
-    if segment is None:
-        way = plans.choose(
-            kept, folded, stored.itemsize, address, masked, serial, loop.itemsize,
-            loops.commutes(loop),
+class _Reduction(NamedTuple):
+    """What is to be folded, and into what."""
+
+    loops: Loops
+    kept: list
+    folded: list
+    stored: np.dtype
+    loop: np.dtype
+    result: np.dtype
+    address: int
+    masked: bool
+    initial: bytes | None
+    divisor: float
+    reorderable: bool
+
+    @property
+    def results(self):
+        return math.prod(dim.length for dim in self.kept)
+
+    def way(self, kept, folded):
+        """How elements are folded along these dimensions."""
+        return plans.choose(
+            kept, folded, self.stored.itemsize, self.address, self.masked, are_serial(),
+            self.loop.itemsize, self.loops.commutes(self.loop),
         )  # fmt: skip
-    else:  # one part each, of which the kernel is told where it ends
-        usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
-        way = plans.choose(kept, usual, stored.itemsize, address, masked, serial)
-        way = way._replace(parts=1, chunk=1 << 62)
-    results = math.prod(dim.length for dim in kept)
-    if way.parts == 1:
-        plan, wide = plans.packed_plan(
-            way, kept, folded, initial=initial, segment=-1 if segment is None else segment,
-            itemsize=loop.itemsize, divisor=divisor,
-        )  # fmt: skip
-        kernel = loops.loop(way.kind, stored, loop, result, masked, wide)
-        given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
-        return _core.ReductionPlan([_step(kernel, way, results, plan, *given)], ())
+
+
+def _folding(r: _Reduction):
+    """The plan of a reduction: one launch, or two with numbers between them."""
+    folded, later = r.folded, []
+    if r.reorderable and not (r.masked or are_serial()) and r.loops.commutes(r.loop):
+        folded, later = plans.divided(r.kept, folded, r.stored.itemsize, r.loop.itemsize)
+    kept = plans.together(r.kept, later) if later else r.kept
+    way = r.way(kept, folded)
+    if r.reorderable and way.kind.startswith("columns") and folded[-1].length < plans.SHORT_RUN:
+        folded = sorted(folded, key=lambda dim: dim.length)  # the longest without interruption
+    if way.parts == 1 and not later:
+        return _one_launch(r, way, folded)
+    return _with_parts(r, way, kept, folded, later)
+
+
+def _by_segments(r: _Reduction, segment):
+    """The plan with one part for each result, of which the kernel is told where it ends."""
+    usual = [r.folded[0]._replace(length=-(-r.folded[0].length // r.kept[segment].length))]
+    way = plans.choose(r.kept, usual, r.stored.itemsize, r.address, r.masked, are_serial())
+    return _one_launch(r, way._replace(parts=1, chunk=1 << 62), r.folded, segment)
+
+
+def _one_launch(r, way, folded, segment=-1):
+    plan, wide = plans.packed_plan(
+        way, r.kept, folded, initial=r.initial, segment=segment, itemsize=r.loop.itemsize,
+        divisor=r.divisor,
+    )  # fmt: skip
+    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, wide)
+    given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
+    return _core.ReductionPlan([_step(kernel, way, r.results, plan, *given)], ())
+
+
+def _with_parts(r, way, kept, folded, later):
+    """A launch for these dimensions leaves parts of each number, which the last block folds, or a second launch does,
+    together with the later dimensions."""
     # The parts of neighbouring results are neighbours where the results' elements are.
-    by_part = way.kind.startswith(("serial", "columns", "narrow"))
-    parts, scratch = _FIRST_SCRATCH, [(results * way.parts, loop)]
-    flags = parts
-    if masked:  # whether a part has any element that the mask selects
+    by_part = way.parts == 1 or way.kind.startswith(("serial", "columns", "narrow"))
+    size, each = r.loop.itemsize, math.prod(dim.length for dim in later)
+    numbers = r.results * each
+    scratch = [(numbers * way.parts, r.loop)]
+    parts = flags = _FIRST_SCRATCH
+    if r.masked:  # whether a part has any element that the mask selects
         flags = parts + 1
-        scratch.append((results * way.parts, np.dtype(bool)))
-    size, count = loop.itemsize, way.parts
-    apart, after = (1, results) if by_part else (count, 1)
-    of_parts = plans.merged([
-        plans.Dimension(dim.length, n * apart * size, n * apart, dim.output)
-        for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
-    ])  # fmt: skip
-    parts_of_one = [plans.Dimension(count, after * size, after)]
+        scratch.append((numbers * way.parts, np.dtype(bool)))
+    apart, after = (1, numbers) if by_part else (way.parts, 1)
+    of_results, of_later = plans.in_scratch(r.kept, later, apart, size)
+    of_one = [plans.Dimension(way.parts, after * size, after), *of_later]
+    if later:
+        of_one = plans.merged(plans.by_stride(of_one))
     first, first_wide = plans.packed_plan(
         way, kept, folded, is_last=False, by_part=by_part, itemsize=size
     )
-    last = None if first_wide else plans.by_last_block(way, results, masked, size)
-    in_one_launch = last is not None
-    if not in_one_launch:
-        last = plans.choose(
-            of_parts, parts_of_one, size, 0, masked, serial, size, loops.commutes(loop)
-        )
-        last = last._replace(parts=1, chunk=count)
-    plan, wide = plans.packed_plan(
-        last, of_parts, parts_of_one, initial=initial, itemsize=size, divisor=divisor,
-        by_one=in_one_launch,
-    )  # fmt: skip
-    if in_one_launch:
+    ending = {"initial": r.initial, "itemsize": size, "divisor": r.divisor}
+    last = None
+    if not (first_wide or later):
+        last = plans.by_last_block(way, r.results, r.masked, size)
+    if last is not None:
+        plan, _ = plans.packed_plan(last, of_results, of_one, by_one=True, **ending)
         counter = parts + len(scratch)
         scratch.append((1, np.dtype("u4"), np.array(0, "u4"), True))
-        kernel = loops.loop(way.kind, stored, loop, result, masked, last=last.kind)
+        kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, last=last.kind)
         slots = _INPUT, _WHERE, _OUTPUT, flags, parts, counter
         both = np.void(first.tobytes() + plan.tobytes())
-        return _core.ReductionPlan([_step(kernel, way, results, both, *slots)], scratch)
-    kernel = loops.loop(way.kind, stored, loop, loop, masked, first_wide)
-    steps = [_step(kernel, way, results, first, _INPUT, _WHERE, parts, flags, _SEGMENTS)]
-    kernel = loops.loop(last.kind, loop, loop, result, masked, wide)
-    steps.append(_step(kernel, last, results, plan, parts, flags, _OUTPUT, _OUTPUT, parts))
+        return _core.ReductionPlan([_step(kernel, way, r.results, both, *slots)], scratch)
+    last = plans.choose(
+        of_results, of_one, size, 0, r.masked, are_serial(), size, r.loops.commutes(r.loop)
+    )._replace(parts=1, chunk=way.parts * each)
+    plan, wide = plans.packed_plan(last, of_results, of_one, **ending)
+    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.loop, r.masked, first_wide)
+    steps = [_step(kernel, way, numbers, first, _INPUT, _WHERE, parts, flags, _SEGMENTS)]
+    kernel = r.loops.loop(last.kind, r.loop, r.loop, r.result, r.masked, wide)
+    steps.append(_step(kernel, last, r.results, plan, parts, flags, _OUTPUT, _OUTPUT, parts))
     return _core.ReductionPlan(steps, scratch)
 
 
@@ -431,11 +469,11 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             kept = [segment, *kept]  # outermost, so that neighbours have the same segment
         else:
             folded = plans.merged(plans.by_stride(folded) if reorderable else folded)
-        dtypes = array.dtype, loop, out.dtype
-        return _folding(
-            loops, kept, folded, dtypes, array._address % 16, where is not None, initial,
-            0 if segment else None, divisor,
+        reduction = _Reduction(
+            loops, kept, folded, array.dtype, loop, out.dtype, array._address % 16,
+            where is not None, initial, divisor, reorderable,
         )  # fmt: skip
+        return _by_segments(reduction, 0) if segment else _folding(reduction)
 
     plan = loops.planned(key, make)
     if plan is None:

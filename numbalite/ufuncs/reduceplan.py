@@ -34,18 +34,24 @@ _MANY_ROWS = 1 << 13
 _MOST_ROW_PARTS = 1 << 15
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
 _COLUMN_WARPS = 8  # of a block, as in short_axes.cuh
+SHORT_RUN = 16  # elements of a column with equal distances, of which several are read at a time
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
 _TEAM_ROWS = 1 << 12  # rows of up to 32 pieces of 16 bytes, from which a few lanes fold each
-_LANE_PIECES, _MOST_LANE_PIECES = (
-    4,
-    8,
-)  # of a short row that a lane folds, the second where lanes take long to combine
+_LANE_PIECES = 4  # of a short row that a lane folds
+_MOST_LANE_PIECES = 8  # where lanes take long to combine
 _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
-_STRIPE_ROWS = 64  # rows that a thread folds alone, where there are as many threads as
-_STRIPE_THREADS = 1 << 15
+_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 19  # rows that a thread folds alone, if they are so long
+_LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes are neighbours
+_STRIPE_WIDTH = 4  # elements of a thread, where more of them would be too much for few threads
 _NARROW_BYTES = 512  # of all the columns that one block folds
+_NARROW_GROUP_BYTES = 128  # of each, where they are several times
+_AMONG_BYTES = 128  # of a short axis among the results; it is folded later
+_LATER_SHARE = 8  # of the bytes that are read, at most one in so many goes to a second launch
+_FEW_ROWS_BYTES = 1 << 13  # of a result's rows, with which a block has little to do
+_WORTH_BYTES = 1 << 25  # that are read in more time than a launch takes
+_FEW_LATER = 1 << 16  # numbers that few blocks fold in as much time
 _NARROW_PART_BYTES, _NARROW_PARTS = 1 << 16, 512  # so many blocks run at once
 _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
 _TINY_ROW_BYTES = 16  # that neighbouring threads find in the same lines
@@ -77,6 +83,8 @@ class Way(NamedTuple):
     team: int
     parts: int
     chunk: int
+    groups: int = 1
+    """Of narrow columns: as many have blocks of their own."""
 
 
 def merged(dims):
@@ -180,7 +188,7 @@ def _by_columns(results, length, width):
 
 def _by_teams(kept, folded, itemsize, address):
     """How many lanes fold a row by one access each; 0 if they cannot."""
-    if len(folded) != 1 or folded[0].input != itemsize:
+    if len(folded) != 1 or folded[0].input != itemsize or itemsize > 16:
         return 0
     lanes, rest = divmod(folded[0].length * itemsize, 16)
     if rest or lanes > _WARP or lanes & (lanes - 1) or lanes == 0:
@@ -226,48 +234,115 @@ def _by_gapped_rows(kept, folded, itemsize, address, size, results):
 
 def _by_stripes(kept, folded, itemsize, address, folded_size, results):
     """How many neighbouring columns of a few elements a thread folds whole; 0 if it should not."""
-    if (
-        len(folded) != 1
-        or folded[0].length > _STRIPE_ROWS
-        or not kept
-        or kept[-1].input != itemsize
-    ):
+    if len(folded) != 1 or not kept or kept[-1].input != itemsize:
+        return 0
+    rows = folded[0].length
+    if rows > _LONG_STRIPE_ROWS or results * itemsize < _STRIPE_BYTES:
+        return 0
+    steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
+    if any(step % itemsize for step in steps):
         return 0
     width = max(16 // itemsize, 1)
-    steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
-    if kept[-1].length % width or any(step % (width * itemsize) for step in steps):
-        return 0
-    while width > 1 and width * folded_size > _COLUMN_BYTES:
+    while width > 1 and (
+        width * folded_size > _COLUMN_BYTES
+        or kept[-1].length % width
+        or any(step % (width * itemsize) for step in steps)
+    ):
         width //= 2
-    return width if results // width >= _STRIPE_THREADS else 0
+    if rows > _STRIPE_ROWS and (
+        width > _STRIPE_WIDTH or kept[-1].length * itemsize < _STRIPE_RUN_BYTES
+    ):
+        return 0
+    while width > _STRIPE_WIDTH and results // width < _COLUMN_THREADS:
+        width //= 2
+    return width
 
 
 def _by_narrow(kept, folded, itemsize, address, folded_size):
-    """How many neighbouring columns of a few that are long a thread has; 0 if they are not so."""
-    if len(kept) != 1 or len(folded) != 1 or kept[0].input != itemsize:
+    """How many neighbouring columns of a few that are long a thread has; 0 if they are not so. There may be several
+    such groups of columns, where others have no wide access."""
+    if not kept or len(folded) != 1 or kept[-1].input != itemsize:
         return 0
-    columns, row = kept[0].length, folded[0].input
-    if columns * itemsize > _NARROW_BYTES or columns > THREADS // 2:
+    columns = kept[-1].length
+    most = _NARROW_BYTES if len(kept) == 1 else _NARROW_GROUP_BYTES
+    if columns * itemsize > most or columns > THREADS // 2:
         return 0
+    steps = [address, folded[0].input, *(dim.input for dim in kept[:-1])]
     width = max(16 // itemsize, 1)
     while width and (
         columns % width
         or width * folded_size > _COLUMN_BYTES
-        or any(step % (width * itemsize) for step in (row, address))
+        or any(step % (width * itemsize) for step in steps)
     ):
         width //= 2
-    if not width:
+    if not width or (len(kept) > 1 and width * itemsize == 16):
         return 0
     return width if folded[0].length >= 4 * THREADS // (columns // width) else 0
 
 
 def _in_narrow_parts(width, kept, folded, itemsize):
-    length, row = folded[0].length, kept[0].length * itemsize
-    parts = min(_NARROW_PARTS, length * row // _NARROW_PART_BYTES) or 1
-    if length * row <= 4 * _NARROW_PART_BYTES:
+    length, row = folded[0].length, kept[-1].length * itemsize
+    groups = math.prod(dim.length for dim in kept[:-1])
+    parts = min(_NARROW_PARTS // groups, length * row // _NARROW_PART_BYTES) or 1
+    if length * row * groups <= 4 * _NARROW_PART_BYTES:
         parts = 1
     chunk = -(-length // parts)
-    return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk)
+    return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk, groups)
+
+
+def divided(kept, folded, itemsize, folded_size):
+    """(the axes to fold by a first launch, those for a second one): all, and none, where one launch is as good.
+    ``folded_size``: the bytes of the numbers as they are folded."""
+    if len(folded) < 2 or not kept:
+        return folded, []
+    *outer, inner = folded
+    if _lies_among(kept, inner, math.prod(dim.length for dim in outer), itemsize, folded_size):
+        return outer, [inner]
+    return ([inner], outer) if _has_rows(kept, outer, inner, itemsize) else (folded, [])
+
+
+def _lies_among(kept, inner, rows, itemsize, folded_size):
+    """Is it a short axis whose elements lie among those of the results, such as the colours of pixels, or short rows
+    of results? Without it there are longer columns."""
+    short = kept[-1].length * itemsize if kept[-1].input == itemsize else 0
+    if inner.length * itemsize >= _AMONG_BYTES and not 0 < short < _AMONG_BYTES:
+        return False
+    if rows * itemsize < _LATER_SHARE * folded_size:
+        return False
+    joined = together(kept, [inner])
+    if joined[-1].input != itemsize or joined[-1].length * itemsize <= max(short, itemsize):
+        return False
+    return joined[-1].length >= _WARP or rows >= 2 * THREADS
+
+
+def _has_rows(kept, outer, inner, itemsize):
+    """Are there rows for each result that are worth a launch, after which the others are few?"""
+    row, rows = inner.length * itemsize, math.prod(dim.length for dim in outer)
+    results = math.prod(dim.length for dim in kept)
+    if inner.input != itemsize or row < _AMONG_BYTES or results * rows < _TEAM_ROWS:
+        return False
+    if row * rows < _FEW_ROWS_BYTES:
+        return True
+    is_worth = results * rows <= _FEW_LATER and results * rows * row >= _WORTH_BYTES
+    return is_worth and row <= _LONG_ROW_BYTES
+
+
+def together(kept, later):
+    """The dimensions of what a first launch keeps."""
+    return merged(dim._replace(output=0) for dim in by_stride([*kept, *later]))
+
+
+def in_scratch(kept, later, apart, size):
+    """The dimensions of the kept and the later axes in an array of what a first launch leaves: numbers of so many
+    bytes, `apart` of them for each result of it."""
+    order = by_stride([*kept, *later]) if later else kept
+    steps = dict(zip(map(id, order), packed_strides(order), strict=True))
+
+    def of(dim):
+        n = steps[id(dim)] * apart
+        return Dimension(dim.length, n * size, n, dim.output)
+
+    return merged(map(of, kept)), [of(dim)._replace(output=0) for dim in later]
 
 
 def _part(elements, itemsize, limits):
@@ -367,6 +442,8 @@ def by_last_block(way, results, masked, size):
         width = int(way.kind[6:])
         while width > 1 and width * size > 16:
             width //= 2
+        if way.groups > 1:
+            return None
         return Way(f"narrow{width}", THREADS, 1, 1, way.parts)
     by_rows = way.kind in ("packed", "stepped", "strided") or way.kind.startswith("gapped")
     if by_rows and results <= THREADS // _WARP:
@@ -391,7 +468,7 @@ def grid_of(way, results):
     if way.kind.startswith("stripes"):
         return -(-(results // int(way.kind[7:])) // THREADS)
     if way.kind.startswith("narrow"):
-        return way.parts
+        return way.groups * way.parts
     if way.kind == "serial":
         return -(-slots // way.threads)
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))

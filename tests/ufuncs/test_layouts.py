@@ -97,7 +97,7 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
 def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
     """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
     turns: as much as a GPU is given only from some size on."""
-    for name, value in (("TEAM_ROWS", 8), ("STRIPE_THREADS", 4), ("NARROW_PART_BYTES", 4096)):
+    for name, value in (("TEAM_ROWS", 8), ("STRIPE_BYTES", 64), ("NARROW_PART_BYTES", 4096)):
         monkeypatch.setattr(reduceplan, f"_{name}", value)
     ways, real = [], reduceplan.choose
     monkeypatch.setattr(
@@ -110,6 +110,8 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
         ((3000, 16), 0),
         ((2000, 3), 0),
         ((5, 3, 64), 1),
+        ((5, 3, 62), 1),
+        ((4, 1500, 3), 1),
     ):
         a = drawn(shape, dtype)
         x = cuda.to_device(a)
@@ -167,6 +169,48 @@ def test_rows_with_gaps(as_on_a_gpu, monkeypatch, dtype):
             )
     kinds = {way.kind.rstrip("0123456789") for way in ways}
     assert kinds >= {"gapped_packed", "gapped_stepped"}
+
+
+@pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
+def test_folds_by_two_launches(as_on_a_gpu, monkeypatch, dtype):
+    """A short axis among the results is folded after the others, an outer one of few rows after those."""
+    monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
+    calls, real = set(), reduceplan.divided
+
+    def divided(kept, folded, *sizes):
+        first, later = real(kept, folded, *sizes)
+        calls.add((len(later), later == folded[-1:]))
+        return first, later
+
+    monkeypatch.setattr(reduceplan, "divided", divided)
+    for shape, axes in (
+        ((150, 31, 3), (0, 2)),
+        ((600, 4, 9, 2), (0, 3)),
+        ((5, 60, 7, 3), (0, 1, 3)),
+        ((130, 11, 2, 7), (0, 2)),
+        ((9, 3, 4, 150), (1, 3)),
+        ((2, 8, 3, 2, 140), (0, 2, 4)),
+    ):
+        a = drawn(shape, dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:], np.s_[1:], np.s_[::-1, ..., 1:]:
+            x, d = a[part], device[part]
+            found = np.max(d, axes, initial=3).copy_to_host()
+            assert_array_equal(found, np.max(x, axes, initial=3))
+            np.testing.assert_allclose(np.var(d, axes).copy_to_host(), np.var(x, axes), rtol=1e-3)
+            out = cuda.device_array(found.shape[::-1], dtype).T
+            assert_array_equal(
+                np.sum(d, axes, dtype=dtype, out=out).copy_to_host(), np.sum(x, axes, dtype=dtype)
+            )
+    assert calls >= {(0, False), (1, True), (1, False)}
+
+
+def test_a_variance_of_uneven_parts(as_on_a_gpu, monkeypatch):
+    monkeypatch.setattr(reduceplan, "_PART_BYTES_ANY_ORDER", (64, 64))
+    monkeypatch.setattr(reduceplan, "_BLOCK_BYTES", 4096)
+    a = np.zeros(16 * 1023 + 1, "f4")
+    a[-1] = 1000  # alone in the last part
+    np.testing.assert_allclose(np.var(cuda.to_device(a)), np.var(a, dtype="f8"), rtol=1e-5)
 
 
 AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
