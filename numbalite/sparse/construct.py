@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.sparse import kernels
 from numbalite.ufuncs import operands
@@ -19,17 +20,35 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 VALUES = "efdFD"
+"""What cuSPARSE computes with, as characters of NumPy's dtypes."""
 
 
 class Sparse:
     """What sparse arrays of every format are."""
 
     __slots__ = ()
+    formats: ClassVar[dict[str, type]] = {}
+    """The classes by the names of their formats."""
+    format: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        if cls.format:
+            Sparse.formats[cls.format] = cls
 
 
 def issparse(value: Any) -> bool:
     """Is it a sparse array in device memory?"""
     return isinstance(value, Sparse)
+
+
+def operand(value: Any) -> Any:
+    """The other operand: an array of SciPy's as one of ours, everything else as it is."""
+    return value if issparse(value) or not is_scipy(value) else Sparse.formats["csr"](value)
+
+
+def is_scipy(value: Any) -> bool:
+    """Is it a sparse array or matrix of SciPy's?"""
+    return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
 def value_dtype(name: str, dtype: Any) -> np.dtype:
@@ -39,6 +58,17 @@ def value_dtype(name: str, dtype: Any) -> np.dtype:
         raise TypeError(
             f"{name}: values of dtype {dtype} are not supported: float16, float32, float64, complex64 and "
             "complex128 are; convert with dtype= or astype()"
+        )
+    return dtype
+
+
+def stored_dtype(name: str, dtype: Any) -> np.dtype:
+    """A dtype that is stored: what cuSPARSE computes with, whole numbers and booleans."""
+    dtype = np.dtype(dtype)
+    if not assign.is_number(dtype):
+        raise TypeError(
+            f"{name}: values of dtype {dtype} are not supported: booleans, integers, floats up to float64 and "
+            "complex numbers up to complex128 are; convert with dtype= or astype()"
         )
     return dtype
 
@@ -59,15 +89,18 @@ def is_shape(value: Any) -> bool:
     )  # fmt: skip
 
 
-def shape_of(name: str, shape: Any) -> tuple[int, int]:
-    """The shape as two numbers."""
+def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
+    """The shape as two numbers, or one."""
     try:
-        rows, columns = map(operator.index, shape)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: shape is {shape!r}: it must be two whole numbers") from None
-    if rows < 0 or columns < 0:
+        lengths = tuple(map(operator.index, shape))
+    except TypeError:
+        lengths = ()
+    if len(lengths) != ndim:
+        what = "two whole numbers" if ndim == 2 else "one whole number"
+        raise ValueError(f"{name}: shape is {shape!r}: it must be {what}")
+    if min(lengths) < 0:
         raise ValueError(f"{name}: shape is {shape!r}: a length is negative")
-    return rows, columns
+    return lengths
 
 
 def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
@@ -99,7 +132,7 @@ def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
         if not indices.size:
             indices = indices.astype(np.int32)
         kind = index_dtype(indices, indptr)
-        value_dtype(name, data.dtype)
+        stored_dtype(name, data.dtype)
         return data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
 
 
@@ -140,7 +173,7 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
         )
     if dtype is not None and dense.dtype != dtype:
         dense = dense.astype(dtype)
-    value_dtype(name, dense.dtype)
+    stored_dtype(name, dense.dtype)
     dense = arguments.converted(dense, dense.dtype)
     rows, _ = dense.shape
     counts = arguments.empty((rows + 1,), np.int32, dense)

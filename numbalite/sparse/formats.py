@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import threading
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core
+from numbalite.cuda import shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.sparse import construct, kernels, products
+from numbalite.sparse.array import SparseArray
 from numbalite.sparse.construct import issparse
 
 if TYPE_CHECKING:
@@ -19,248 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from numbalite.cuda.arrays import DeviceNDArray
-
-
-class SparseArray(construct.Sparse):
-    """What the formats share."""
-
-    __slots__ = ("_lock", "_plans", "_shape", "data")
-    __array_priority__ = 200
-    format = ""
-    ndim = 2
-
-    data: DeviceNDArray
-    """The values, one for each stored element."""
-
-    def _begin(self, data, shape):
-        self.data = data
-        self._shape = shape
-        self._plans = {}
-        self._lock = threading.Lock()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
-
-    @property
-    def nnz(self) -> int:
-        """How many elements are stored; zeros among them count."""
-        return self.data.size
-
-    @property
-    def size(self) -> int:
-        return self.data.size
-
-    @property
-    def device(self) -> int:
-        return self.data.device
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, nnz={self.nnz}, "
-            f"device={self.device})"
-        )
-
-    def __len__(self) -> int:
-        raise TypeError("the length of a sparse array is ambiguous: use nnz or shape[0]")
-
-    # ---- what each format says
-
-    def sum_duplicates(self) -> None:
-        """Adds up what is stored twice, and sorts; nothing where that is known not to be needed."""
-        raise NotImplementedError
-
-    def tocsr(self, copy: bool = False) -> Any:
-        """The same by rows."""
-        raise NotImplementedError
-
-    def transpose(self, copy: bool = False) -> Any:
-        """The transposed array."""
-        raise NotImplementedError
-
-    def _with(self, data: Any) -> Any:
-        """The same pattern with other values."""
-        raise NotImplementedError
-
-    def _parts(self) -> tuple:
-        """What is stored, as SciPy's constructors take it."""
-        raise NotImplementedError
-
-    # ---- values
-
-    def map(self, function: Any) -> Any:
-        """The same pattern with function(values): a ufunc, or any function of device arrays. Elements that
-        are not stored stay zero."""
-        data = function(self.data)
-        if not isinstance(data, _core.DeviceArray) or data.shape != self.data.shape:
-            raise ValueError(
-                f"map: the function must give a device array of shape {self.data.shape}"
-            )
-        construct.value_dtype("map", data.dtype)
-        return self._with(data)
-
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:
-        dtype = construct.value_dtype("astype", dtype)
-        if not copy and dtype == self.dtype:
-            return self
-        return self._with(self.data.astype(dtype))
-
-    def copy(self) -> Any:
-        return self._with(self.data.copy())
-
-    def conj(self) -> Any:
-        """The conjugated values; real arrays are returned as they are."""
-        return self if self.dtype.kind != "c" else self._with(np.conjugate(self.data))
-
-    conjugate = conj
-
-    def __neg__(self) -> Any:
-        return self._with(np.negative(self.data))
-
-    def __abs__(self) -> Any:
-        self.sum_duplicates()
-        return self._with(np.abs(self.data))
-
-    @property
-    def T(self) -> Any:
-        return self.transpose()
-
-    # ---- conversions
-
-    def toarray(self) -> DeviceNDArray:
-        """A dense device array; elements that are stored twice are added up."""
-        rows = self.tocsr()
-        dense = arguments.empty(self.shape, self.dtype, self.data)
-        dense.fill(0)
-        if self.nnz and self.shape[0]:
-            args = rows.data, rows.indices, rows.indptr, dense
-            with arguments.on_device_of(dense):
-                kernels.put_dense.forall(self.shape[0])(*args)
-        return dense
-
-    todense = toarray
-
-    def get(self) -> Any:
-        """The same as one of SciPy's arrays, on the host."""
-        try:
-            import scipy.sparse
-        except ImportError:
-            raise ImportError("get() makes an array of SciPy's: pip install scipy") from None
-        parts = tuple(part.copy_to_host() for part in self._parts())
-        given = (parts[0], parts[1:]) if self.format == "coo" else parts
-        return getattr(scipy.sparse, f"{self.format}_array")(given, shape=self.shape)
-
-    # ---- arithmetic
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        """The matrix product with a vector, a dense or a sparse matrix; `out` for dense results."""
-        return products.matmul(self, other, out)
-
-    def __matmul__(self, other: Any) -> Any:
-        made = products.warm(self, other) if isinstance(other, _core.DeviceArray) else None
-        return products.matmul(self, other, None) if made is None else made
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return products.rmatmul(other, self, None)
-
-    def multiply(self, other: Any) -> Any:
-        """Element by element: with a number, a dense or a sparse array of the same shape."""
-        return products.multiply(self, other)
-
-    __mul__ = __rmul__ = multiply
-
-    def __truediv__(self, other: Any) -> Any:
-        if np.ndim(other):
-            raise TypeError("a sparse array is divided by numbers only")
-        return self._with(np.true_divide(self.data, other))
-
-    def __add__(self, other: Any) -> Any:
-        return products.merged(self, other, kernels.ADD)
-
-    def __radd__(self, other: Any) -> Any:
-        return products.merged(self, other, kernels.ADD)
-
-    def __sub__(self, other: Any) -> Any:
-        return products.merged(self, other, kernels.SUBTRACT)
-
-    def __rsub__(self, other: Any) -> Any:
-        return -products.merged(self, other, kernels.SUBTRACT)
-
-    def sum(self, axis: Any = None) -> Any:
-        """The sum of all elements, of each column (axis 0) or of each row (axis 1)."""
-        if axis is None:
-            return np.sum(self.data)
-        if axis not in (0, 1, -1, -2):
-            raise ValueError(f"sum: axis is {axis!r}: it must be 0, 1 or None")
-        over = axis % 2
-        ones = arguments.empty((self.shape[over],), self.dtype, self.data)
-        ones.fill(1)
-        return self @ ones if over else ones @ self
-
-    def diagonal(self, k: int = 0) -> DeviceNDArray:
-        """The k-th diagonal."""
-        rows = self.tocsr()
-        first = max(-k, 0)
-        count = max(min(self.shape[0] - first, self.shape[1] - max(k, 0)), 0)
-        values = arguments.empty((count,), self.dtype, self.data)
-        values.fill(0)
-        if count:
-            args = rows.data, rows.indices, rows.indptr, k, first, values
-            with arguments.on_device_of(values):
-                kernels.diagonal.forall(count)(*args)
-        return values
-
-    # ---- ufuncs
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """A ufunc of one sparse array and numbers is applied to the values if it gives 0 for 0."""
-        if method != "__call__":
-            raise TypeError(f"{ufunc}.{method} has no meaning for sparse arrays")
-        operation = _OPERATIONS.get(ufunc)
-        if operation is not None and len(inputs) == 2 and not keywords:
-            return operation(*inputs)
-        if ufunc is np.matmul:
-            out = (keywords.pop("out", None) or (None,))[0]
-            if not keywords:
-                left, right = inputs
-                if issparse(left):
-                    return products.matmul(left, right, out)
-                return products.rmatmul(left, right, out)
-        others = [one for one in inputs if one is not self]
-        if len(others) != len(inputs) - 1 or any(
-            np.ndim(one) for one in others if not issparse(one)
-        ):
-            raise TypeError(f"{ufunc} takes one sparse array, and numbers beside it")
-        if any(map(issparse, others)) or keywords:
-            raise TypeError(f"{ufunc} takes one sparse array, numbers beside it and no keywords")
-        place = next(i for i, one in enumerate(inputs) if one is self)
-        if not _keeps_zero(ufunc, self.dtype, place, tuple(others)):
-            raise TypeError(
-                f"{ufunc} does not give 0 for 0, so its result is not sparse: a.map(f) applies it to the "
-                "stored elements, f(a.toarray()) to all"
-            )
-        self.sum_duplicates()
-        return self.map(lambda data: ufunc(*(data if one is self else one for one in inputs)))
-
-
-@functools.lru_cache(256)
-def _keeps_zero(ufunc, dtype, place, others):
-    zeros = list(others)
-    zeros.insert(place, dtype.type(0))
-    with np.errstate(all="ignore"):
-        return bool(np.all(np.asarray(ufunc(*zeros)) == 0))
-
-
-_OPERATIONS = {
-    np.multiply: lambda a, b: products.multiply(a, b) if issparse(a) else products.multiply(b, a),
-    np.add: lambda a, b: a + b if issparse(a) else b.__radd__(a),
-    np.subtract: lambda a, b: a - b if issparse(a) else b.__rsub__(a),
-    np.true_divide: lambda a, b: a.__truediv__(b) if issparse(a) else NotImplemented,
-}
 
 
 class Compressed(SparseArray):
@@ -280,7 +38,7 @@ class Compressed(SparseArray):
         copy is true. What is given as indices is checked, and that waits."""
         name = type(self).__name__
         if dtype is not None:
-            dtype = construct.value_dtype(name, dtype)
+            dtype = construct.stored_dtype(name, dtype)
         with construct.on_device_of(arg1):
             parts, found, is_sorted = self._read(name, arg1, shape, dtype)
         if shape is not None and construct.shape_of(name, shape) != found:
@@ -294,7 +52,7 @@ class Compressed(SparseArray):
             same = given.tocsr() if self._by_rows else given.tocsc()
             same = same if dtype is None else same.astype(dtype, copy=False)
             return same._parts(), same.shape, same._is_sorted
-        if hasattr(given, "tocsr") and hasattr(given, "nnz"):  # SciPy's
+        if construct.is_scipy(given):
             other = given.tocsr() if self._by_rows else given.tocsc()
             parts = other.data, other.indices, other.indptr
             parts = construct.compressed(name, parts, dtype)
@@ -350,6 +108,22 @@ class Compressed(SparseArray):
     def _with(self, data):
         return self._made((data, self.indices, self.indptr), self.shape, self._is_sorted)
 
+    def _replace(self, other):
+        with self._lock:
+            self.data, self.indices, self.indptr = other._parts()
+            self._is_sorted = other._is_sorted
+            self._plans = {}
+
+    def _kept(self, mask):
+        counts = arguments.empty((self.nnz + 1,), self.indices.dtype, self.data)
+        counts[:1] = 0
+        if self.nnz:
+            np.cumsum(mask, dtype=counts.dtype, out=counts[1:])
+        places = np.flatnonzero(mask)
+        indptr = products.taken(counts, self.indptr)
+        parts = products.taken(self.data, places), products.taken(self.indices, places), indptr
+        return self._made(parts, self.shape, self._is_sorted)
+
     def _lines(self):
         """(how many rows or columns are compressed, how long each is)"""
         return self.shape if self._by_rows else self.shape[::-1]
@@ -368,14 +142,15 @@ class Compressed(SparseArray):
         made = other._made(self._parts(), self.shape[::-1], self._is_sorted)
         return made.copy() if copy else made
 
-    def tocoo(self, copy: bool = True) -> Any:
+    def tocoo(self, copy: bool = False) -> Any:
         lines, _ = self._lines()
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
         if self.nnz:
             with arguments.on_device_of(numbers):
                 kernels.rows_of.forall(lines)(self.indptr, numbers)
         places = (numbers, self.indices) if self._by_rows else (self.indices, numbers)
-        return coo_array._made(self.data, places, self.shape)
+        made = coo_array._made(self.data, places, self.shape, self._by_rows and self._is_sorted)
+        return made.copy() if copy else made
 
     def _turned(self):
         """The same elements, compressed the other way."""
@@ -426,91 +201,164 @@ class csc_array(Compressed):
 
 
 class coo_array(SparseArray):
-    """A sparse array as `data`, `row` and `col` of its elements, in any order."""
+    """A sparse array as `data`, `row` and `col` of its elements, in any order; or of one dimension, as `data`
+    and `col`."""
 
-    __slots__ = ("_is_sorted", "col", "row")
+    __slots__ = ("_is_sorted", "coords")
     format = "coo"
 
-    row: DeviceNDArray
-    col: DeviceNDArray
+    coords: tuple[DeviceNDArray, ...]
+    """(row, col), or (col,) of an array of one dimension."""
 
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: DTypeLike | None = None, copy: bool = False
     ) -> None:
-        """arg1: (data, (row, col)), or anything that a csr_array is made from."""
+        """arg1: (data, (row, col)), anything that a csr_array is made from, or, for one dimension, (data,
+        (col,)) or a vector."""
         name = "coo_array"
         is_triplet = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
-        if not is_triplet:
-            made = csr_array(arg1, shape, dtype).tocoo()
-            parts, found = made._parts(), made.shape
+        if is_triplet:
+            data, coords, found = self._read(name, arg1, shape, dtype)
         else:
-            parts, found = self._read(name, arg1, shape, dtype)
+            made = self._converted(arg1, shape, dtype)
+            data, coords, found = made.data, made.coords, made.shape
         if copy:
-            parts = tuple(part.copy() for part in parts)
-        self._set(parts[0], parts[1:], found)
+            data, coords = data.copy(), tuple(one.copy() for one in coords)
+        self._set(data, coords, found)
+
+    @staticmethod
+    def _converted(given, shape, dtype):
+        """A coo array of another sparse array, a dense one or a shape."""
+        is_line = not isinstance(given, tuple) and np.ndim(given) == 1
+        if is_line and issparse(given):
+            return given if dtype is None else given.astype(dtype, copy=False)
+        if is_line and construct.is_scipy(given):
+            parts = given.tocoo()
+            return coo_array((parts.data, parts.coords), parts.shape, dtype)
+        if is_line:
+            given = arguments.array(given, "the dense array")
+            return csr_array(given.reshape(1, -1), None, dtype).tocoo().reshape(given.shape)
+        return csr_array(given, shape, dtype).tocoo()
 
     def _read(self, name, given, shape, dtype):
         places = given[1]
-        if not isinstance(places, (tuple, list)) or len(places) != 2:
-            raise TypeError(f"{name}: a tuple is (data, (row, col)) or a shape")
+        if not isinstance(places, (tuple, list)) or len(places) not in (1, 2):
+            raise TypeError(f"{name}: a tuple is (data, (row, col)), (data, (col,)) or a shape")
+        names = ("row", "col")[-len(places) :]
         with arguments.on_device_of(given[0], *places):
             data = construct.vector(name, "data", given[0], dtype)
-            construct.value_dtype(name, data.dtype)
-            row = construct.vector(name, "row", places[0])
-            col = construct.vector(name, "col", places[1])
+            construct.stored_dtype(name, data.dtype)
+            coords = tuple(construct.vector(name, what, one) for what, one in zip(names, places))
         if not data.size:
-            row, col = row.astype(np.int32), col.astype(np.int32)
-        if not data.size == row.size == col.size:
-            raise ValueError(
-                f"{name}: data has {data.size} elements, row has {row.size}, col has {col.size}"
-            )
-        kind = construct.index_dtype(row, col)
-        row, col = row.astype(kind, copy=False), col.astype(kind, copy=False)
-        ends = [int(np.max(one).item()) + 1 if one.size else 0 for one in (row, col)]
-        found = tuple(ends) if shape is None else construct.shape_of(name, shape)
-        for what, one, end, length in zip(("row", "col"), (row, col), ends, found):
+            coords = tuple(one.astype(np.int32) for one in coords)
+        for what, one in zip(names, coords):
+            if one.size != data.size:
+                raise ValueError(f"{name}: data has {data.size} elements, {what} has {one.size}")
+        kind = construct.index_dtype(*coords)
+        coords = tuple(one.astype(kind, copy=False) for one in coords)
+        ends = [int(np.max(one).item()) + 1 if one.size else 0 for one in coords]
+        found = tuple(ends) if shape is None else construct.shape_of(name, shape, len(coords))
+        for what, one, end, length in zip(names, coords, ends, found):
             if end > length or (one.size and np.min(one).item() < 0):
                 raise ValueError(f"{name}: {what} must be from 0 to {length - 1}")
-        return (data, row, col), found
+        return data, coords, found
 
-    def _set(self, data, places, shape):
-        self.row, self.col = places
-        self._is_sorted = False
+    @property
+    def row(self) -> DeviceNDArray:
+        """The rows; zeros for an array of one dimension."""
+        row = self.coords[0]
+        return row if self.ndim == 2 else np.zeros_like(row)  # type: ignore[return-value]
+
+    @property
+    def col(self) -> DeviceNDArray:
+        """The columns."""
+        return self.coords[-1]
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Are the elements known to be sorted by rows, and each there once?"""
+        return self._is_sorted
+
+    def _set(self, data, coords, shape, is_sorted=False):
+        self.coords = tuple(coords)
+        self._is_sorted = is_sorted
         self._begin(data, shape)
 
     @classmethod
-    def _made(cls, data, places, shape):
+    def _made(cls, data, coords, shape, is_sorted=False):
         made = cls.__new__(cls)
-        made._set(data, places, shape)
+        made._set(data, coords, shape, is_sorted)
         return made
 
     def _parts(self):
-        return self.data, self.row, self.col
+        return self.data, *self.coords
 
     def _with(self, data):
-        return self._made(data, (self.row, self.col), self.shape)
+        return self._made(data, self.coords, self.shape, self._is_sorted)
+
+    def _replace(self, other):
+        self._set(other.data, other.coords, self.shape, other._is_sorted)
+
+    def _kept(self, mask):
+        places = np.flatnonzero(mask)
+        data, *coords = (products.taken(one, places) for one in self._parts())
+        return self._made(data, coords, self.shape, self._is_sorted)
+
+    def _reshaped(self, shape, order):
+        """The elements in a shape of one or two dimensions."""
+        count = math.prod(self.shape)
+        shape = shapes.new_shape_of(count, shape if isinstance(shape, tuple) else (shape,))
+        if len(shape) > 2:
+            raise ValueError(f"reshape: sparse arrays have one or two dimensions, {shape} has more")
+        if order == "F":
+            return self.T._reshaped(shape[::-1], "C").T
+        if shape == self.shape:
+            return self
+        if self.ndim == 1:
+            places = self.col
+        elif 1 in self.shape:
+            places = self.coords[self.shape[0] == 1]
+        else:
+            kind = np.dtype(np.int64 if count >= 2**31 else self.col.dtype)
+            places = self.row.astype(kind) * self.shape[1] + self.col
+        if len(shape) == 1:
+            coords = (places,)
+        elif shape[0] == 1:
+            coords = np.zeros_like(places), places
+        elif shape[1] == 1:
+            coords = places, np.zeros_like(places)
+        else:
+            coords = np.divmod(places, max(shape[1], 1))
+        return self._made(self.data, coords, shape, self._is_sorted)
 
     def transpose(self, copy: bool = False) -> coo_array:
-        made = self._made(self.data, (self.col, self.row), self.shape[::-1])
+        """The transposed array over the same memory; one of one dimension is itself."""
+        made = self._made(self.data, self.coords[::-1], self.shape[::-1])
         return made.copy() if copy else made
 
     def tocoo(self, copy: bool = False) -> coo_array:
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """By rows; elements that are stored twice are added up. It sorts: keep the result for several products."""
-        return csr_array._made(products.compressed(self), self.shape, True)
+        """By rows; elements that are stored twice are added up. It sorts: keep the result for several products.
+
+        ValueError for arrays of one dimension.
+        """
+        if self.ndim != 2:
+            raise ValueError("tocsr: an array of one dimension: reshape((1, -1)) makes it a row")
+        made = csr_array._made(products.compressed(self), self.shape, True)
+        return made.copy() if copy else made
 
     def tocsc(self, copy: bool = False) -> csc_array:
+        if self.ndim != 2:
+            raise ValueError("tocsc: an array of one dimension: reshape((-1, 1)) makes it a column")
         return self.T.tocsr(copy).T
 
     def sum_duplicates(self) -> None:
         """Adds up what is stored twice, and sorts by rows."""
-        if self._is_sorted:
-            return
-        made = self.tocsr().tocoo()
-        self._set(made.data, (made.row, made.col), self.shape)
-        self._is_sorted = True
+        if not self._is_sorted:
+            made = self.reshape((1, -1)) if self.ndim == 1 else self
+            self._replace(made.tocsr().tocoo().reshape(self.shape))
 
     def _as_rows(self):
         return self.tocsr()

@@ -81,12 +81,50 @@ def diagonal(data, indices, indptr, offset, first, values):
 
 
 @jit
-def times_dense(data, indices, indptr, dense, out):
+def pick(dense, rows, columns, picked):
+    "long long i = grid<1>(); if (i < picked.size()) picked[i] = dense(rows[i], columns[i]);"
+
+
+@jit
+def gather_lines(data, indices, indptr, lines, new_indptr, new_indices, new_data):
+    """
+    long long k = grid<1>(), line = 0, end = lines.size();
+    if (k >= new_data.size()) return;
+    while (end - line > 1) {
+        long long middle = line + (end - line) / 2;
+        if (new_indptr[middle] <= k) line = middle;
+        else end = middle;
+    }
+    long long from = indptr[lines[line]] + k - new_indptr[line];
+    new_indices[k] = indices[from];
+    new_data[k] = data[from];
+    """
+
+
+@jit
+def renumber(indices, start, step, count, renumbered, mask):
     """
     long long i = grid<1>();
-    if (i < indptr.size() - 1)
-        for (long long k = indptr[i]; k < indptr[i + 1]; ++k)
-            out[k] = data[k] * dense(i, indices[k]);
+    if (i >= indices.size()) return;
+    long long number = (indices[i] - start) / step;
+    mask[i] = number >= 0 && number < count && start + number * step == indices[i];
+    renumbered[i] = number;
+    """
+
+
+@jit
+def sample(data, indices, indptr, is_sorted, rows, columns, values):
+    """
+    long long i = grid<1>();
+    if (i >= values.size()) return;
+    long long column = columns[i], k = indptr[rows[i]], end = indptr[rows[i] + 1];
+    for (long long high = end; is_sorted && k < high;) {
+        long long middle = k + (high - k) / 2;
+        if (indices[middle] < column) k = middle + 1;
+        else high = middle;
+    }
+    for (; k < end && !(is_sorted && indices[k] != column); ++k)
+        if (indices[k] == column) values[i] = values[i] + data[k];
     """
 
 
@@ -117,45 +155,81 @@ def add_duplicates(data, indices, indptr, new_indptr, new_indices, new_data):
     """
 
 
-ADD, SUBTRACT, MULTIPLY = range(3)
-
-
-@jit
-def count_merged(a_indices, a_indptr, b_indices, b_indptr, both_only, counts):
-    """
-    long long i = grid<1>(), found = 0;
-    if (i >= a_indptr.size() - 1) return;
-    long long j = a_indptr[i], k = b_indptr[i], a_end = a_indptr[i + 1], b_end = b_indptr[i + 1];
-    while (j < a_end || k < b_end) {
-        bool a = j < a_end && (k >= b_end || a_indices[j] <= b_indices[k]);
-        bool b = k < b_end && (j >= a_end || b_indices[k] <= a_indices[j]);
-        found += !both_only || (a && b);
-        j += a;
-        k += b;
-    }
-    counts[i + 1] = found;
-    """
+ADD, SUBTRACT, MULTIPLY, MAXIMUM, MINIMUM, NOT_EQUAL, LESS, GREATER = range(8)
 
 
 @jit
 def merge(
-    a_data, a_indices, a_indptr, b_data, b_indices, b_indptr, operation, indptr, indices, data
+    a_data,
+    a_indices,
+    a_indptr,
+    b_data,
+    b_indices,
+    b_indptr,
+    operation,
+    zero,
+    writes,
+    indptr,
+    indices,
+    data,
 ):
     """
     long long i = grid<1>();
     if (i >= a_indptr.size() - 1) return;
     long long j = a_indptr[i], k = b_indptr[i], a_end = a_indptr[i + 1], b_end = b_indptr[i + 1];
-    long long to = indptr[i];
+    long long to = writes ? indptr[i] : 0;
     while (j < a_end || k < b_end) {
         bool a = j < a_end && (k >= b_end || a_indices[j] <= b_indices[k]);
         bool b = k < b_end && (j >= a_end || b_indices[k] <= a_indices[j]);
-        auto x = a ? a_data[j] : decltype(a_data[0] + a_data[0])(0);
-        auto y = b ? b_data[k] : decltype(b_data[0] + b_data[0])(0);
-        if (operation != 2 || (a && b)) {
-            indices[to] = a ? a_indices[j] : b_indices[k];
-            data[to++] = operation == 0 ? x + y : operation == 1 ? x - y : x * y;
+        auto x = a ? a_data[j] : zero, y = b ? b_data[k] : zero, value = zero;
+        switch (operation) {
+        case 0: value = x + y; break;
+        case 1: value = x - y; break;
+        case 2: value = x * y; break;
+        case 3: value = np_maximum(x, y); break;
+        case 4: value = np_minimum(x, y); break;
+        case 5: value = decltype(value)(!np_equal(x, y)); break;
+        case 6: value = decltype(value)(np_less(x, y)); break;
+        default: value = decltype(value)(np_less(y, x));
+        }
+        if (value != zero) {
+            if (writes) {
+                indices[to] = a ? a_indices[j] : b_indices[k];
+                data[to] = value;
+            }
+            ++to;
         }
         j += a;
         k += b;
     }
+    if (!writes) indptr[i + 1] = to;
+    """
+
+
+@jit
+def place_of_extreme(data, indices, indptr, length, is_largest, zero, places, values):
+    """
+    long long i = grid<1>();
+    if (i >= places.size()) return;
+    long long k = indptr[i], end = indptr[i + 1], hole = 0, place = -1;
+    auto best = zero;
+    for (; k < end; ++k) {
+        auto value = data[k];
+        hole += indices[k] == hole;
+        if (place >= 0 && best != best) continue;
+        bool is_better = value != value || (is_largest ? np_less(best, value) : np_less(value, best));
+        if (place < 0 || is_better) {
+            best = value;
+            place = indices[k];
+        }
+    }
+    if (hole < length && best == best) {
+        bool is_better = is_largest ? np_less(best, zero) : np_less(zero, best);
+        if (place < 0 || is_better || (best == zero && hole < place)) {
+            best = zero;
+            place = hole;
+        }
+    }
+    places[i] = place;
+    values[i] = best;
     """

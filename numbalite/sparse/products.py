@@ -90,7 +90,8 @@ def _bounded(a):
     return a
 
 
-def _same_device(a, b):
+def same_device(a: Any, b: Any) -> None:
+    """ValueError where two arrays are on different devices."""
     if a.device != b.device:
         raise ValueError(
             f"sparse arrays: one operand is on device {a.device}, the other on {b.device}"
@@ -104,6 +105,11 @@ def _fail(what, a, b):
 
 def matmul(a: Any, b: Any, out: Any) -> Any:
     """a @ b of a sparse a."""
+    b = construct.operand(b)
+    if np.ndim(b) == 0:
+        raise ValueError("sparse matmul: numbers are not multiplied by @: use '*' instead")
+    if a.ndim == 1 or (construct.issparse(b) and b.ndim == 1):
+        return _with_vectors(a, b, out)
     if construct.issparse(b):
         if out is not None:
             raise TypeError("sparse matmul: the product of two sparse arrays takes no out")
@@ -117,6 +123,8 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
     """a @ b of a sparse b: the transposed product, with a and the result read the other way."""
     with arguments.on_device_of(b.data):
         a = arguments.array(a, "a")
+        if b.ndim == 1:
+            return _with_vectors(a, b, out)
         if a.ndim not in (1, 2):
             raise ValueError(
                 f"sparse matmul: a has shape {a.shape}: it must have one or two dimensions"
@@ -130,6 +138,23 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
         return made if made.ndim == 1 else operands.contiguous(made.T)
 
 
+def _with_vectors(a, b, out):
+    """a @ b where a sparse one has one dimension: as a matrix with one row or column."""
+    if not construct.issparse(b):
+        b = arguments.array(b, "b")
+    left = a.reshape((1, -1)) if construct.issparse(a) and a.ndim == 1 else a
+    right = b.reshape((-1, 1)) if construct.issparse(b) and b.ndim == 1 else b
+    made = rmatmul(left, right, None) if not construct.issparse(left) else matmul(left, right, None)
+    shape = a.shape[:-1] + b.shape[1:]
+    if construct.issparse(made) and not shape:
+        made = made.sum()
+    made = made.reshape(shape)
+    if out is None:
+        return made
+    out[...] = made
+    return out
+
+
 def _times(rows, operation, b, out, shape):
     """op(rows) @ b, for b with one or two dimensions."""
     b = arguments.array(b, "b")
@@ -141,7 +166,7 @@ def _times(rows, operation, b, out, shape):
         raise ValueError(
             f"sparse matmul: shapes {shape} and {b.shape} do not fit: the inner lengths differ"
         )
-    _same_device(rows, b)
+    same_device(rows, b)
     dtype = np.result_type(rows.dtype, b.dtype)
     construct.value_dtype("sparse matmul", dtype)
     if rows.dtype != dtype:
@@ -236,6 +261,8 @@ def _vector_product(rows, operation, x, y):
 
 def warm(a: Any, x: Any) -> Any:
     """a @ x of a vector like one of which that has been computed before; else None."""
+    if a.format == "coo":
+        return None
     rows = a._as_rows()
     data = rows.data
     plan = rows._plans.get((int(a.format == "csc"), x._call_key()))
@@ -269,10 +296,11 @@ def _sparse_product(a, b):
     """The product of two sparse arrays, by rows; by columns if both are. Waits for its size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
-    _same_device(a, b)
+    same_device(a, b)
     if a.format == b.format == "csc":
         return _sparse_product(b.T, a.T).T
     dtype = np.result_type(a.dtype, b.dtype)
+    construct.value_dtype("sparse matmul", dtype)
     if dtype.char == "e":
         raise TypeError(
             "sparse matmul: the product of two sparse arrays has no float16: use float32"
@@ -282,9 +310,8 @@ def _sparse_product(a, b):
         shape = a.shape[0], b.shape[1]
         if not (left.nnz and right.nnz):
             return type(left)(shape, dtype=dtype)
-        kind = np.result_type(left.indices.dtype, right.indices.dtype)
-        left, right = (_with_indices(one, kind) for one in (left, right))
-        return left._made(_multiplied(left, right, shape, kind), shape, False)
+        left, right = same_indices(left, right)
+        return left._made(_multiplied(left, right, shape, left.indices.dtype), shape, False)
 
 
 def _plain_rows(a, dtype):
@@ -328,83 +355,17 @@ def _multiplied(left, right, shape, kind):
     return data, indices, indptr
 
 
-def _canonical_rows(a, dtype, kind=None):
+def canonical_rows(a: Any, dtype: Any) -> Any:
+    """The array by rows, of a dtype, sorted, with each element once."""
     rows = _plain_rows(a, dtype)
     rows.sum_duplicates()
-    return rows if kind is None else _with_indices(rows, kind)
+    return rows
 
 
-def merged(a: Any, b: Any, operation: int) -> Any:
-    """a + b, a - b or a * b of two sparse arrays: where either has an element, or for a product both. Waits."""
-    if not construct.issparse(b):
-        if operation != kernels.MULTIPLY and np.ndim(b) == 0 and b == 0:
-            return a.copy()
-        if np.ndim(b) == 0 and not isinstance(b, _core.DeviceArray):
-            raise TypeError(
-                "a number that is not 0 added to a sparse array gives a dense one: use toarray()"
-            )
-        dense = arguments.array(b)
-        return (
-            np.add(a.toarray(), dense)
-            if operation == kernels.ADD
-            else np.subtract(a.toarray(), dense)
-        )
-    if a.shape != b.shape:
-        raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
-    _same_device(a, b)
-    if a.format == b.format == "csc":
-        return merged(a.T, b.T, operation).T
-    dtype = np.result_type(a.dtype, b.dtype)
-    with arguments.on_device_of(a.data):
-        left, right = _canonical_rows(a, dtype), _canonical_rows(b, dtype)
-        kind = np.result_type(left.indices.dtype, right.indices.dtype)
-        left, right = _with_indices(left, kind), _with_indices(right, kind)
-        counts = arguments.empty((a.shape[0] + 1,), kind, left.data)
-        if not a.shape[0]:
-            return type(left)(a.shape, dtype=dtype)
-        places = left.indices, left.indptr, right.indices, right.indptr
-        both_only = int(operation == kernels.MULTIPLY)
-        kernels.count_merged.forall(a.shape[0])(*places, both_only, counts)
-        indptr = construct.ends_of(counts)
-        count = indptr[-1:].item()
-        indices, data = (arguments.empty((count,), one, left.data) for one in (kind, dtype))
-        if count:
-            parts = (
-                left.data,
-                *places[:2],
-                right.data,
-                *places[2:],
-                operation,
-                indptr,
-                indices,
-                data,
-            )
-            kernels.merge.forall(a.shape[0])(*parts)
-        return left._made((data, indices, indptr), a.shape, True)
-
-
-def multiply(a: Any, b: Any) -> Any:
-    """a * b, element by element."""
-    if construct.issparse(b):
-        return merged(a, b, kernels.MULTIPLY)
-    if np.ndim(b) == 0:
-        return a._with(_valued(np.multiply(a.data, b)))
-    with arguments.on_device_of(a.data):
-        dense = arguments.array(b, "b")
-        if dense.shape != a.shape:
-            dense = np.broadcast_to(dense, a.shape)  # type: ignore[assignment]
-        dtype = construct.value_dtype("multiply", np.result_type(a.dtype, dense.dtype))
-        rows = _plain_rows(a, dtype)
-        data = arguments.empty((rows.nnz,), dtype, rows.data)
-        if rows.nnz:
-            args = rows.data, rows.indices, rows.indptr, dense.astype(dtype, copy=False), data
-            kernels.times_dense.forall(rows.shape[0])(*args)
-        return rows._with(data)
-
-
-def _valued(data):
-    construct.value_dtype("multiply", data.dtype)
-    return data
+def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two csr arrays, both with 64 bits for indices if one has them."""
+    kind = np.result_type(left.indices.dtype, right.indices.dtype)
+    return _with_indices(left, kind), _with_indices(right, kind)
 
 
 # ---------------------------------------------------------------------------------------- conversions
@@ -428,6 +389,8 @@ def turned(a: Any) -> tuple:
         lines, length = _bounded(a)._lines()
         count, kind = a.nnz, a.indices.dtype
         _check_short(lines, length, count)
+        if a.dtype.char not in construct.VALUES:
+            return _turned_by_places(a)
         indices, indptr = _short(a.indices, a.indptr)
         data = arguments.empty((count,), a.dtype, a.data)
         new_indices = arguments.empty((count,), np.int32, a.data)
@@ -442,6 +405,12 @@ def turned(a: Any) -> tuple:
             )  # fmt: skip
             handle("Csr2cscEx2", *args, workspace(handle.size("Csr2cscEx2_bufferSize", *args)))
         return data, new_indices.astype(kind, copy=False), new_indptr.astype(kind, copy=False)
+
+
+def _turned_by_places(a):
+    """What `turned` gives for values that cuSPARSE does not know: their numbers are turned, as float64."""
+    order, indices, indptr = turned(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
+    return taken(a.data, order.astype(np.int32)), indices, indptr
 
 
 def compressed(a: Any) -> tuple:
@@ -460,14 +429,16 @@ def compressed(a: Any) -> tuple:
         size = handle.size("Xcoosort_bufferSizeExt", rows, columns, count, row, col)
         handle("XcoosortByRow", rows, columns, count, row, col, order, workspace(size))
         handle("Xcoo2csr", row, count, rows, indptr, 0)
-        data = _taken(a.data, order)
+        data = taken(a.data, order)
         parts = data, col.astype(kind, copy=False), indptr.astype(kind, copy=False)
         return canonical(parts, rows, columns)
 
 
-def _taken(values, order):
+def taken(values: Any, order: Any) -> Any:
+    """The values at places which are known to be there."""
     made = arguments.empty(order.shape, values.dtype, values)
-    kernels.take.forall(order.size)(values, order, made)
+    if order.size:
+        kernels.take.forall(order.size)(values, order, made)
     return made
 
 
@@ -495,7 +466,7 @@ def canonical(parts: tuple, lines: int, length: int) -> tuple:
         handle(
             "Xcsrsort", lines, length, count, description, indptr, indices, order, workspace(size)
         )
-        data = _taken(data, order)
+        data = taken(data, order)
         counts = arguments.empty((lines + 1,), np.int32, data)
         kernels.count_unique.forall(lines)(indices, indptr, counts)
         new_indptr = construct.ends_of(counts)

@@ -1,0 +1,418 @@
+"""What the formats share: SparseArray, whose methods say which function of which module does the work."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.sparse import construct, elementwise, indexing, kernels, products, reductions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+class SparseArray(construct.Sparse):
+    """What the formats share."""
+
+    __slots__ = ("_lock", "_plans", "_shape", "data")
+    __array_priority__ = 200
+    __hash__ = None  # type: ignore[assignment]
+
+    data: DeviceNDArray
+    """The values, one for each stored element."""
+
+    def _begin(self, data, shape):
+        self.data = data
+        self._shape = shape
+        self._plans = {}
+        self._lock = threading.Lock()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """How many elements are stored; zeros among them count."""
+        return self.data.size
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    @property
+    def device(self) -> int:
+        return self.data.device
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, nnz={self.nnz}, "
+            f"device={self.device})"
+        )
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse array is ambiguous: use nnz or shape[0]")
+
+    def __bool__(self) -> bool:
+        if self.shape != (1, 1):
+            raise ValueError(
+                "the truth value of a sparse array is ambiguous: use nnz or count_nonzero()"
+            )
+        return bool(self.count_nonzero())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError(
+            "a sparse array is no dense one: use toarray(), or get() for one of SciPy's"
+        )
+
+    # ---- what each format says
+
+    def sum_duplicates(self) -> None:
+        """Adds up what is stored twice, and sorts; nothing where that is known not to be needed."""
+        raise NotImplementedError
+
+    def tocsr(self, copy: bool = False) -> Any:
+        """The same by rows."""
+        raise NotImplementedError
+
+    def tocsc(self, copy: bool = False) -> Any:
+        """The same by columns."""
+        raise NotImplementedError
+
+    def tocoo(self, copy: bool = False) -> Any:
+        """The same with a row and a column for each element."""
+        raise NotImplementedError
+
+    def transpose(self, copy: bool = False) -> Any:
+        """The transposed array."""
+        raise NotImplementedError
+
+    def _with(self, data: Any) -> Any:
+        """The same pattern with other values."""
+        raise NotImplementedError
+
+    def _parts(self) -> tuple:
+        """What is stored, as SciPy's constructors take it."""
+        raise NotImplementedError
+
+    def _replace(self, other: Any) -> None:
+        """Become another array of this format."""
+        raise NotImplementedError
+
+    def _kept(self, mask: Any) -> Any:
+        """Those stored elements for which a mask is true. Waits."""
+        raise NotImplementedError
+
+    # ---- values
+
+    def map(self, function: Any) -> Any:
+        """The same pattern with function(values): a ufunc, or any function of device arrays. Elements that
+        are not stored stay zero."""
+        data = function(self.data)
+        if not isinstance(data, _core.DeviceArray) or data.shape != self.data.shape:
+            raise ValueError(
+                f"map: the function must give a device array of shape {self.data.shape}"
+            )
+        construct.stored_dtype("map", data.dtype)
+        return self._with(data)
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:
+        """The same with values of another dtype."""
+        dtype = construct.stored_dtype("astype", dtype)
+        if not copy and dtype == self.dtype:
+            return self
+        return self._with(self.data.astype(dtype))
+
+    def copy(self) -> Any:
+        """The same pattern with a copy of the values."""
+        return self._with(self.data.copy())
+
+    def conj(self) -> Any:
+        """The conjugated values; real arrays are returned as they are."""
+        return self if self.dtype.kind != "c" else self._with(np.conjugate(self.data))
+
+    conjugate = conj
+
+    @property
+    def real(self) -> Any:
+        return self._with(self.data.real.copy())
+
+    @property
+    def imag(self) -> Any:
+        return self._with(self.data.imag.copy())
+
+    def eliminate_zeros(self) -> None:
+        """Removes stored zeros. Waits for their number."""
+        self._replace(self._kept(np.not_equal(self.data, 0)))
+
+    def nonzero(self) -> tuple[DeviceNDArray, ...]:
+        """The places of the elements that are not zero, row by row: rows and columns. Waits for their number."""
+        self.sum_duplicates()
+        a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
+        return a._kept(np.not_equal(a.data, 0)).coords
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows, columns and elements, as SciPy's: A[i], A[i, j], A[i:j], A[rows], A[:, columns], A[mask].
+
+        Slices and lists of rows or columns give an array of the same format, A[i] and A[:, j] a coo_array of
+        one dimension, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are cheap in
+        a csr_array, columns in a csc_array. Nothing is shared with A. Waits. IndexError for what is outside.
+        """
+        return indexing.get(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            "elements of a sparse array are not assigned: change A.data, or make another one, of "
+            "(data, (row, col)) or by A + B and A.multiply(B)"
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self.shape[0]))
+
+    # ---- conversions
+
+    @property
+    def T(self) -> Any:
+        return self.transpose()
+
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """The same in the format "csr", "csc" or "coo"; None is the present one."""
+        name = self.format if format is None else format
+        if name not in self.formats:
+            raise ValueError(f"asformat: format {format!r} is unknown: csr, csc and coo are there")
+        return getattr(self, f"to{name}")(copy)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
+        """A coo_array of another shape, of one or two dimensions; one length may be -1.
+
+        ValueError where the number of elements differs.
+        """
+        made = self.tocoo()._reshaped(shape[0] if len(shape) == 1 else shape, order)
+        return made.copy() if copy else made
+
+    def toarray(self, order: str | None = None, out: DeviceNDArray | None = None) -> DeviceNDArray:
+        """A dense device array; elements that are stored twice are added up. `order` is C or F; `out` has
+        the shape and the dtype of the result."""
+        if out is None:
+            dense = arguments.empty(self.shape, self.dtype, self.data, order or "C")
+        elif (out.shape, out.dtype) != (self.shape, self.dtype):
+            raise ValueError(f"toarray: out must have shape {self.shape} and dtype {self.dtype}")
+        else:
+            dense = out
+        dense.fill(0)
+        if self.nnz and self.shape[0]:
+            with arguments.on_device_of(dense):
+                elementwise.put(self, dense)
+        return dense
+
+    todense = toarray
+
+    def get(self) -> Any:
+        """The same as one of SciPy's arrays, on the host."""
+        try:
+            import scipy.sparse
+        except ImportError:
+            raise ImportError("get() makes an array of SciPy's: pip install scipy") from None
+        parts = tuple(part.copy_to_host() for part in self._parts())
+        given = (parts[0], parts[1:]) if self.format == "coo" else parts
+        return getattr(scipy.sparse, f"{self.format}_array")(given, shape=self.shape)
+
+    # ---- arithmetic
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """The matrix product with a vector, a dense or a sparse matrix; `out` for dense results."""
+        if np.ndim(other) == 0:
+            return self.multiply(other)
+        return products.matmul(self, other, out)
+
+    def __matmul__(self, other: Any) -> Any:
+        made = products.warm(self, other) if isinstance(other, _core.DeviceArray) else None
+        return products.matmul(self, other, None) if made is None else made
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return products.rmatmul(other, self, None)
+
+    def multiply(self, other: Any) -> Any:
+        """Element by element: with a number, a dense or a sparse array, whose shapes are broadcast.
+
+        The result is sparse, in the same format; csr for a product of coo arrays. ValueError where the shapes
+        do not fit.
+        """
+        return elementwise.multiply(self, other)
+
+    __mul__ = __rmul__ = multiply
+
+    def __truediv__(self, other: Any) -> Any:
+        return elementwise.divide(self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return elementwise.add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return elementwise.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        made = elementwise.subtract(self, other)
+        return made if made is NotImplemented else -made
+
+    def __neg__(self) -> Any:
+        if self.dtype.kind == "b":
+            raise NotImplementedError("negating a sparse array of booleans is not supported")
+        return self._with(np.negative(self.data))
+
+    def __abs__(self) -> Any:
+        return elementwise.mapped(self, np.abs)
+
+    def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
+        """Each element to the power n, a number: of another dtype first where `dtype` says so.
+
+        NotImplementedError for n = 0, which would give a dense array.
+        """
+        return elementwise.power(self, n, dtype)
+
+    def __pow__(self, n: Any) -> Any:
+        return elementwise.power(self, n, None)
+
+    def maximum(self, other: Any) -> Any:
+        """The larger elements, of this and a number or a sparse array; a dense array gives a dense one.
+
+        A number above 0 fills the array, which is a PerformanceWarning.
+        """
+        return elementwise.extreme(self, other, np.maximum)
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller elements; see `maximum`."""
+        return elementwise.extreme(self, other, np.minimum)
+
+    def __eq__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.equal)
+
+    def __ne__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.not_equal)
+
+    def __lt__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.less)
+
+    def __le__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.less_equal)
+
+    def __gt__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.greater)
+
+    def __ge__(self, other: Any) -> Any:
+        return elementwise.compare(self, other, np.greater_equal)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """A ufunc of one sparse array and numbers is applied to the values if it gives 0 for 0."""
+        return elementwise.apply(self, ufunc, method, inputs, keywords)
+
+    # ---- reductions
+
+    def sum(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
+        """The sum of all elements, of each column (axis 0) or of each row (axis 1), as a dense device array.
+
+        `dtype` is by default as NumPy's: integers and booleans are summed in 64 bits. ValueError for an axis
+        that is not there.
+
+        >>> sparse.csr_array(np.eye(2)).sum(axis=0).copy_to_host()
+        array([1., 1.])
+        """
+        return reductions.total(self, axis, dtype, out)
+
+    def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
+        """The mean of all elements, of each column (axis 0) or of each row (axis 1), as a dense device
+        array; of integers in float64."""
+        return reductions.mean(self, axis, dtype, out)
+
+    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """The largest element, NaN before all others: a device array without dimensions, or, of each column
+        (axis 0) or row (axis 1), a coo_array of one dimension.
+
+        Elements that are not stored count as 0, unless `explicit` is true. ValueError for an array without
+        elements, and for `out`.
+        """
+        return reductions.extreme(self, np.maximum, axis, out, explicit)
+
+    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """The smallest element; see `max`."""
+        return reductions.extreme(self, np.minimum, axis, out, explicit)
+
+    def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """The largest element that is not NaN; see `max`."""
+        return reductions.extreme(self, np.fmax, axis, out, explicit)
+
+    def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """The smallest element that is not NaN; see `max`."""
+        return reductions.extreme(self, np.fmin, axis, out, explicit)
+
+    def argmax(self, axis: Any = None, out: Any = None) -> Any:
+        """Where the largest element is first, as numpy.argmax: int64, a device array without dimensions, or
+        one for each column (axis 0) or row (axis 1).
+
+        ValueError for lines without elements, and for `out`.
+        """
+        return reductions.place(self, "argmax", axis, out)
+
+    def argmin(self, axis: Any = None, out: Any = None) -> Any:
+        """Where the smallest element is first; see `argmax`."""
+        return reductions.place(self, "argmin", axis, out)
+
+    def count_nonzero(self, axis: Any = None) -> Any:
+        """How many elements are not zero: of all, of each column (axis 0) or of each row (axis 1)."""
+        self.sum_duplicates()
+        return reductions.total(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
+
+    def trace(self, offset: int = 0) -> Any:
+        """The sum of a diagonal."""
+        return self.diagonal(offset).sum()
+
+    def diagonal(self, k: int = 0) -> DeviceNDArray:
+        """The k-th diagonal, as a dense device array. ValueError for arrays of one dimension."""
+        if self.ndim != 2:
+            raise ValueError("diagonal: a sparse array of two dimensions is needed")
+        rows = self.tocsr()
+        first = max(-k, 0)
+        count = max(min(self.shape[0] - first, self.shape[1] - max(k, 0)), 0)
+        values = arguments.empty((count,), self.dtype, self.data)
+        values.fill(0)
+        if count:
+            args = rows.data, rows.indices, rows.indptr, k, first, values
+            with arguments.on_device_of(values):
+                kernels.diagonal.forall(count)(*args)
+        return values
+
+
+def _method(name: str) -> Callable[[Any], Any]:
+    ufunc = getattr(np, name)
+
+    def method(self):
+        return elementwise.mapped(self, ufunc)
+
+    method.__name__, method.__doc__ = name, f"numpy.{name} of each element."
+    return method
+
+
+for _name in (
+    "sin tan arcsin arctan sinh tanh arcsinh arctanh rint sign expm1 log1p deg2rad rad2deg floor ceil "
+    "trunc sqrt"
+).split():  # fmt: skip
+    setattr(SparseArray, _name, _method(_name))

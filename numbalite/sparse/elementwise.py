@@ -1,0 +1,316 @@
+"""Element by element: sparse arrays with numbers, dense and sparse arrays, and ufuncs of them.
+
+Two sparse arrays are merged row by row by one kernel, which stores no zeros. What is not zero where both are
+gives a dense array or, as in SciPy, a sparse one in which everything is stored, with a PerformanceWarning.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.errors import PerformanceWarning, warn
+from numbalite.sparse import construct, kernels, products
+from numbalite.sparse.construct import issparse
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_MERGES = {
+    np.add: kernels.ADD,
+    np.subtract: kernels.SUBTRACT,
+    np.multiply: kernels.MULTIPLY,
+    np.maximum: kernels.MAXIMUM,
+    np.minimum: kernels.MINIMUM,
+    np.not_equal: kernels.NOT_EQUAL,
+    np.less: kernels.LESS,
+    np.greater: kernels.GREATER,
+}
+_METHODS = {
+    np.add: ("__add__", "__radd__"),
+    np.subtract: ("__sub__", "__rsub__"),
+    np.multiply: ("__mul__", "__rmul__"),
+    np.true_divide: ("__truediv__", None),
+    np.maximum: ("maximum", "maximum"),
+    np.minimum: ("minimum", "minimum"),
+    np.equal: ("__eq__", "__eq__"),
+    np.not_equal: ("__ne__", "__ne__"),
+    np.less: ("__lt__", "__gt__"),
+    np.greater: ("__gt__", "__lt__"),
+    np.less_equal: ("__le__", "__ge__"),
+    np.greater_equal: ("__ge__", "__le__"),
+}
+"""The methods for a ufunc of a sparse array and something, and of something and a sparse array."""
+
+
+def _is_number(value):
+    if isinstance(value, (np.ndarray, _core.DeviceArray)):
+        return value.ndim == 0
+    return isinstance(value, (numbers.Number, np.generic))
+
+
+def _is_dense(value):
+    is_array = isinstance(value, (np.ndarray, list, tuple)) or operands.is_on_device(value)
+    return is_array and not _is_number(value)
+
+
+def _read(number: Any) -> Any:
+    """A number on the host; one on the device is waited for."""
+    return number.item() if isinstance(number, DeviceNDArray) else number
+
+
+def mapped(a: Any, function: Any) -> Any:
+    """function(values), which need not be linear: what is stored twice is added up before."""
+    a.sum_duplicates()
+    return a.map(function)
+
+
+# ---------------------------------------------------------------------------------- with dense arrays
+
+
+def put(a: Any, dense: Any) -> None:
+    """Adds a sparse array to a dense one of the same shape."""
+    if a.ndim == 1:
+        a, dense = a.reshape((1, -1)), np.expand_dims(dense, 0)
+    if a.format == "csc":
+        a, dense = a.T, dense.T
+    rows = a.tocsr()
+    kernels.put_dense.forall(rows.shape[0])(rows.data, rows.indices, rows.indptr, dense)
+
+
+def _picked(a, dense):
+    """The elements of a dense array, which is broadcast, where a sparse one has elements."""
+    dense = np.broadcast_to(arguments.array(dense), a.shape)
+    places = (a.reshape((1, -1)) if a.ndim == 1 else a).tocoo()
+    dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
+    made = arguments.empty((a.nnz,), dense.dtype, a.data)
+    if a.nnz:
+        kernels.pick.forall(a.nnz)(dense, places.row, places.col, made)
+    return made
+
+
+def _with_dense(a, b, ufunc):
+    """ufunc(a, b) where `a` has elements, for a ufunc that is linear in `a`."""
+    with arguments.on_device_of(a.data):
+        b = arguments.array(b, "b")
+        a = _broadcast(a, np.broadcast_shapes(a.shape, b.shape))
+        return a.map(lambda data: ufunc(data, _picked(a, b)))
+
+
+def _broadcast(a, shape):
+    """A sparse array of another shape, rows or columns of length 1 repeated."""
+    if len(shape) > 2:
+        raise ValueError(f"a sparse array of shape {a.shape} does not fit shape {shape}")
+    if a.shape == shape:
+        return a
+    if a.ndim < len(shape):
+        a = a.reshape((1, -1))
+    if a.shape[0] != shape[0]:
+        a = a[np.zeros(shape[0], np.intp)]
+    if a.ndim == 2 and a.shape[1] != shape[1]:
+        a = a[:, np.zeros(shape[1], np.intp)]
+    return a
+
+
+# --------------------------------------------------------------------------------- two sparse arrays
+
+
+def merged(a: Any, b: Any, ufunc: Any) -> Any:
+    """ufunc(a, b) of two sparse arrays of the same shape, for those of `_MERGES`; zeros are not stored. Waits."""
+    if a.shape != b.shape:
+        raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
+    products.same_device(a, b)
+    if a.ndim == 1:
+        left, right = (one.reshape((1, -1)).tocsr() for one in (a, b))
+        return merged(left, right, ufunc).reshape(a.shape)
+    if a.format == "csc":
+        return merged(a.T, b.tocsc().T, ufunc).T
+    dtype = np.result_type(a.dtype, b.dtype)
+    if ufunc is np.subtract and dtype.kind == "b":
+        raise TypeError("sparse arrays of booleans are not subtracted: use A != B")
+    with arguments.on_device_of(a.data):
+        left, right = (products.canonical_rows(one, dtype) for one in (a, b))
+        made = _merged(*products.same_indices(left, right), _MERGES[ufunc])
+    return made.astype(bool) if ufunc in _COMPARISONS else made
+
+
+def _merged(left, right, operation):
+    rows, kind = left.shape[0], left.indices.dtype
+    if not rows:
+        return left.copy()
+    data, indices = left.data[:0], left.indices[:0]
+    indptr = arguments.empty((rows + 1,), kind, left.data)
+    args = (*left._parts(), *right._parts(), operation, left.dtype.type(0))
+    merge = kernels.merge.forall(rows)
+    merge(*args, False, indptr, indices, data)
+    indptr = construct.ends_of(indptr)
+    count = indptr[-1:].item()
+    if count:
+        indices, data = (arguments.empty((count,), t, left.data) for t in (kind, left.dtype))
+        merge(*args, True, indptr, indices, data)
+    return left._made((data, indices, indptr), left.shape, True)
+
+
+# ----------------------------------------------------------------------------------------- arithmetic
+
+
+def add(a: Any, b: Any) -> Any:
+    """a + b, or NotImplemented."""
+    return _sum(a, construct.operand(b), np.add)
+
+
+def subtract(a: Any, b: Any) -> Any:
+    """a - b, or NotImplemented."""
+    return _sum(a, construct.operand(b), np.subtract)
+
+
+def _sum(a, b, ufunc):
+    if issparse(b):
+        return merged(a, b, ufunc)
+    if _is_number(b):
+        if _read(b) != 0:
+            raise NotImplementedError(
+                "a number that is not 0 added to a sparse array gives a dense one: use toarray()"
+            )
+        return a.copy()
+    return ufunc(a.toarray(), arguments.array(b)) if _is_dense(b) else NotImplemented
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """a * b, or NotImplemented."""
+    b = construct.operand(b)
+    if issparse(b):
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        return merged(_broadcast(a, shape), _broadcast(b, shape), np.multiply)
+    if _is_number(b):
+        return a.map(lambda data: np.multiply(data, b))
+    return _with_dense(a, b, np.multiply) if _is_dense(b) else NotImplemented
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a / b, or NotImplemented; of two sparse arrays a dense one."""
+    b = construct.operand(b)
+    if issparse(b):
+        return np.true_divide(a.toarray(), b.toarray())
+    if _is_number(b):
+        return a.map(lambda data: np.true_divide(data, b))
+    return _with_dense(a, b, np.true_divide) if _is_dense(b) else NotImplemented
+
+
+def power(a: Any, n: Any, dtype: Any) -> Any:
+    """a ** n for a number n."""
+    if not _is_number(n):
+        raise NotImplementedError("power: the exponent of a sparse array must be a number")
+    n = _read(n)
+    if not n:
+        raise NotImplementedError("power: the power 0 gives a dense array: use cuda.ones")
+    a = a if dtype is None else a.astype(dtype, copy=False)
+    return mapped(a, lambda data: np.power(data, n))
+
+
+# ---------------------------------------------------------------------------------------- comparisons
+
+_COMPARISONS = (
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+)  # fmt: skip
+
+
+def _filled(a, ufunc, *both):
+    """ufunc(...) of dense arrays, as a sparse array: it is true or not zero nearly everywhere."""
+    warn(
+        f"{ufunc.__name__} is not 0 where nothing is stored: the result stores all elements",
+        PerformanceWarning,
+    )
+    dense = ufunc(*(one.toarray() if issparse(one) else one for one in both))
+    form = a.formats["coo"] if a.ndim == 1 else a.formats["csc" if a.format == "csc" else "csr"]
+    return form(dense)
+
+
+def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:
+    """Is ufunc(0, number) 0?"""
+    with np.errstate(all="ignore"):
+        return not ufunc(dtype.type(0), number)
+
+
+def compare(a: Any, b: Any, ufunc: Any) -> Any:
+    """A comparison, as a sparse array of booleans; with a dense array a dense one. Waits."""
+    b = construct.operand(b)
+    if issparse(b):
+        if a.shape != b.shape and ufunc in (np.equal, np.not_equal):
+            return ufunc is np.not_equal
+        return merged(a, b, ufunc) if ufunc in _MERGES else _filled(a, ufunc, a, b)
+    if _is_dense(b):
+        return ufunc(a.toarray(), arguments.array(b))
+    return _with_number(a, b, ufunc) if _is_number(b) else NotImplemented
+
+
+def extreme(a: Any, b: Any, ufunc: Any) -> Any:
+    """maximum or minimum of a sparse array and something."""
+    b = construct.operand(b)
+    if issparse(b):
+        return merged(a, b, ufunc)
+    if _is_dense(b):
+        return ufunc(a.toarray(), arguments.array(b))
+    if not _is_number(b):
+        raise TypeError(f"{ufunc.__name__}: a {type(b).__name__} is neither a number nor an array")
+    return _with_number(a, b, ufunc)
+
+
+def _with_number(a, number, ufunc):
+    number = _read(number)
+    if not _is_zero(ufunc, a.dtype, number):
+        return _filled(a, ufunc, a, number)
+    a = a.tocsr() if a.format == "coo" and a.ndim == 2 else a
+    made = mapped(a, lambda data: ufunc(data, number))
+    return made._kept(np.not_equal(made.data, 0))
+
+
+# --------------------------------------------------------------------------------------------- ufuncs
+
+
+def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any:
+    """A call of a ufunc with a sparse array among its operands."""
+    if method != "__call__":
+        raise TypeError(f"{ufunc}.{method} has no meaning for sparse arrays")
+    if ufunc in _METHODS and len(inputs) == 2 and not keywords:
+        left, right = inputs
+        name = _METHODS[ufunc][0 if issparse(left) else 1]
+        one, other = (left, right) if issparse(left) else (right, left)
+        return NotImplemented if name is None else getattr(one, name)(other)
+    if ufunc is np.matmul:
+        out = (keywords.pop("out", None) or (None,))[0]
+        if not keywords:
+            left, right = inputs
+            multiplied = products.matmul if issparse(left) else products.rmatmul
+            return multiplied(left, right, out)
+    return _applied_to_values(a, ufunc, inputs, keywords)
+
+
+def _applied_to_values(a, ufunc, inputs, keywords):
+    others = tuple(one for one in inputs if one is not a)
+    if len(others) != len(inputs) - 1 or any(issparse(one) or np.ndim(one) for one in others):
+        raise TypeError(f"{ufunc} takes one sparse array, and numbers beside it")
+    if keywords:
+        raise TypeError(f"{ufunc} takes one sparse array, numbers beside it and no keywords")
+    place = next(i for i, one in enumerate(inputs) if one is a)
+    if not _keeps_zero(ufunc, a.dtype, place, others):
+        raise TypeError(
+            f"{ufunc} does not give 0 for 0, so its result is not sparse: a.map(f) applies it to the "
+            "stored elements, f(a.toarray()) to all"
+        )
+    return mapped(a, lambda data: ufunc(*(data if one is a else one for one in inputs)))
+
+
+@functools.lru_cache(256)
+def _keeps_zero(ufunc, dtype, place, others):
+    zeros = list(others)
+    zeros.insert(place, dtype.type(0))
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.asarray(ufunc(*zeros)) == 0))

@@ -1,0 +1,258 @@
+"""A[key]: rows and columns by numbers, slices and lists, single elements, masks.
+
+Rows of a csr array are gathered; columns that a slice says are filtered, a list of them is taken from the array
+turned to columns. A csc array is the transposed csr array; a coo array is made one.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.sparse import construct, kernels, products
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Span(NamedTuple):
+    """What a slice says of an axis."""
+
+    start: int
+    step: int
+    length: int
+
+
+def get(a: Any, key: Any) -> Any:
+    """A[key]."""
+    with arguments.on_device_of(a.data):
+        if _is_mask(a, key):
+            return _masked(a, key)
+        keys = _of_axes(a, key)
+        if a.ndim == 1:
+            return _of_line(a, keys[0])
+        if all(isinstance(one, DeviceNDArray) for one in keys) and not _is_outer(*keys):
+            return _elements(a, *keys)
+        keys = tuple(arguments.flat(one) if isinstance(one, DeviceNDArray) else one for one in keys)
+        if a.format == "csc":
+            return _transposed(_part(a.T, *keys[::-1]))
+        made = _part(a.tocsr(), *keys)
+        return made.tocoo() if construct.issparse(made) and a.format == "coo" else made
+
+
+def _transposed(made):
+    return made.T if construct.issparse(made) else made
+
+
+# ----------------------------------------------------------------------------------------------- keys
+
+
+def _of_axes(a, key):
+    """A key for each axis: a number, a Span, or a device array of numbers from 0 on."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(one is None for one in keys):
+        raise IndexError("sparse arrays take no None as an index: use reshape")
+    ellipses = [i for i, one in enumerate(keys) if one is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    place = ellipses[0] if ellipses else len(keys)
+    rest = keys[:place] + keys[place + 1 :]
+    if len(rest) > a.ndim:
+        raise IndexError(f"{len(rest)} indices for a sparse array of {a.ndim} dimensions")
+    missing = (slice(None),) * (a.ndim - len(rest))
+    keys = keys[:place] + missing + keys[place + 1 :]
+    made = tuple(_of_axis(one, length) for one, length in zip(keys, a.shape))
+    arrays = [one for one in made if isinstance(one, DeviceNDArray)]
+    if any(one.ndim != 1 for one in arrays) and len(arrays) < 2:
+        raise IndexError("a list of rows or columns must have one dimension")
+    return made
+
+
+def _of_axis(key, length):
+    if isinstance(key, slice):
+        start, stop, step = key.indices(length)
+        return Span(start, step, len(range(start, stop, step)))
+    if isinstance(key, (bool, np.bool_)):
+        raise IndexError("a boolean is no index of a sparse array")
+    if isinstance(key, DeviceNDArray):
+        return _numbers_on_device(key, length) if key.ndim else _number(key.item(), length)
+    try:
+        return _number(operator.index(key), length)
+    except TypeError:
+        return arguments.array(_numbers(np.asarray(key), length))
+
+
+def _number(number, length):
+    if not -length <= number < length:
+        raise IndexError(f"index {number} is out of bounds for an axis of length {length}")
+    return number % length
+
+
+def _check_mask(mask, length):
+    if mask.shape != (length,):
+        raise IndexError(f"a mask of shape {mask.shape} for an axis of length {length}")
+
+
+def _check_numbers(array):
+    if array.dtype.kind not in "iu":
+        raise IndexError(f"an index of dtype {array.dtype}: integers, slices, lists and masks are")
+
+
+def _numbers(array, length):
+    if array.dtype.kind == "b":
+        _check_mask(array, length)
+        return np.flatnonzero(array)
+    if not array.size and array.dtype.kind == "f":  # an empty list
+        return array.astype(np.int64)
+    _check_numbers(array)
+    for end in (array.min(), array.max()) if array.size else ():
+        _number(int(end), length)
+    return np.where(array < 0, array + length, array).astype(np.int64)
+
+
+def _numbers_on_device(array, length):
+    if array.dtype.kind == "b":
+        _check_mask(array, length)
+        return np.flatnonzero(array)
+    _check_numbers(array)
+    array = array.astype(np.int64, copy=False)
+    ends = (np.min(array).item(), np.max(array).item()) if array.size else ()
+    for end in ends:
+        _number(end, length)
+    return np.where(array < 0, array + length, array) if ends and ends[0] < 0 else array
+
+
+def _is_outer(rows, columns):
+    """Are these arrays from np.ix_: the rows one below the other, the columns side by side?"""
+    return rows.ndim == columns.ndim == 2 and rows.shape[1] == columns.shape[0] == 1
+
+
+def _is_mask(a, key):
+    if construct.issparse(key):
+        return True
+    if isinstance(key, list) and a.ndim == 2:
+        key = np.asarray(key)
+    is_array = isinstance(key, (np.ndarray, DeviceNDArray))
+    return is_array and key.dtype.kind == "b" and key.ndim == 2
+
+
+# -------------------------------------------------------------------------------------------- results
+
+
+def _part(rows, row_key, column_key):
+    """Rows and columns of a csr array."""
+    if isinstance(row_key, int) and isinstance(column_key, int):
+        return _sampled(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
+    is_line = isinstance(row_key, int) or isinstance(column_key, int)
+    row_key, column_key = (
+        Span(one, 1, 1) if isinstance(one, int) else one for one in (row_key, column_key)
+    )
+    made = _columns(_lines(rows, row_key), column_key)
+    if is_line:
+        return made.tocoo().reshape((-1,))
+    return made if made is not rows else rows.copy()
+
+
+def _lines(rows, key):
+    length, columns = rows.shape
+    if not isinstance(key, Span):
+        return _gathered(rows, key)
+    if key == Span(0, 1, length):
+        return rows
+    if key.step != 1 or not key.length:
+        return _gathered(rows, numbers(key.start, key.step, key.length, np.int64, rows.data))
+    ends = rows.indptr[key.start : key.start + key.length + 1]
+    first, last = map(int, ends[:: key.length].copy_to_host())
+    parts = (one[first:last].copy() for one in (rows.data, rows.indices))
+    return rows._made((*parts, np.subtract(ends, first)), (key.length, columns), rows._is_sorted)
+
+
+def _gathered(rows, lines):
+    """The rows of these numbers. Waits for how many elements they have."""
+    count, kind = lines.size, rows.indices.dtype
+    starts, ends = (products.taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
+    indptr = arguments.empty((count + 1,), np.int64, rows.data)
+    np.subtract(ends, starts, out=indptr[1:])
+    indptr = construct.ends_of(indptr)
+    stored = indptr[-1:].item()
+    kind = kind if stored < 2**31 else np.dtype(np.int64)
+    data, indices = (arguments.empty((stored,), t, rows.data) for t in (rows.dtype, kind))
+    if stored:
+        args = *rows._parts(), lines, indptr, indices, data
+        kernels.gather_lines.forall(stored)(*args)
+    parts = data, indices, indptr.astype(kind)
+    return rows._made(parts, (count, rows.shape[1]), rows._is_sorted)
+
+
+def _columns(rows, key):
+    lines, length = rows.shape
+    if not isinstance(key, Span):
+        return _gathered(rows.tocsc().T, key).T.tocsr()
+    if key == Span(0, 1, length):
+        return rows
+    indices = arguments.empty((rows.nnz,), rows.indices.dtype, rows.data)
+    mask = arguments.empty((rows.nnz,), np.bool_, rows.data)
+    if rows.nnz:
+        kernels.renumber.forall(rows.nnz)(rows.indices, *key, indices, mask)
+    parts = rows.data, indices, rows.indptr
+    is_sorted = rows._is_sorted and key.step > 0
+    return rows._made(parts, (lines, key.length), is_sorted)._kept(mask)
+
+
+def _sampled(rows, row, column):
+    """Single elements of a csr array, as a dense array."""
+    row, column = (arguments.array(one) for one in (row, column))
+    values = arguments.empty(row.shape, rows.dtype, rows.data)
+    values.fill(0)
+    if values.size:
+        args = rows._is_sorted, row, column, values
+        kernels.sample.forall(values.size)(*rows._parts(), *args)
+    return values
+
+
+def _elements(a, rows, columns):
+    """A[rows, columns] of two arrays: a dense vector, or a sparse array for those with two dimensions."""
+    try:
+        shape = np.broadcast_shapes(rows.shape, columns.shape)
+    except ValueError:
+        raise IndexError(
+            f"arrays of indices of shapes {rows.shape} and {columns.shape} do not fit together"
+        ) from None
+    if len(shape) > 2:
+        raise IndexError("arrays of indices of a sparse array have at most two dimensions")
+    rows, columns = (np.broadcast_to(one, shape).reshape(-1) for one in (rows, columns))
+    if a.format == "csc":
+        values = _sampled(a.T, columns, rows)
+    else:
+        values = _sampled(a.tocsr(), rows, columns)
+    return values if len(shape) == 1 else a.formats[a.format](values.reshape(shape))
+
+
+def _masked(a, mask):
+    """The elements where a mask of the array's shape is true, row by row, as a dense vector."""
+    is_sparse = construct.issparse(mask)
+    mask = mask if is_sparse else arguments.array(mask)
+    if mask.dtype.kind != "b" or mask.shape != a.shape:
+        raise IndexError(
+            f"a mask of dtype {mask.dtype} and shape {mask.shape} for a sparse array of shape {a.shape}"
+        )
+    places = mask.nonzero() if is_sparse else np.nonzero(mask)
+    if a.ndim == 2:
+        return _elements(a, *places)
+    return _sampled(_row(a), np.zeros_like(places[0]), places[0])
+
+
+def _row(line):
+    """The csr array whose only row is an array of one dimension."""
+    return line.reshape((1, -1)).tocsr()
+
+
+def _of_line(a, key):
+    """A[key] of one dimension."""
+    row = _row(a)
+    return _part(row, 0, key)

@@ -1,0 +1,179 @@
+"""Sums, means, largest and smallest elements of all elements, of each column (axis 0) or of each row (axis 1)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.sparse import construct, kernels
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _axis(a, axis):
+    """0, 1 or None: what is summed over. ValueError for an axis that is not there."""
+    if axis is None:
+        return None
+    try:
+        axes = sorted(operator.index(one) for one in (axis if isinstance(axis, tuple) else (axis,)))
+    except TypeError:
+        raise TypeError(f"axis is {axis!r}: it must be a whole number or a tuple of them") from None
+    if any(not -a.ndim <= one < a.ndim for one in axes):
+        raise ValueError(f"axis is {axis!r}: the array has {a.ndim} dimensions")
+    found = {one % a.ndim for one in axes}
+    if len(found) < len(axes):
+        raise ValueError(f"axis is {axis!r}: an axis is there twice")
+    return None if len(found) == a.ndim else found.pop()
+
+
+def _numbers_of_lines(a, axis):
+    """Of each element the column (axis 0) or the row (axis 1)."""
+    return a.tocoo().coords[1 - axis]
+
+
+def _fold(ufunc, values, numbers, count, start):
+    """The values of each line together, and `start`: a dense vector."""
+    made = arguments.empty((count,), values.dtype, values)
+    made.fill(start)
+    if values.size and count:
+        ufunc.at(made, numbers, values)
+    return made
+
+
+def _finished(made, out, name):
+    if out is None:
+        return made
+    if out.shape != made.shape:
+        raise ValueError(f"{name}: out has shape {out.shape}: it must have shape {made.shape}")
+    out[...] = made
+    return out
+
+
+# ------------------------------------------------------------------------------------- sums and means
+
+
+def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    """a.sum(axis, dtype, out)."""
+    axis = _axis(a, axis)
+    dtype = np.sum(np.empty(0, a.dtype), dtype=dtype).dtype
+    with arguments.on_device_of(a.data):
+        if axis is None:
+            made = np.sum(a.data, dtype=dtype)
+        else:
+            made = _sums(a.astype(dtype, copy=False), axis)
+        return _finished(made, out, "sum")
+
+
+def _sums(a, axis):
+    """By cuSPARSE what it computes with: a product with ones."""
+    if a.dtype.char not in construct.VALUES:
+        numbers = _numbers_of_lines(a, axis)
+        return _fold(np.add, a.data, numbers, a.shape[1 - axis], 0)
+    ones = arguments.empty((a.shape[axis],), a.dtype, a.data)
+    ones.fill(1)
+    return a @ ones if axis else ones @ a
+
+
+def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    """a.mean(axis, dtype, out). ZeroDivisionError where nothing is summed up."""
+    over = _axis(a, axis)
+    whole = a.dtype.kind in "biu"
+    dtype = np.dtype(dtype if dtype is not None else np.float64 if whole else a.dtype)
+    inner = np.dtype(np.float64) if whole else dtype
+    count = math.prod(a.shape) if over is None else a.shape[over]
+    if not count:
+        raise ZeroDivisionError("mean: there are no elements")
+    made = np.true_divide(total(a, axis, inner, None), count)
+    return _finished(made.astype(dtype, copy=False), out, "mean")
+
+
+# ------------------------------------------------------------------------------ largest and smallest
+
+
+def _lowest(dtype, is_largest):
+    """A number that every other one of the dtype replaces in a maximum (or minimum)."""
+    if dtype.kind == "b":
+        return not is_largest
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return info.min if is_largest else info.max
+    infinity = -np.inf if is_largest else np.inf
+    return infinity if dtype.kind == "f" else complex(infinity, infinity)
+
+
+def _refuse_out(out, name):
+    if out is not None:
+        raise ValueError(f"{name}: sparse arrays take no out here")
+
+
+def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
+    """a.max(axis), a.min(axis) and those that pass over NaN, by ufunc."""
+    name = {"maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin"}[ufunc.__name__]
+    axis = _axis(a, axis)
+    _refuse_out(out, name)
+    count = math.prod(a.shape) if axis is None else a.shape[axis]
+    if not count:
+        raise ValueError(f"{name}: zero-size array to reduction operation")
+    with arguments.on_device_of(a.data):
+        a.sum_duplicates()
+        if axis is None:
+            return _extreme_of_all(a, ufunc, count, explicit)
+        made = _extremes(a, ufunc, axis, explicit)
+    return a.formats["coo"](made)
+
+
+def _extreme_of_all(a, ufunc, count, explicit):
+    if not a.nnz:
+        return np.zeros((), a.dtype, like=a.data)
+    made = ufunc.reduce(a.data)
+    return made if explicit or a.nnz == count else ufunc(made, a.dtype.type(0))
+
+
+def _extremes(a, ufunc, axis, explicit):
+    numbers = _numbers_of_lines(a, axis)
+    lines, length = a.shape[1 - axis], a.shape[axis]
+    is_largest = ufunc in (np.maximum, np.fmax)
+    start = _lowest(a.dtype, is_largest)
+    if ufunc in (np.fmax, np.fmin):  # NaN stays where there is nothing else
+        start = np.nan if a.dtype.kind in "fc" else start
+    made = _fold(ufunc, a.data, numbers, lines, start)
+    stored = np.bincount(numbers, minlength=lines)
+    has_zero = np.equal(stored, 0) if explicit else np.less(stored, length)
+    zero = a.dtype.type(0)
+    return np.where(has_zero, zero if explicit else ufunc(made, zero), made)
+
+
+def place(a: Any, name: str, axis: Any, out: Any) -> Any:
+    """a.argmax(axis) and a.argmin(axis)."""
+    axis = _axis(a, axis)
+    _refuse_out(out, name)
+    if not (math.prod(a.shape) if axis is None else a.shape[axis]):
+        raise ValueError(f"{name}: there are no elements")
+    with arguments.on_device_of(a.data):
+        if a.ndim == 1:
+            a = a.reshape((1, -1))
+            return _places(a, name, 1)[0].reshape(())
+        if axis is not None:
+            return _places(a, name, axis)[0]
+        places, values = _places(a, name, 1)
+        row = getattr(np, name)(values)
+        return row * a.shape[1] + np.take(places, row)
+
+
+def _places(a, name, axis):
+    """(places, values) of the largest or smallest element of each line."""
+    rows = a.tocsr() if axis else a.tocsc().T
+    rows.sum_duplicates()
+    lines, length = rows.shape
+    places = arguments.empty((lines,), np.int64, a.data)
+    values = arguments.empty((lines,), a.dtype, a.data)
+    if lines:
+        zero = a.dtype.type(0)
+        args = *rows._parts(), length, name == "argmax", zero, places, values
+        kernels.place_of_extreme.forall(lines)(*args)
+    return places, values

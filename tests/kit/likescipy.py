@@ -1,0 +1,85 @@
+"""The same expression of our sparse arrays and of SciPy's: what both give is compared."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.cuda import sparse
+
+scipy = pytest.importorskip("scipy.sparse")
+DTYPES = ["f8", "f4", "c16", "c8", "i4", "i8", "u1", "?"]
+
+
+def drawn(rng, shape, dtype, form):
+    """One of SciPy's arrays with whole numbers, most of them 0."""
+    low = 0 if dtype in ("u1", "?") else -4
+    values = rng.integers(low, 5, shape) + (
+        1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0
+    )
+    return scipy.csr_array(np.where(rng.random(shape) < 0.4, values, 0).astype(dtype)).asformat(
+        form
+    )
+
+
+def ours(a):
+    """The same on the device."""
+    return getattr(sparse, f"{a.format}_array")(a)
+
+
+def outcome(expression, names):
+    """What an expression gives, on the host, or the type of its exception."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return on_host(eval(expression, {"np": np, **names}))
+        except Exception as error:
+            return type(error)
+
+
+def on_host(value):
+    if isinstance(value, tuple):
+        return tuple(map(on_host, value))
+    if isinstance(value, cuda.DeviceNDArray):
+        return value.copy_to_host()
+    return value.get() if sparse.issparse(value) else value
+
+
+def agree(result, expected):
+    """The same kind of thing, with the same shape, dtype and values? Formats count for two dimensions."""
+    if isinstance(expected, (type, tuple)):
+        assert type(result) is type(expected)
+        if isinstance(expected, type):
+            assert result is expected
+        else:
+            for one, other in zip(result, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+        return
+    assert scipy.issparse(result) == scipy.issparse(expected)
+    assert (np.shape(result), np.ndim(result)) == (np.shape(expected), np.ndim(expected))
+    if scipy.issparse(expected):
+        assert result.dtype == expected.dtype
+        assert result.ndim == 1 or result.format == expected.format
+        result, expected = result.toarray(), expected.toarray()
+    assert np.asarray(result).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+def check(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
+    """Two arrays A and B of one shape, drawn from a seed, and a dense one, D: do all expressions agree?"""
+    rng = np.random.default_rng(seed)
+    shape = [(5, 6), (6, 5), (5, 5)][seed % 3]
+    dtype = dtypes[seed % len(dtypes)]
+    first, second = rng.choice(formats, 2)
+    a, b = drawn(rng, shape, dtype, first), drawn(rng, shape, dtype, second)
+    dense = rng.integers(-3, 4, shape).astype("f8")
+    for expression in expressions.splitlines():
+        if expression.strip():
+            result = outcome(expression, {"A": ours(a), "B": ours(b), "D": dense, "sp": sparse})
+            expected = outcome(expression, {"A": a, "B": b, "D": dense, "sp": scipy})
+            try:
+                agree(result, expected)
+            except AssertionError as error:
+                case = f"{expression} of {first} and {second}, {dtype}, seed {seed}"
+                raise AssertionError(case) from error
