@@ -122,6 +122,11 @@ def index_dtype(*arrays: Any) -> np.dtype:
     return np.dtype(np.int64 if is_long else np.int32)
 
 
+def dtype_of_indices(largest: int) -> np.dtype:
+    """The dtype for indices up to a number."""
+    return np.dtype(np.int64 if largest >= 2**31 else np.int32)
+
+
 def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
     """(data, indices, indptr) on the device."""
     with arguments.on_device_of(*given):

@@ -8,8 +8,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = "cuda fft linalg numba python random".split()
 MODULES = """__init__ arguments config errors compilers/templates cpu/jit cpu/prange cpu/threads
     kernels/compiled kernels/conversions kernels/decorators kernels/dispatcher kernels/module kernels/targets
-    sim/checks sparse/__init__ sparse/array sparse/construct sparse/elementwise sparse/formats sparse/indexing
-    sparse/products sparse/reductions
+    sim/checks sparse/__init__ sparse/array sparse/building sparse/construct sparse/elementwise
+    sparse/formats sparse/indexing sparse/joining sparse/products sparse/reductions
     ufuncs/decorators ufuncs/deviceufunc ufuncs/elementwise""".split()
 
 

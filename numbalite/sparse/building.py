@@ -1,0 +1,167 @@
+"""New sparse arrays: with ones or given numbers on diagonals, and with random numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.random.generator import Generator, default_rng
+from numbalite.sparse import construct
+from numbalite.sparse.formats import coo_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+
+def eye_array(
+    m: int,
+    n: int | None = None,
+    *,
+    k: int = 0,
+    dtype: DTypeLike = float,
+    format: str | None = None,
+) -> Any:
+    """An m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array; n is m where it is not
+    given. `format` is csr where it is not given. ValueError for negative lengths and a diagonal outside.
+
+    >>> sparse.eye_array(2, 3, k=1).toarray().copy_to_host()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    rows, columns = construct.shape_of("eye_array", (m, m if n is None else n))
+    ones = arguments.empty((1,), construct.stored_dtype("eye_array", dtype))
+    ones.fill(1)
+    return diags_array([ones], offsets=[k], shape=(rows, columns), format=format)
+
+
+def diags_array(
+    diagonals: Any,
+    /,
+    *,
+    offsets: Any = 0,
+    shape: Any = None,
+    format: str | None = None,
+    dtype: DTypeLike | None = None,
+) -> Any:
+    """An array of its diagonals, as scipy.sparse.diags_array: one vector, or several with their offsets.
+
+    A diagonal of one element is repeated; elements behind the end of the array are left out. `shape` is that
+    of a square array for the first diagonal where it is not given, `format` csr, `dtype` that of all
+    diagonals. ValueError for diagonals that are too short, and for offsets outside or twice.
+
+    >>> sparse.diags_array([[1.0, 2.0], [3.0]], offsets=[0, 1]).toarray().copy_to_host()
+    array([[1., 3.],
+           [0., 2.]])
+    """
+    if np.ndim(offsets) == 0:
+        is_one = not len(diagonals) or np.ndim(diagonals[0]) == 0
+        diagonals, offsets = [diagonals] if is_one else diagonals, [offsets]
+    diagonals = [_vector(one) for one in arguments.arrays_of(diagonals, "a diagonal")]
+    offsets = [operator.index(one) for one in offsets]
+    if len(diagonals) != len(offsets):
+        raise ValueError(f"diags_array: {len(diagonals)} diagonals, {len(offsets)} offsets")
+    if len(set(offsets)) < len(offsets):
+        raise ValueError("diags_array: an offset is there twice")
+    if shape is None:
+        shape = (diagonals[0].size + abs(offsets[0]),) * 2
+    shape = construct.shape_of("diags_array", shape)
+    dtype = np.result_type(*diagonals) if dtype is None else dtype
+    dtype = construct.stored_dtype("diags_array", dtype)
+    diagonals = [
+        _fitted(one.astype(dtype, copy=False), k, shape) for one, k in zip(diagonals, offsets)
+    ]
+    return _with_diagonals(diagonals, offsets, shape).asformat(format or "csr")
+
+
+def _vector(array):
+    return array.reshape(1) if array.ndim == 0 else array
+
+
+def _length(rows, columns, k):
+    """How many elements a diagonal has; negative for one that is outside."""
+    return min(rows + k, columns - k, rows, columns)
+
+
+def _fitted(diagonal, k, shape):
+    length = _length(*shape, k)
+    if length < 0:
+        raise ValueError(f"diags_array: offset {k} is outside of shape {shape}")
+    if diagonal.ndim != 1 or (diagonal.size < length and diagonal.size != 1):
+        raise ValueError(
+            f"diags_array: a diagonal of shape {diagonal.shape} at offset {k} must have {length} elements"
+        )
+    return np.broadcast_to(diagonal, (length,)) if diagonal.size < length else diagonal[:length]
+
+
+def _with_diagonals(diagonals, offsets, shape):
+    """A coo array of diagonals, which have the right lengths."""
+    kind = construct.dtype_of_indices(max(shape))
+    data, row, col = [], [], []
+    for values, k in zip(diagonals, offsets):
+        data.append(values)
+        row.append(numbers(max(-k, 0), 1, values.size, kind, values))
+        col.append(numbers(max(k, 0), 1, values.size, kind, values))
+    data, row, col = (np.concatenate(one) for one in (data, row, col))
+    return coo_array._made(data, (row, col), shape)
+
+
+def random_array(
+    shape: Any,
+    *,
+    density: float = 0.01,
+    format: str = "coo",
+    dtype: DTypeLike | None = None,
+    rng: Generator | int | None = None,
+    data_sampler: Callable[..., Any] | None = None,
+) -> Any:
+    """An array of one or two dimensions with random numbers at random places, as scipy.sparse.random_array.
+
+    Which part of the elements is stored is `density`. Numbers are from 0 to 1, integers over the whole range
+    of the dtype (float64 by default), or what `data_sampler(size=count)` gives. `rng` is a generator of
+    cuda.random, or a seed. ValueError for a density that is not from 0 to 1. Waits.
+
+    >>> sparse.random_array((100, 200), density=0.1, rng=1)
+    coo_array(shape=(100, 200), dtype=float64, nnz=2000, device=0)
+    """
+    shape = construct.shape_of("random_array", shape, len(shape))
+    if not 0 <= density <= 1:
+        raise ValueError(f"random_array: density is {density}: it must be from 0 to 1")
+    dtype = construct.stored_dtype("random_array", float if dtype is None else dtype)
+    rng = default_rng(rng)
+    size = math.prod(shape)
+    places = _places(rng, size, round(density * size))
+    if data_sampler is None:
+        data = _values(rng, places.size, dtype)
+    else:
+        data = arguments.array(data_sampler(size=places.size)).astype(dtype, copy=False)
+    places = places.astype(construct.dtype_of_indices(size), copy=False)
+    return coo_array._made(data, (places,), (size,)).reshape(shape).asformat(format)
+
+
+def _places(rng, size, count):
+    """So many of the numbers below size, each once: enough are drawn that so many differ."""
+    if 4 * count >= size:
+        return rng.permutation(size)[:count]
+    found = np.unique(rng.integers(size, size=count + count // 4 + 9))
+    while found.size < count:
+        found = np.unique(np.concatenate([found, rng.integers(size, size=count)]))
+    return found[rng.permutation(found.size)[:count]]
+
+
+def _values(rng, count, dtype):
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, size=count, dtype=dtype, endpoint=True)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, size=count).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.random(count) + 1j * rng.random(count)).astype(dtype)
+    return rng.random(count).astype(dtype)

@@ -1,0 +1,230 @@
+"""Sparse arrays of others: one below the other, side by side, in blocks, Kronecker products, triangles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.sparse import construct, products
+from numbalite.sparse.building import eye_array
+from numbalite.sparse.construct import issparse
+from numbalite.sparse.formats import coo_array, csr_array
+from numbalite.ufuncs.protocols import counterpart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+def _sparse(block):
+    """A sparse array of two dimensions of any array, list or number; a vector is a row."""
+    block = construct.operand(block)
+    if not issparse(block):
+        block = arguments.array(block, "a block")
+        block = coo_array(block.reshape(1, -1) if block.ndim < 2 else block)
+    return block.reshape((1, -1)) if block.ndim == 1 else block
+
+
+# --------------------------------------------------------------------------------------------- blocks
+
+
+def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
+    """Arrays one below the other, as scipy.sparse.vstack: sparse or dense ones; vectors are rows.
+
+    `format` is csr where all blocks are, else coo. ValueError for other numbers of columns, or no blocks.
+
+    >>> sparse.vstack([sparse.eye_array(2), np.ones((1, 2))]).toarray().copy_to_host()
+    array([[1., 0.],
+           [0., 1.],
+           [1., 1.]])
+    """
+    return block_array([[one] for one in blocks], format=format, dtype=dtype)
+
+
+def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
+    """Arrays side by side, as scipy.sparse.hstack; see `vstack`. `format` is csr or csc where all blocks are."""
+    return block_array([list(blocks)], format=format, dtype=dtype)
+
+
+def block_array(
+    blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: DTypeLike | None = None
+) -> Any:
+    """An array of blocks, as scipy.sparse.block_array: rows of sparse or dense arrays, None for zeros.
+
+    `format` is csr or csc where all blocks are, else coo. ValueError for lengths that do not fit.
+
+    >>> a = sparse.eye_array(2)
+    >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
+    (4, 4)
+    """
+    table = [[None if one is None else _sparse(one) for one in row] for row in blocks]
+    if not table or not table[0] or len({len(row) for row in table}) > 1:
+        raise ValueError("block_array: blocks must be rows of the same number of arrays")
+    heights = [_common(row, 0, i) for i, row in enumerate(table)]
+    widths = [_common(column, 1, j) for j, column in enumerate(zip(*table))]
+    below, beside = np.cumsum([0, *heights]), np.cumsum([0, *widths])
+    placed = [
+        (one, int(below[i]), int(beside[j]))
+        for i, row in enumerate(table)
+        for j, one in enumerate(row)
+        if one is not None
+    ]
+    if not placed:
+        raise ValueError("block_array: all blocks are None")
+    formats = {None if one is None else one.format for row in table for one in row}
+    found = formats.pop() if len(formats) == 1 else "coo"
+    shape = int(below[-1]), int(beside[-1])
+    if found == "csr" and len(table[0]) == 1 and format in (None, "csr"):
+        return _stacked([one for one, _, _ in placed], shape, dtype)
+    if found == "csc" and len(table) == 1 and format in (None, "csc"):
+        return _stacked([one.T for one, _, _ in placed], shape[::-1], dtype).T
+    return _placed(placed, shape, dtype).asformat(format or found)
+
+
+def _common(blocks, axis, number):
+    """The length that the blocks of a row or column of blocks have."""
+    lengths = {one.shape[axis] for one in blocks if one is not None}
+    if len(lengths) > 1:
+        what = ("row", "column")[axis]
+        raise ValueError(
+            f"block_array: the blocks of {what} {number} differ in axis {axis}: {sorted(lengths)}"
+        )
+    return lengths.pop() if lengths else 0
+
+
+def block_diag(
+    mats: Iterable[Any], format: str | None = None, dtype: DTypeLike | None = None
+) -> Any:
+    """Arrays along the diagonal, as scipy.sparse.block_diag: sparse or dense ones, lists and numbers.
+    `format` is coo where it is not given. ValueError for none."""
+    placed, rows, columns = [], 0, 0
+    for one in map(_sparse, mats):
+        placed.append((one, rows, columns))
+        rows, columns = rows + one.shape[0], columns + one.shape[1]
+    if not placed:
+        raise ValueError("block_diag: need at least one array")
+    return _placed(placed, (rows, columns), dtype).asformat(format)
+
+
+def _dtype(blocks, dtype):
+    dtype = np.result_type(*(one.dtype for one in blocks)) if dtype is None else dtype
+    return construct.stored_dtype("block_array", dtype)
+
+
+def _kind(blocks, largest):
+    """The dtype for the indices of an array of others."""
+    coo = [one.coords[0] if one.format == "coo" else one.indices for one in blocks]
+    return np.result_type(construct.dtype_of_indices(largest), *(one.dtype for one in coo))
+
+
+def _placed(placed, shape, dtype):
+    """A coo array of (array, first row, first column)."""
+    blocks = [one for one, _, _ in placed]
+    for one in blocks:
+        products.same_device(one, blocks[0])
+    dtype, kind = _dtype(blocks, dtype), _kind(blocks, max(shape))
+    data, row, col = [], [], []
+    with arguments.on_device_of(blocks[0].data):
+        for one, first, left in placed:
+            coo = one.tocoo()
+            data.append(coo.data.astype(dtype, copy=False))
+            row.append(np.add(coo.row.astype(kind, copy=False), first))
+            col.append(np.add(coo.col.astype(kind, copy=False), left))
+        data, row, col = (np.concatenate(one) for one in (data, row, col))
+    return coo_array._made(data, (row, col), shape)
+
+
+def _stacked(blocks, shape, dtype):
+    """csr arrays one below the other."""
+    for one in blocks:
+        products.same_device(one, blocks[0])
+    count = sum(one.nnz for one in blocks)
+    dtype, kind = _dtype(blocks, dtype), _kind(blocks, max(*shape, count))
+    before, ends = 0, [blocks[0].indptr[:1].astype(kind)]
+    with arguments.on_device_of(blocks[0].data):
+        for one in blocks:
+            ends.append(np.add(one.indptr[1:].astype(kind, copy=False), before))
+            before += one.nnz
+        data = np.concatenate([one.data.astype(dtype, copy=False) for one in blocks])
+        indices = np.concatenate([one.indices.astype(kind, copy=False) for one in blocks])
+        parts = data, indices, np.concatenate(ends)
+    return csr_array._made(parts, shape, all(one._is_sorted for one in blocks))
+
+
+# -------------------------------------------------------------------------------- Kronecker products
+
+
+def kron(A: Any, B: Any, format: str | None = None) -> Any:
+    """The Kronecker product, as scipy.sparse.kron, of sparse or dense arrays. `format` is coo where it is
+    not given.
+
+    >>> sparse.kron(sparse.eye_array(2), np.ones((1, 2))).toarray().copy_to_host()
+    array([[1., 1., 0., 0.],
+           [0., 0., 1., 1.]])
+    """
+    a, b = (_sparse(one).tocoo() for one in (A, B))
+    products.same_device(a, b)
+    shape = a.shape[0] * b.shape[0], a.shape[1] * b.shape[1]
+    kind = _kind([a, b], max(shape))
+    with arguments.on_device_of(a.data):
+        coords = [
+            counterpart(np.add).outer(np.multiply(one.astype(kind), length), other.astype(kind))
+            for one, length, other in zip(a.coords, b.shape, b.coords)
+        ]
+        data = counterpart(np.multiply).outer(a.data, b.data)
+        data, *coords = (arguments.flat(one) for one in (data, *coords))
+    return coo_array._made(data, coords, shape).asformat(format)
+
+
+def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
+    """The Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I). `format` is
+    csr where it is not given. ValueError for arrays that are not square."""
+    a, b = _sparse(A), _sparse(B)
+    for name, one in (("A", a), ("B", b)):
+        if one.shape[0] != one.shape[1]:
+            raise ValueError(f"kronsum: {name} has shape {one.shape}: it must be square")
+    dtype = np.result_type(a.dtype, b.dtype)
+    with arguments.on_device_of(a.data):
+        first = kron(eye_array(b.shape[0], dtype=dtype), a)
+        second = kron(b, eye_array(a.shape[0], dtype=dtype))
+    return (first + second).asformat(format)
+
+
+# ------------------------------------------------------------------------------------------ triangles
+
+
+def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The elements on and below the k-th diagonal, as scipy.sparse.tril. `format` is coo where it is not
+    given. Waits.
+
+    >>> sparse.tril(np.ones((2, 2))).toarray().copy_to_host()
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    return _triangle(A, k, np.greater_equal, format)
+
+
+def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The elements on and above the k-th diagonal; see `tril`."""
+    return _triangle(A, k, np.less_equal, format)
+
+
+def _triangle(A, k, compared, format):
+    a = _sparse(A).tocoo()
+    with arguments.on_device_of(a.data):
+        mask = compared(np.add(a.row.astype(np.int64), k), a.col)
+        return a._kept(mask).asformat(format)
+
+
+def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
+    """(rows, columns, values) of the elements that are not zero, row by row, as scipy.sparse.find. Waits."""
+    a = _sparse(A).tocsr()
+    a.sum_duplicates()
+    made = a._kept(np.not_equal(a.data, 0)).tocoo()
+    return made.row, made.col, made.data
