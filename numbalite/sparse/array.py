@@ -77,11 +77,6 @@ class SparseArray(construct.Sparse):
             )
         return bool(self.count_nonzero())
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise TypeError(
-            "a sparse array is no dense one: use toarray(), or get() for one of SciPy's"
-        )
-
     # ---- what each format says
 
     def sum_duplicates(self) -> None:
@@ -102,6 +97,10 @@ class SparseArray(construct.Sparse):
 
     def transpose(self, copy: bool = False) -> Any:
         """The transposed array."""
+        raise NotImplementedError
+
+    def copy(self) -> Any:
+        """The same, which shares nothing."""
         raise NotImplementedError
 
     def _with(self, data: Any) -> Any:
@@ -134,15 +133,11 @@ class SparseArray(construct.Sparse):
         return self._with(data)
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:
-        """The same with values of another dtype."""
+        """The same pattern with values of another dtype."""
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self
         return self._with(self.data.astype(dtype))
-
-    def copy(self) -> Any:
-        """The same pattern with a copy of the values."""
-        return self._with(self.data.copy())
 
     def conj(self) -> Any:
         """The conjugated values; real arrays are returned as they are."""

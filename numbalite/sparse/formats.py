@@ -124,6 +124,10 @@ class Compressed(SparseArray):
         parts = products.taken(self.data, places), products.taken(self.indices, places), indptr
         return self._made(parts, self.shape, self._is_sorted)
 
+    def copy(self) -> Any:
+        parts = tuple(one.copy() for one in self._parts())
+        return self._made(parts, self.shape, self._is_sorted)
+
     def _lines(self):
         """(how many rows or columns are compressed, how long each is)"""
         return self.shape if self._by_rows else self.shape[::-1]
@@ -295,6 +299,10 @@ class coo_array(SparseArray):
 
     def _with(self, data):
         return self._made(data, self.coords, self.shape, self._is_sorted)
+
+    def copy(self) -> Any:
+        data, *coords = (one.copy() for one in self._parts())
+        return self._made(data, coords, self.shape, self._is_sorted)
 
     def _replace(self, other):
         self._set(other.data, other.coords, self.shape, other._is_sorted)

@@ -121,6 +121,9 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
 
 def rmatmul(a: Any, b: Any, out: Any) -> Any:
     """a @ b of a sparse b: the transposed product, with a and the result read the other way."""
+    a = construct.operand(a)
+    if construct.issparse(a):
+        return matmul(a, b, out)
     with arguments.on_device_of(b.data):
         a = arguments.array(a, "a")
         if b.ndim == 1:
@@ -293,12 +296,12 @@ def _matrix_product(rows, operation, b, made):
 
 
 def _sparse_product(a, b):
-    """The product of two sparse arrays, by rows; by columns if both are. Waits for its size."""
+    """The product of two sparse arrays, by rows; by columns if the first is. Waits for its size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
     same_device(a, b)
-    if a.format == b.format == "csc":
-        return _sparse_product(b.T, a.T).T
+    if a.format == "csc":
+        return _sparse_product(b.tocsc().T, a.T).T
     dtype = np.result_type(a.dtype, b.dtype)
     construct.value_dtype("sparse matmul", dtype)
     if dtype.char == "e":
