@@ -8,8 +8,8 @@
  *
  * One run, or one element, for every operand is FLAT. Where that holds for the innermost dimension
  * only, and it is long, ROWS. Both read 16 bytes at a time, so they ask for alignment; without it,
- * SHIFTED. Where an operand is a run along another dimension, as a transposed one, TILED walks both
- * dimensions at once. */
+ * SHIFTED, or what reads elements, SINGLE and STRIDED32, where that is as fast. Where an operand is
+ * a run along another dimension, as a transposed one, TILED walks both dimensions at once. */
 #include "core/loop.h"
 
 #include <string.h>
@@ -18,6 +18,7 @@
 #define LONG_ROW 64 /* elements from which a row is worth a kernel that does not divide in it */
 #define SECTOR 32   /* bytes that memory is read and written by */
 #define TILE 32     /* elements from which two dimensions are worth walking by tiles */
+#define FEW 2097152 /* elements up to which neighbours may have an access each */
 #define BLOCK 256   /* threads, in 16 rows and columns of a tile: ufunc.cuh */
 
 static int64_t magnitude(int64_t value) {
@@ -33,8 +34,8 @@ nl_divider nl_divider_make(uint32_t divisor) {
 }
 
 const char *nl_loop_kind_name(nl_loop_kind kind) {
-    static const char *const names[] = {"flat",  "rows",      "shifted",
-                                        "tiled", "strided32", "strided64"};
+    static const char *const names[] = {"flat",   "rows",      "shifted",  "tiled",
+                                        "single", "strided32", "strided64"};
     return names[kind];
 }
 
@@ -200,6 +201,26 @@ static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
     }
 }
 
+static int has_rows(const nl_loop *l) {
+    return l->kind == NL_LOOP_ROWS || l->kind == NL_LOOP_SHIFTED;
+}
+
+/* Runs that are not aligned. Elements of 8 bytes are read as fast one by one as by wide accesses
+ * that are shifted, few of 2 or 4 bytes faster, and the function has the registers. */
+static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *operands) {
+    int64_t least = ALIGNED, most = 1;
+    for (int i = 0; i < l->operands; i++)
+        if (!operands[i].by_value) {
+            least = operands[i].itemsize < least ? operands[i].itemsize : least;
+            most = operands[i].itemsize > most ? operands[i].itemsize : most;
+        }
+    if (!fits_32(l))
+        return NL_LOOP_SHIFTED;
+    if (least == 8 && most == 8)
+        return NL_LOOP_SINGLE;
+    return least >= 2 && most <= 4 && l->count <= FEW ? NL_LOOP_STRIDED32 : NL_LOOP_SHIFTED;
+}
+
 static void choose(nl_loop *l, const nl_loop_operand *operands) {
     int inside = runs_inside(l, operands), aligned = is_aligned(l, operands, 0), d;
     int64_t inner = l->shape[l->ndim - 1];
@@ -209,8 +230,12 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
     if (inside && aligned &&
         (l->ndim == 1 || (inner >= LONG_ROW && l->count / inner <= INT32_MAX))) {
         int wide = is_aligned(l, operands, 1);
-        l->kind = !wide ? NL_LOOP_SHIFTED : l->ndim == 1 ? NL_LOOP_FLAT : NL_LOOP_ROWS;
-        l->dims = l->kind == NL_LOOP_FLAT ? 0 : padded(l->ndim > 1 ? l->ndim - 1 : 1);
+        l->kind = !wide          ? kind_of_unaligned(l, operands)
+                  : l->ndim == 1 ? NL_LOOP_FLAT
+                                 : NL_LOOP_ROWS;
+        l->dims = l->kind == NL_LOOP_FLAT      ? 0
+                  : l->ndim > 1 && has_rows(l) ? padded(l->ndim - 1)
+                                               : padded(l->ndim);
     } else if (aligned && (d = run_elsewhere(l, operands)) >= 0 &&
                l->count / inner / l->shape[d] <= INT32_MAX) {
         set_tiled(l, operands, d);
@@ -284,10 +309,6 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     choose(l, operands);
 }
 
-static int has_rows(const nl_loop *l) {
-    return l->kind == NL_LOOP_ROWS || l->kind == NL_LOOP_SHIFTED;
-}
-
 /* Dimensions that the kernel divides by: all, or those around the rows or tiles. */
 static int outer_dims(const nl_loop *l) {
     return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
@@ -315,7 +336,7 @@ int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
 }
 
 size_t nl_loop_size(const nl_loop *l) {
-    static const size_t words[] = {2, 4, 4, 5, 1, 1}; /* between slots and shape */
+    static const size_t words[] = {2, 4, 4, 5, 1, 1, 1}; /* between slots and shape */
     size_t operands = (size_t)l->operands, dims = (size_t)l->dims;
     size_t steps = l->kind == NL_LOOP_FLAT ? 0 : l->kind == NL_LOOP_TILED ? dims + 2 : dims;
     size_t size = operands * NL_LOOP_SLOT + 8 * words[l->kind] + 16 * dims + 8 * operands * steps;

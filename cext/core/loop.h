@@ -1,7 +1,7 @@
 /* core/loop: the geometry of one element-wise launch: which element of each operand meets which, in
  * the simplest form that a kernel can walk. Pure arithmetic.
  *
- * Kernels come in six kinds, from the fastest to the most general. cuda_src/numbalite/ufunc.cuh
+ * Kernels come in seven kinds, from the fastest to the most general. cuda_src/numbalite/ufunc.cuh
  * reads what nl_loop_write writes. */
 #ifndef NL_CORE_LOOP_H
 #define NL_CORE_LOOP_H
@@ -16,6 +16,7 @@ typedef enum nl_loop_kind {
     NL_LOOP_ROWS,      /* the same for the innermost dimension */
     NL_LOOP_SHIFTED,   /* the same, but for alignment */
     NL_LOOP_TILED,     /* some operands are runs in the innermost dimension, some in another */
+    NL_LOOP_SINGLE,    /* as shifted, by threads with one element each */
     NL_LOOP_STRIDED32, /* any strides, indices and offsets of 32 bits */
     NL_LOOP_STRIDED64, /* anything */
 } nl_loop_kind;

@@ -28,7 +28,7 @@ from . import element
 
 BLOCK_THREADS = 256  # ufunc.cuh: BLOCK
 BY_VALUE = 0x80
-KINDS = ("flat", "rows", "shifted", "tiled", "strided32", "strided64")
+KINDS = ("flat", "rows", "shifted", "tiled", "single", "strided32", "strided64")
 BOOL = 1  # nl_dtype
 
 
@@ -64,7 +64,7 @@ def per_thread(plan: Plan) -> int:
     widest, narrowest = max(sizes), min(sizes)
     if plan.kind == "tiled":
         return 16 if widest <= 4 else 4
-    if plan.kind == "strided64":
+    if plan.kind in ("single", "strided64"):
         return 1
     if plan.kind == "strided32":
         return 1 if plan.dims > 4 or widest > 8 else 4
@@ -112,6 +112,7 @@ def _builder(function, plan, kernel):
         "rows": f"rows<{count}, {dims}>",
         "shifted": f"shifted<{count}, {dims}, {out}, {stored[out].size}>",
         "tiled": f"tiled<{count}, {dims}>",
+        "single": f"strided<{count}, {dims}, int>",
         "strided32": f"strided<{count}, {dims}, int>",
         "strided64": f"strided<{count}, {dims}, long long>",
     }[plan.kind]

@@ -33,6 +33,7 @@ _ROW_BYTES, _LONG_ROW_BYTES = (
 _MANY_ROWS = 1 << 13
 _MOST_ROW_PARTS = 1 << 15
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
+_WIDE_THREADS = 1 << 16  # if columns are enough for fewer, each has at most _FEW_COLUMNS of them
 _COLUMN_WARPS = 8  # of a block, as in short_axes.cuh
 SHORT_RUN = 16  # elements of a column with equal distances, of which several are read at a time
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
@@ -44,7 +45,7 @@ _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
 _STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 19  # rows that a thread folds alone, if they are so long
 _LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes are neighbours
-_STRIPE_WIDTH = 4  # elements of a thread, where more of them would be too much for few threads
+_FEW_COLUMNS = 4  # elements of a thread, where more of them would be too much for few threads
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_GROUP_BYTES = 128  # of each, where they are several times
 _AMONG_BYTES = 128  # of a short axis among the results; it is folded later
@@ -171,6 +172,7 @@ def _width(kept, folded, itemsize, address, folded_size):
         or width * folded_size > _COLUMN_BYTES
         or kept[-1].length % width
         or any(step % (width * itemsize) for step in steps)
+        or (width > _FEW_COLUMNS and results // width < _WIDE_THREADS)
     ):
         width //= 2
     return 0 if any(step % itemsize for step in steps) else width
@@ -250,10 +252,10 @@ def _by_stripes(kept, folded, itemsize, address, folded_size, results):
     ):
         width //= 2
     if rows > _STRIPE_ROWS and (
-        width > _STRIPE_WIDTH or kept[-1].length * itemsize < _STRIPE_RUN_BYTES
+        width > _FEW_COLUMNS or kept[-1].length * itemsize < _STRIPE_RUN_BYTES
     ):
         return 0
-    while width > _STRIPE_WIDTH and results // width < _COLUMN_THREADS:
+    while width > _FEW_COLUMNS and results // width < _COLUMN_THREADS:
         width //= 2
     return width
 

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIMS, OPERANDS = 32, 64
-KINDS = ["flat", "rows", "shifted", "tiled", "strided32", "strided64"]
+KINDS = ["flat", "rows", "shifted", "tiled", "single", "strided32", "strided64"]
 
 
 class Operand(ctypes.Structure):
@@ -188,12 +188,21 @@ def test_simple_cases(core):
 def test_alignment(core):
     a = aligned((256,))
     assert check(core, a[4:132], a[:128]) == ("flat", 0)
-    assert check(core, a[1:129], a[:128]) == ("shifted", 1)
+    assert check(core, a[1:129], a[:128]) == ("strided32", 1)
+    eight, bytes_of = aligned((256,), "f8"), aligned((256,), "u1")
+    assert check(core, eight[1:129], eight[:128]) == ("single", 1)
+    assert check(core, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
+    assert check(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
+    many = np.lib.stride_tricks.as_strided(a[1:], ((1 << 21) + 1,), (4,))
+    assert KINDS[make(core, many).kind] == "shifted"
     assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element only needs its own
     assert check(core, aligned((16,), shift=2), a[:16]) == ("strided64", 1)
     rows = aligned((4, 130))[:, :128]
-    assert check(core, rows, aligned((4, 128))) == ("shifted", 1)
-    assert check(core, aligned((3, 4, 130))[:, :3, 1:129], aligned((3, 3, 128))) == ("shifted", 2)
+    assert check(core, rows, aligned((4, 128))) == ("strided32", 2)
+    assert check(core, rows, aligned((4, 128), "u1")) == ("shifted", 1)
+    cube = aligned((3, 4, 130))[:, :3, 1:129]
+    assert check(core, cube, aligned((3, 3, 128))) == ("strided32", 3)
+    assert check(core, cube, aligned((3, 3, 128), "u1")) == ("shifted", 2)
     assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("shifted", 1)
 
 

@@ -26,15 +26,20 @@ def drawn(shape, dtype, seed=1):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_runs_that_begin_anywhere(add, dtype):
+@pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
+def test_runs_that_begin_anywhere(add, dtype, masked):
+    """With a mask, whose elements are of one byte, they are shifted; few numbers of more bytes are not."""
     for n in (1, 2, 5, 17, 64, 100, 1000):
         a = drawn(n + 8, dtype)
         x, y = cuda.to_device(a), cuda.to_device(a[::-1].copy())
+        wanted = drawn(n, "i1") > 9
+        where = {"where": cuda.to_device(wanted)} if masked else {}
         for first in range(4):
             out = cuda.to_device(np.full(n + 8, 77, dtype))
-            add(x[first : first + n], y[1 : 1 + n], out=out[2 : 2 + n])
+            add(x[first : first + n], y[1 : 1 + n], out=out[2 : 2 + n], **where)
             expected = np.full(n + 8, 77, dtype)
-            expected[2 : 2 + n] = a[first : first + n] + a[::-1][1 : 1 + n]
+            sums = a[first : first + n] + a[::-1][1 : 1 + n]
+            expected[2 : 2 + n] = np.where(wanted, sums, 77) if masked else sums
             assert_array_equal(out.copy_to_host(), expected)
 
 

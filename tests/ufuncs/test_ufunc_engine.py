@@ -150,7 +150,13 @@ def test_kinds(add):
     assert other.compiled == [("flat", 0)]
     other(d[::2], d[:32])
     other(d[1:33], d[:32])  # not aligned
-    assert other.compiled == [("flat", 0), ("strided32", 1), ("shifted", 1)]
+    assert other.compiled == [("flat", 0), ("strided32", 1)]
+    bytes_of = cuda.to_device(np.zeros(65, "u1"))
+    other(bytes_of[1:33], bytes_of[:32])
+    assert other.compiled[-1] == ("shifted", 1)
+    eight = cuda.to_device(np.zeros(65))
+    other(eight[1:33], eight[:32])
+    assert other.compiled[-1] == ("single", 1)
     odd = cuda.to_device(np.zeros(65, "u1"))
     x = odd._view((16,), None, "f4", 1)  # elements that are not aligned
     assert_array_equal(other(x, x).copy_to_host(), np.zeros(16))
