@@ -13,6 +13,9 @@ enum {
 #undef PLACE
         AT_divmod,
     AT_power,
+    AT_square,
+    AT_reciprocal,
+    AT_sqrt,
     AT_matmul,
     AT_comparisons, /* in the order of Py_LT, Py_LE, ... */
 };
@@ -22,6 +25,9 @@ static const char *const names[] = {
 #undef NAME
         "divmod",
     "power",
+    "square",
+    "reciprocal",
+    "sqrt",
     "matmul",
     "less",
     "less_equal",
@@ -101,12 +107,34 @@ PyObject *nl_py_array_divmod(PyObject *left, PyObject *right) {
     return binary(AT_divmod, left, right);
 }
 
+/* The ufunc of a power, which for some of Python's numbers is another one, as in NumPy: an exponent
+ * that is such a number has an array of ours as its base. Unary ones are given the base alone. */
+static int ufunc_of_power(PyObject *base, PyObject *exponent) {
+    int overflow;
+    if (!PyLong_CheckExact(exponent) && !PyFloat_CheckExact(exponent))
+        return AT_power;
+    int is_inexact = ((nl_py_array *)base)->dtype >= NL_FLOAT16;
+    if (PyFloat_CheckExact(exponent))
+        return is_inexact && PyFloat_AS_DOUBLE(exponent) == 0.5 ? AT_sqrt : AT_power;
+    long number = PyLong_AsLongAndOverflow(exponent, &overflow);
+    return number == 2                               ? AT_square
+           : number == -1 && !overflow && is_inexact ? AT_reciprocal
+                                                     : AT_power;
+}
+
 PyObject *nl_py_array_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
-    return modulus == Py_None ? binary(AT_power, base, exponent) : Py_NewRef(Py_NotImplemented);
+    if (modulus != Py_None)
+        return Py_NewRef(Py_NotImplemented);
+    int place = ufunc_of_power(base, exponent);
+    return place == AT_power ? binary(place, base, exponent) : operate(base, place, &base, 1);
 }
 
 PyObject *nl_py_array_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
-    return modulus == Py_None ? in_place(AT_power, self, exponent) : Py_NewRef(Py_NotImplemented);
+    if (modulus != Py_None)
+        return Py_NewRef(Py_NotImplemented);
+    int place = ufunc_of_power(self, exponent);
+    PyObject *args[] = {self, self};
+    return place == AT_power ? in_place(place, self, exponent) : operate(self, place, args, 2);
 }
 
 PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {

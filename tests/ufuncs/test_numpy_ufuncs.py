@@ -165,6 +165,24 @@ def test_operators():
     check(devices[0] << 2, hosts[0] << 2)
 
 
+@pytest.mark.parametrize("dtype", "?bHefD")
+def test_powers_of_pythons_numbers(dtype):
+    host = np.array([1, 0, 100]).astype(dtype)
+    if dtype in "efD":
+        host[1] = -0.0
+    device = cuda.to_device(host)
+    for exponent in (2, 0.5, 3) if host.dtype.kind in "bui" else (2, 0.5, -1, 3):
+        with np.errstate(all="ignore"):  # of booleans NumPy makes int64 up to 2.2
+            expected = np.square(host) if exponent == 2 else host**exponent
+        check(device**exponent, expected)
+        if expected.dtype.kind == "f":
+            check(np.signbit(device**exponent), np.signbit(expected))
+    if dtype != "?":
+        device **= 2
+        host **= 2
+        check(device, host)
+
+
 def test_operands():
     host = numbers("f4", 1)
     device = cuda.to_device(host)
