@@ -59,6 +59,12 @@ def _complex_of(dtype):
     return found
 
 
+@functools.cache
+def _real_of(dtype):
+    """The dtype of an inverse transform that is real: NumPy computes float16 in float32, and rounds."""
+    return np.fft.irfft(np.zeros(2, dtype)).dtype
+
+
 def _length(name, n):
     n = operator.index(n)
     if n < 1:
@@ -199,9 +205,11 @@ def _irfft(name, a, s, axes, norm, out):
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
         real = np.dtype(operand.array.dtype.char.lower())
-        return _finish(name, empty_beside(a, shape, real), 1, out)
-    operand = complex_to_real(operand, axes if distinct else [last], sizes[-1], _given(out))
-    return _finish(name, operand.array, factor, out)
+        made = _finish(name, empty_beside(a, shape, real), 1, out)
+    else:
+        operand = complex_to_real(operand, axes if distinct else [last], sizes[-1], _given(out))
+        made = _finish(name, operand.array, factor, out)
+    return made if others or out is not None else made.astype(_real_of(a.dtype), copy=False)
 
 
 def _one(n):
