@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from kit.calls import traced_again
 from kit.likenumpy import alike
 
 from numbalite import cuda
@@ -37,3 +38,29 @@ def test_contains():
     for value in (3, 2.5, None, [3, 7], TABLE[1]):
         alike(operator.contains, TABLE, value)
     alike(operator.contains, TABLE[:0], 3)
+
+
+WHOLES = [
+    (np.array([[np.nan, 1], [-np.inf, 0]]), np.array([[np.nan, 1 + 1e-9], [-np.inf, -0.0]])),
+    (TABLE, TABLE[0]),
+    (TABLE[::-1].astype("f4"), 3),
+    (np.array([2**63, 1], "u8"), np.array([-(2**63), 1])),
+    (np.array([1 + 1j, complex(0, np.nan)]), np.array([1 + 1j, complex(1, np.nan)])),
+    (TABLE[:0], TABLE[:0]),
+    (TABLE > 1, TABLE.astype("i1") > 1),
+]
+
+
+@pytest.mark.parametrize("a, b", WHOLES, ids=range(len(WHOLES)))
+def test_whole_arrays(a, b):
+    for given in ((a, b), (b, a), (a, a), (b, b)):
+        alike(np.array_equiv, *given)
+        for equal_nan in (False, True):
+            alike(np.array_equal, *given, equal_nan)
+            alike(np.allclose, *given, 1e-5, np.float32(1e-8), equal_nan)
+
+
+def test_whole_arrays_are_read_once():
+    d, e = cuda.to_device(TABLE), cuda.to_device(TABLE)
+    for compared in (np.array_equal, np.array_equiv, np.allclose):
+        assert traced_again(lambda: compared(d, e)).count("cuLaunchKernel") == 1  # noqa: B023

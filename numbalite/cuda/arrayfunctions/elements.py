@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core
+from numbalite import _core, types
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.recorded import recorded
 from numbalite.ufuncs import elementwise, operands
+from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
 
 if TYPE_CHECKING:
@@ -185,9 +188,31 @@ def isclose(
         return _close()(a, b, rtol, atol, bool(equal_nan))
 
 
+@functools.cache
+def _true_of_all(loop, name, **words):
+    """Is an element function of these dtypes true of all elements? In one pass."""
+    function = elementwise.function(name, **words)
+    signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
+    return MappedFold(function, signature, counterpart(np.logical_and), np.dtype(bool))
+
+
 @implements("allclose")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
-    return bool(reductions.all(isclose(a, b, rtol, atol, equal_nan)))
+    return bool(_all_close(a, b, rtol, atol, equal_nan))
+
+
+@recorded
+def _all_close(a, b, rtol, atol, equal_nan):
+    with arguments.on_device_of(a, b, rtol, atol):
+        given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
+        kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
+        kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
+        loop = _close()._loop_for(kinds)[:-1]
+        given = [
+            one if isinstance(one, _core.DeviceArray) else np.asarray(one, dtype)
+            for one, dtype in zip(given, loop, strict=True)
+        ]
+        return _true_of_all(loop, "close")(tuple(given), None, False, None, 0)
 
 
 @implements("array_equal")
@@ -219,10 +244,16 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 
 def _all_equal(a, b, equal_nan):
-    same = np.equal(a, b)
-    if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc":
-        same = np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b)))
-    return bool(reductions.all(same))
+    return bool(_equality(a, b, bool(equal_nan)))
+
+
+@recorded
+def _equality(a, b, equal_nan):
+    if a.dtype.kind not in "biufc" or b.dtype.kind not in "biufc":
+        return reductions.all(np.equal(a, b))
+    loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
+    fold = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
+    return fold((a, b), None, False, None, 0)
 
 
 # ------------------------------------------------------------------------------------------- dtypes
