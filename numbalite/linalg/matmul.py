@@ -107,10 +107,9 @@ def _of_vectors(a, b):
     return (a @ b).reshape(shape)
 
 
-def dot(a: DeviceNDArray, b: DeviceNDArray) -> DeviceNDArray:
+def dot(a: DeviceNDArray, b: DeviceNDArray, out: Any = None) -> DeviceNDArray:
     """The product as numpy.dot makes it, whose result for two arrays of bfloat16 is one, too."""
-    out = None
-    if _is_bfloat16(a.dtype, b.dtype):
+    if out is None and _is_bfloat16(a.dtype, b.dtype):
         out = arguments.empty(_result_shape(a.shape, b.shape), a.dtype, a)
     return matmul(a, b, out=out)
 

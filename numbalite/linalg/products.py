@@ -23,34 +23,36 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
-def _into(name, made, out):
-    """The result, copied to out= if there is one, which must be just like it."""
-    if out is None:
-        return made
+def _accept(name, out, shape, dtype):
+    """ValueError for an out= that is not just like the result."""
     outputs.check(name, out)
     if (
         not isinstance(out, _core.DeviceArray)
-        or out.shape != made.shape
-        or out.dtype != made.dtype
+        or out.shape != tuple(shape)
+        or out.dtype != dtype
         or not out.is_c_contiguous()
     ):
         raise ValueError(
             "output array is not acceptable (must have the right datatype, number of dimensions, "
             "and be a C-Array)"
         )
-    arguments.array(out)[...] = made
-    return out
 
 
 @implements("dot")
 def dot(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of dot")
     if a.ndim == 0 or b.ndim == 0:
-        return _into("dot", np.multiply(a, b), out)
+        if out is not None:
+            _accept("dot", out, a.shape or b.shape, np.result_type(a.dtype, b.dtype))
+        return np.multiply(a, b, out=out)
+    i, j = a.ndim - 1, max(b.ndim - 2, 0)
+    _check_depth(a, b, i, j)
+    if out is not None:
+        shape = a.shape[:i] + b.shape[:j] + b.shape[j + 1 :]
+        _accept("dot", out, shape, np.result_type(a.dtype, b.dtype))
     if a.ndim <= 2 and b.ndim <= 2:
-        _check_depth(a, b, a.ndim - 1, max(b.ndim - 2, 0))
-        return _into("dot", _matmul.dot(a, b), out)
-    return _into("dot", _folded(a, b, [a.ndim - 1], [max(b.ndim - 2, 0)]), out)
+        return _matmul.dot(a, b, out)
+    return _folded(a, b, [i], [j], out)
 
 
 def _check_depth(a, b, i, j):
@@ -61,7 +63,7 @@ def _check_depth(a, b, i, j):
         )
 
 
-def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int]):
+def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
     """The product of all pairs, summed over axes of a and of b: one product of matrices."""
     for i, j in zip(of_a, of_b, strict=True):
         _check_depth(a, b, i, j)
@@ -74,7 +76,10 @@ def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int]):
     rows, columns = _count(a, free_a), _count(b, free_b)
     left = arguments.reshaped(a.transpose([*free_a, *of_a]), (rows, depth))
     right = arguments.reshaped(b.transpose([*of_b, *free_b]), (depth, columns))
-    return _matmul.dot(left, right).reshape(shape)
+    if out is None:
+        return _matmul.dot(left, right).reshape(shape)
+    _matmul.dot(left, right, out.reshape(rows, columns))
+    return out
 
 
 def _count(array, axes):
@@ -208,7 +213,11 @@ def multi_dot(arrays: Any, *, out: Any = None) -> DeviceNDArray:
         )
     result = "".join(words[0][:-1] + words[-1][1:])
     made = np.einsum(",".join(map("".join, words)) + "->" + result, *parts, optimize=True)
-    return _into("linalg.multi_dot", made, out)
+    if out is None:
+        return made
+    _accept("linalg.multi_dot", out, made.shape, made.dtype)
+    arguments.array(out)[...] = made
+    return out
 
 
 @implements("trace")
