@@ -34,9 +34,10 @@ static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t
     return 1;
 }
 
-static PyObject *ask_python(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *keywords) {
     PyObject *module = PyImport_ImportModule("numbalite.ufuncs.protocols");
-    PyObject *function = module ? PyObject_GetAttrString(module, "array_ufunc") : NULL;
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
         function ? PyObject_Vectorcall(function, args, (size_t)nargs, keywords) : NULL;
     Py_XDECREF(function);
@@ -51,6 +52,23 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
     PyObject *bound = PyObject_GetAttr(counterpart, method);
     PyObject *result = bound ? PyObject_Vectorcall(bound, args, (size_t)nargs, keywords) : NULL;
     Py_XDECREF(bound);
+    return result;
+}
+
+/* After an OverflowError: what a comparison with a number beyond the array's dtype is. Every other
+ * call leaves the exception. */
+static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *result = ask_python("compared_beyond", args, nargs, keywords);
+    if (result == Py_None) {
+        Py_CLEAR(result);
+        PyErr_Restore(type, error, traceback);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
     return result;
 }
 
@@ -73,8 +91,10 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
         PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
         return NULL;
     result = counterpart ? call(counterpart, args[1], args + 2, nargs - 2, keywords)
-                         : ask_python(args, nargs, keywords);
+                         : ask_python("array_ufunc", args, nargs, keywords);
     Py_XDECREF(counterpart);
+    if (!result && PyErr_ExceptionMatches(PyExc_OverflowError))
+        return compare_beyond(args, nargs, keywords);
     return result;
 }
 

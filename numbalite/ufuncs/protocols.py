@@ -95,6 +95,7 @@ _ASSOCIATIVE = {
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
     *("gcd", "lcm"),
 }
+_COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 # Those of whole matrices: what is imported puts their counterparts into the table of C code.
 _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.linalg.matmul")
 
@@ -200,6 +201,27 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
         return NotImplemented
     made = counterpart(ufunc)
     return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)
+
+
+def compared_beyond(ufunc, method, *inputs, **keywords):
+    """What NumPy's comparison is with a Python integer that the array's dtype does not hold, which C code refuses:
+    that with an infinity of its sign. None where that is not it."""
+    if ufunc not in _COMPARISONS:
+        return None
+    dtypes = [one.dtype for one in inputs if hasattr(one, "dtype") and one.dtype.kind in "iu"]
+    nearer = [_infinite(one, dtypes) for one in inputs]
+    if all(one is other for one, other in zip(nearer, inputs, strict=True)):
+        return None
+    return array_ufunc(ufunc, method, *nearer, **keywords)
+
+
+def _infinite(value, dtypes):
+    """An infinity for a Python integer that one of the dtypes does not hold; all else as it is."""
+    if type(value) is int:
+        for info in map(np.iinfo, dtypes):
+            if not info.min <= value <= info.max:
+                return np.inf if value > 0 else -np.inf
+    return value
 
 
 def _check_powers(exponent, where):

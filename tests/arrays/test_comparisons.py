@@ -64,3 +64,13 @@ def test_whole_arrays_are_read_once():
     d, e = cuda.to_device(TABLE), cuda.to_device(TABLE)
     for compared in (np.array_equal, np.array_equiv, np.allclose):
         assert traced_again(lambda: compared(d, e)).count("cuLaunchKernel") == 1  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", "bHiQf")
+def test_numbers_beyond_the_dtype(dtype):
+    host = np.array([0, 1, 100], dtype)
+    for number in (300, -1, 2**40, 2**70, -(2**70)):
+        for compared in (operator.lt, operator.le, operator.eq, operator.ne, np.greater):
+            alike(compared, host, number)
+            alike(lambda x, y: compared(y, x), host, number)  # noqa: B023
+        alike(operator.add, host, number)
