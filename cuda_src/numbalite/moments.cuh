@@ -71,7 +71,7 @@ template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W,
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
         value one;
         one.mean = nl_convert<W>(x);
-        one.squares = one.mean != one.mean ? square_of(one.mean) : real(0);
+        one.squares = square_of(one.mean - one.mean); /* NaN of what is not finite */
         one.count = real(1);
         return one;
     }

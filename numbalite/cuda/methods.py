@@ -225,7 +225,7 @@ class Methods:
         return np.trace(self, offset, axis1, axis2, dtype, out)  # type: ignore[call-overload]
 
     def conjugate(self) -> Any:
-        """The complex conjugates, as numpy.conjugate."""
-        return np.conjugate(self)  # type: ignore[call-overload]
+        """The complex conjugates, as numpy.conjugate; the array itself where it is of other numbers."""
+        return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore
 
     conj = conjugate

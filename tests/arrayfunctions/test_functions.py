@@ -103,6 +103,22 @@ def test_first_places(dtype):
         same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
 
 
+def test_conjugates():
+    for host in (np.array([True, False]), np.arange(3), np.array([1 + 2j, 3])):
+        device = cuda.to_device(host)
+        compare(device.conj(), host.conj())
+        assert (device.conj() is device) == (host.conj() is host)
+
+
+@pytest.mark.parametrize(
+    "values", [(3, np.inf), (-np.inf,) * 40, (1, np.nan), (1j, np.inf)], ids=str
+)
+def test_variances_of_what_is_not_finite(values):
+    host = np.array([values] * 3)
+    for axis in (None, 0, 1):
+        same(np.var, (cuda.to_device(host), axis), (host, axis))
+
+
 def test_one_pass_in_parts(ways):
     """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
     squares would lose everything."""

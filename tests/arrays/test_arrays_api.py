@@ -368,6 +368,9 @@ def test_astype():
     assert device.astype(np.float64).address != device.address
     with pytest.raises(TypeError, match="cannot cast"):
         device.astype(np.int32, casting="safe")
+    for given in (np.array([3, -20], "i2"), np.array(True), np.array([b"abc"])):
+        for text in (str, "S"):
+            assert cuda.to_device(given).astype(text).tolist() == given.astype(text).tolist()
 
 
 def test_array_protocol():
