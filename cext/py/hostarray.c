@@ -257,6 +257,10 @@ int nl_host_is_scalar(PyObject *obj) {
     return PyArray_IsScalar(obj, Generic);
 }
 
+int nl_host_is_bool(PyObject *obj) {
+    return PyBool_Check(obj) || PyArray_IsScalar(obj, Bool);
+}
+
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes) {
     return PyArray_Scalar((void *)bytes, (PyArray_Descr *)descr, NULL);
 }

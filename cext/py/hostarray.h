@@ -68,6 +68,7 @@ PyObject *nl_host_array_item(PyObject *array);
 
 /* scalars */
 int nl_host_is_scalar(PyObject *obj);      /* numpy.generic */
+int nl_host_is_bool(PyObject *obj);        /* Python's, or NumPy's scalar */
 int nl_host_is_scalar_type(PyObject *obj); /* numpy.float32 itself */
 /* A NumPy scalar of the element at `bytes`, which is copied. */
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes);

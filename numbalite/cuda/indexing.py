@@ -158,7 +158,8 @@ def _host_values(value, dtype):
         try:
             return assign.scalar(value, dtype)
         except (TypeError, ValueError):
-            pass
+            if not np.ndim(value):
+                raise
     given = np.asarray(value)
     host = np.empty(given.shape, dtype)
     host[...] = given

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.likenumpy import alike
 
 from numbalite import cuda
 
@@ -123,6 +124,13 @@ def test_the_array_is_its_own_mask_and_values():
     np.place(e, e % 2 == 0, e[::-1])
     np.place(y, y % 2 == 0, y[::-1].copy())
     equal(e, y)
+
+
+def test_one_truth():
+    """Is a mask without axes."""
+    host = np.arange(6).reshape(2, 3)
+    for key in (True, np.True_, np.False_, (np.True_, 1), (0, np.False_, slice(2))):
+        alike(lambda x, k=key: x[k], host)
 
 
 def test_out():

@@ -144,6 +144,8 @@ def test_refusals():
     d = cuda.to_device(host)
     for key in ([2], (0, [-4]), [0.5], ([0, 1], [0, 1, 2]), (0, 0, [1]), (..., [0], ...), "a", {}):
         same(lambda x, k=key: x[k], (d,), (host,))
+    for value in (1j, "text", None):
+        same(lambda x, v=value: x.__setitem__([0, 1], v), (d,), (host,))
     with pytest.raises(IndexError, match="index -4 is out of bounds for axis 1 with size 3"):
         d[0, [-4]]
     with pytest.raises(
