@@ -119,6 +119,12 @@ def test_variances_of_what_is_not_finite(values):
         same(np.var, (cuda.to_device(host), axis), (host, axis))
 
 
+def test_variances_of_another_dtype():
+    host = np.arange(6, dtype="i2").reshape(2, 3)
+    for dtype in ("f4", "D"):
+        same(np.var, (cuda.to_device(host), 0, dtype), (host, 0, dtype))
+
+
 def test_one_pass_in_parts(ways):
     """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
     squares would lose everything."""

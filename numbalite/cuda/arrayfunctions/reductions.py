@@ -380,7 +380,8 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
     if out is None and mean is _NO_VALUE and _in_one_pass(a, wide, dtype, where):
         taken = degrees_taken(ddof, correction)
         divisor = builtins.max(float(_count(a, axis, where) - taken), 0.0)
-        result = np.dtype(result.char.lower())
+        if a.dtype.kind == "c":
+            result = np.dtype(result.char.lower())
         made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
         return made
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
