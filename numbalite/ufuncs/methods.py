@@ -274,9 +274,7 @@ class ReductionMethods:
         A, B = (
             operands.device_view(x)
             if operands.is_on_device(x)
-            else x
-            if type(x) in (int, float, complex)
-            else np.asarray(x)
+            else np.asarray(x)  # a number of Python's, too, as in NumPy
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))

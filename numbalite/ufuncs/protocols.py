@@ -95,6 +95,7 @@ _ASSOCIATIVE = {
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
     *("gcd", "lcm"),
 }
+_LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
 _COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 # Those of whole matrices: what is imported puts their counterparts into the table of C code.
 _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.linalg.matmul")
@@ -144,6 +145,14 @@ class NumpyUfunc(CudaUfunc):
                     "counterpart on the device: copy_to_host() first, or use vectorize"
                 )
         return tuple(loop)
+
+    def _loop_dtype(self, method, inputs, dtype=None):
+        """Truths are folded as booleans, which elements are converted to."""
+        if self._numpy not in _LOGICAL or method == "at":
+            return super()._loop_dtype(method, inputs, dtype)
+        if dtype is not None and np.dtype(dtype) != bool:
+            raise resolve.no_such_loop(self)
+        return np.dtype(bool)
 
     def _dtype_to_fold_in(self, dtype, array, out):
         """NumPy adds and multiplies integers that are narrower than its default one in that."""

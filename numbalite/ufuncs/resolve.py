@@ -132,10 +132,10 @@ def _dtype(ufunc, value):
     try:
         return types.scalar(found).dtype
     except TypeError:
-        raise _no_such_loop(ufunc) from None
+        raise no_such_loop(ufunc) from None
 
 
-def _no_such_loop(ufunc):
+def no_such_loop(ufunc):
     return TypeError(
         f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}"
     )
@@ -187,7 +187,7 @@ def _among_fixed(request, loops, fixed):
         same = tuple(f or fixed[nin] for f in fixed)
         found = next((loop for loop in loops if loop == same), None)
     if found is None:
-        raise _no_such_loop(request.ufunc)
+        raise no_such_loop(request.ufunc)
     return found
 
 
@@ -222,7 +222,7 @@ def choose_lazily(request: Request, results_of) -> tuple:
         loop = inputs + results_of(inputs)
         if all(f is None or f == t for f, t in zip(fixed, loop, strict=True)):
             return request.checked(loop)
-    raise _no_such_loop(request.ufunc)
+    raise no_such_loop(request.ufunc)
 
 
 def _number(request, dtype):

@@ -283,6 +283,27 @@ def test_reductions():
     check(device, host)
 
 
+@pytest.mark.parametrize("dtype", ["i4", "f8", "c8"])
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_reductions_of_truths(name, dtype):
+    host = np.array(
+        [[0.5, 0, 2], [np.nan, -0.0, 4]] if dtype == "f8" else [[1, 0, 2], [0, 0, 4]], dtype
+    )
+    device, ufunc = cuda.to_device(host), getattr(np, name)
+    for axis in (0, 1, None):
+        check(ufunc.reduce(device, axis), np.asarray(ufunc.reduce(host, axis)))
+    check(ufunc.accumulate(device, 1), ufunc.accumulate(host, 1))
+    check(ufunc.reduceat(device, [1, 0], 1), ufunc.reduceat(host, [1, 0], 1))
+    with pytest.raises(TypeError, match="No loop matching"):
+        ufunc.reduce(device, dtype="f8")
+
+
+def test_numbers_of_outer_are_arrays():
+    host = np.arange(3, dtype="i1")
+    check(np.add.outer(cuda.to_device(host), 1), np.add.outer(host, 1))
+    check(np.add.outer(1.5, cuda.to_device(host)), np.add.outer(1.5, host))
+
+
 def test_reductions_without_elements():
     for shape in [(0,), (0, 3), (3, 0), (0, 0), (2, 0, 0), (0, 2, 0)]:
         host = np.zeros(shape, "f4")
