@@ -133,6 +133,14 @@ def test_one_truth():
         alike(lambda x, k=key: x[k], host)
 
 
+def test_into_an_array_of_the_host():
+    """It is copied to the device, where nobody would find what was written."""
+    mask = cuda.to_device(np.array([True, False]))
+    for call in (np.place, np.putmask):
+        with pytest.raises(TypeError, match=f"numpy.{call.__name__} into ndarray .* copy_to_host"):
+            call(np.zeros(2), mask, [1.0])
+
+
 def test_out():
     x = np.arange(10.0)
     d, out = cuda.to_device(x), cuda.device_array(3, "f4")

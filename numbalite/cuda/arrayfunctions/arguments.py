@@ -36,6 +36,15 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
     return arrays.to_device(operands.host_array(value))
 
 
+def written(name: str, value: Any) -> DeviceNDArray:
+    """What a function writes into, which is no copy: TypeError for what is not on the device."""
+    if not operands.is_on_device(value):
+        raise TypeError(
+            f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
+        )
+    return array(value)
+
+
 def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
     """The array in a dtype and aligned, as kernels read it; itself if it is so."""
     made = array.astype(dtype, copy=False)

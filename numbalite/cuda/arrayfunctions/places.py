@@ -65,10 +65,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements("put")
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    if not isinstance(a, DeviceNDArray):
-        raise TypeError(
-            f"numpy.put into {type(a).__name__} of values on the device: copy_to_host()"
-        )
+    a = arguments.written("put", a)
     _check_mode(mode)
     ind = _indices(ind)
     values = indexing.like(v, a)
@@ -140,8 +137,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> DeviceNDArray:
 
 @implements("put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    if not isinstance(arr, DeviceNDArray):
-        raise TypeError("numpy.put_along_axis into an array of the host: copy_to_host()")
+    arr = arguments.written("put_along_axis", arr)
     indices = _given(indices)
     a, axis = _along(arr, indices, axis)
     shape, strides, index = _selection(a, indices, axis)

@@ -94,7 +94,7 @@ def _values(values, a):
 
 @implements("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    arr, mask = arguments.arrays_of((arr, mask))
+    arr, mask = arguments.arrays_of((arguments.written("place", arr), mask))
     values = _values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
@@ -107,7 +107,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements("putmask")
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
-    a, mask = arguments.arrays_of((a, mask))
+    a, mask = arguments.arrays_of((arguments.written("putmask", a), mask))
     values = _values(values, a)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
