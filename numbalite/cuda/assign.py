@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, errors
-from numbalite.cuda import copyplan, foreign, shapes, transpose
+from numbalite.cuda import copyplan, foreign, shapes, transposing
 from numbalite.cuda import devices as _devices
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def copy_by(
         return
     if is_turned:
         with on_device(target.device):
-            if transpose.copied(source, target, stream):
+            if transposing.copied(source, target, stream):
                 return
     convert(source, target, stream)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbalite.cuda import shapes, transpose
+from numbalite.cuda import shapes, transposing
 
 _KEPT = 1024
 _MAX_DIMS = 32
@@ -49,8 +49,8 @@ def plan(
     nbytes = word.itemsize
     for length in lengths:
         nbytes *= length
-    is_turned = nbytes >= transpose.LEAST_BYTES and (
-        transpose.stack_of(lengths, of, to, word.itemsize) is not None
+    is_turned = nbytes >= transposing.LEAST_BYTES and (
+        transposing.stack_of(lengths, of, to, word.itemsize) is not None
     )
     return Plan(lengths, of, to, word, is_turned)
 

@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _OLD_NAMES = {
+    **dict.fromkeys(("random_sample", "sample", "ranf"), lambda rng, size=None: rng.random(size)),
     "rand": lambda rng, *shape: rng.random(shape or None),
     "randn": lambda rng, *shape: rng.standard_normal(shape or None),
     "randint": lambda rng, low, high=None, size=None, dtype=np.int64: rng.integers(

@@ -390,6 +390,8 @@ def test_linspace():
         (1j, 2, 3),
         (0, 9, 4, True, False, "i4"),
         (0, 1, 5, True, True),
+        (np.float32(0), 1, 3),
+        (np.float16(1), np.ones(2, "f2"), 3),
     ]:
         made, expected = cuda.linspace(*args), np.linspace(*args)
         if isinstance(made, tuple):

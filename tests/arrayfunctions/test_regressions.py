@@ -114,8 +114,9 @@ def test_real_and_imaginary_parts_are_set():
 def test_arrays_where_operations_are_expected():
     x = D(np.arange(4.0))
     calls = (lambda: cuda.sort(x), lambda: cuda.sort(x, axis=0), lambda: cuda.histogram(x),
-             lambda: cuda.partition(x, 1), lambda: cuda.scan(x))  # fmt: skip
-    for call, name in zip(calls, ("sort", "sort", "histogram", "partition", "cumsum"), strict=True):
+             lambda: cuda.partition(x, 1), lambda: cuda.scan(x), lambda: cuda.select([x > 1], [x]))  # fmt: skip
+    names = ("sort", "sort", "histogram", "partition", "cumsum", "select")
+    for call, name in zip(calls, names, strict=True):
         with pytest.raises(TypeError, match=rf"np\.{name}\(x\) takes the array itself"):
             call()
 

@@ -9,7 +9,7 @@ from kit.arrays import same
 from kit.calls import traced_again
 
 from numbalite import cuda
-from numbalite.cuda import assign, transpose
+from numbalite.cuda import assign, transposing
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -387,10 +387,10 @@ def test_dense_copies_are_one_copy():
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
 def test_transposed_copies(dtype, monkeypatch):
     """By tiles, whatever is left over at the edges; the same elements side by side or with gaps."""
-    monkeypatch.setattr(transpose, "LEAST_BYTES", 0)
+    monkeypatch.setattr(transposing, "LEAST_BYTES", 0)
     found = []
-    real = transpose.stack_of
-    monkeypatch.setattr(transpose, "stack_of", lambda *a: found.append(real(*a)) or found[-1])
+    real = transposing.stack_of
+    monkeypatch.setattr(transposing, "stack_of", lambda *a: found.append(real(*a)) or found[-1])
     for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
         host = values(shape, dtype)
         d = cuda.to_device(host)
@@ -406,7 +406,7 @@ def test_transposed_copies(dtype, monkeypatch):
 
 
 def test_how_transposed_arrays_lie():
-    lies = transpose.stack_of
+    lies = transposing.stack_of
     assert lies((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = lies((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
     assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))

@@ -51,11 +51,15 @@ def test_an_arrays_module_by_another_name(capsys):
         (cp.zeros_like(x) + cp.max(x, axis=1)[:, None], np.array([[4.0] * 5, [9] * 5])),
         (cp.fft.fft(cp.asarray(host[0])), np.fft.fft(host[0])),
         (x[:, cp.newaxis, cp.s_[1:3]] + cp.finfo(x.dtype).eps, host[:, None, 1:3]),
+        (cp.transpose(x), host.T),
         (x.ptp(1) + x[0].searchsorted([1, 3]), [5.0, 7.0]),
     ):
         assert isinstance(made, cuda.DeviceNDArray)
         np.testing.assert_allclose(cp.asnumpy(made), expected, 1e-6, 1e-6)
     assert x.tobytes("F") == host.tobytes("F")
+    assert cp.shape([[1, 2]]) == (1, 2) and cp.ndim(3) == 0 and cp.size([1, 2]) == 2
+    assert cp.iscomplexobj([1j]) and cp.isrealobj([1]) and cp.min_scalar_type(300) == np.uint16
+    assert cp.random.random_sample((2, 3)).shape == (2, 3)
     cp.random.seed(3)
     first = cp.random.normal(2, 0.5, size=(40, 50)), cp.random.rand(3), cp.random.randint(5, size=4)
     cp.random.seed(3)

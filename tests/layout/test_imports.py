@@ -37,7 +37,7 @@ LATER = {
     "numbalite.cuda.joined": ("compilers.templates kernels.decorators", "kernels are above arrays"),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
-    "numbalite.cuda.transpose": (
+    "numbalite.cuda.transposing": (
         "compilers.templates kernels.decorators",
         "kernels are above arrays",
     ),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def refuse_array(value: Any, called: str) -> None:
     """TypeError for an array where an operation is expected: NumPy's function of the name was meant."""
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
+    if isinstance(value, (list, tuple)) or (hasattr(value, "dtype") and hasattr(value, "shape")):
         name = called.partition(".")[2]
         numpys = {"scan": "cumsum", "reduce_by_key": "unique"}.get(name, name)
         raise TypeError(

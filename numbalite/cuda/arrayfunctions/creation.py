@@ -356,15 +356,24 @@ def linspace(
     return (made, step) if retstep else made
 
 
+def _kind_between(*ends):
+    """The dtype of what is between, as NumPy says."""
+    dtypes = [getattr(one, "dtype", None) or np.asarray(one).dtype for one in ends]
+    given = [
+        one if type(one) in (int, float, complex) else dtype.type(0)
+        for one, dtype in zip(ends, dtypes, strict=True)
+    ]
+    return np.linspace(*given, 0).dtype
+
+
 def _between(start, stop, num, gaps, endpoint, dtype):
+    kind = _kind_between(start, stop)
     start, stop = (one.item() if hasattr(one, "item") else one for one in (start, stop))
-    kind = np.result_type(np.asarray(start), np.asarray(stop), float(num))
     dtype = kind if dtype is None else np.dtype(dtype)
     first, last = _in_type_of(kind, start, stop)
     step = (last - first) / gaps if gaps else float("nan")
-    made = numbers(
-        first, step if num > 1 else type(first)(0), num, dtype if dtype.kind in "fc" else kind
-    )
+    exact = dtype.kind in "fc" and np.can_cast(kind, dtype, "same_kind")
+    made = numbers(first, step if num > 1 else type(first)(0), num, dtype if exact else kind)
     if endpoint and num > 1:
         made[-1] = last
     if dtype.kind in "iu":
@@ -373,8 +382,8 @@ def _between(start, stop, num, gaps, endpoint, dtype):
 
 
 def _between_arrays(start, stop, num, gaps, endpoint, dtype):
+    kind = _kind_between(start, stop)
     start, stop = (np.multiply(one, 1.0) for one in arguments.arrays_of((start, stop)))
-    kind = np.result_type(start.dtype, stop.dtype, float(num))
     dtype = kind if dtype is None else np.dtype(dtype)
     distance = np.subtract(stop, start)
     step = np.true_divide(distance, gaps) if gaps else np.full_like(distance, np.nan)

@@ -136,6 +136,8 @@ def _limits(request):
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """To a NumPy array too: what is said in so many words is done."""
     dtype: Any
+    if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
+        raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
     if isinstance(src, (bool, int, float, complex)):
         dtype = np.result_type(dst.dtype, src) if type(src) is not bool else np.dtype(bool)
         src = np.asarray(src) if dtype.kind == "c" else src
@@ -147,8 +149,6 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
             f"{casting!r}"
         )
     if not isinstance(dst, _core.DeviceArray):
-        if not isinstance(dst, np.ndarray):
-            raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
         host = [
             operands.device_view(x).copy_to_host() if operands.is_on_device(x) else x
             for x in (src, where)
@@ -261,12 +261,12 @@ def _equality(a, b, equal_nan):
 
 @implements("iscomplexobj")
 def iscomplexobj(x: Any) -> bool:
-    return x.dtype.kind == "c"
+    return np.iscomplexobj(_stand_in(x))
 
 
 @implements("isrealobj")
 def isrealobj(x: Any) -> bool:
-    return x.dtype.kind != "c"
+    return np.isrealobj(_stand_in(x))
 
 
 @implements("result_type")
@@ -281,12 +281,17 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 
 @implements("min_scalar_type")
 def min_scalar_type(a: Any, /) -> np.dtype:
-    return a.dtype
+    return np.min_scalar_type(a) if np.isscalar(a) else a.dtype
 
 
 @implements("common_type")
 def common_type(*arrays: Any) -> Any:
     return np.common_type(*(np.empty(0, _dtype_of(one)) for one in arrays))
+
+
+def _stand_in(value):
+    """Something of its dtype on the host."""
+    return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
 
 
 def _dtype_of(value):

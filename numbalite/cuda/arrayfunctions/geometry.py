@@ -24,18 +24,24 @@ _NO_VALUE: Any = np._NoValue
 # ------------------------------------------------------------------------------------ what it is
 
 
+def _lying(value):
+    """An array, of a list or a number too, that may stay where it is."""
+    return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
+
+
 @implements("shape")
 def shape(a: Any) -> tuple[int, ...]:
-    return a.shape
+    return _lying(a).shape
 
 
 @implements("ndim")
 def ndim(a: Any) -> int:
-    return a.ndim
+    return _lying(a).ndim
 
 
 @implements("size")
 def size(a: Any, axis: Any = None) -> int:
+    a = _lying(a)
     if axis is None:
         return a.size
     count = 1
