@@ -332,6 +332,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         """The elements' bytes, as numpy.ndarray.tobytes."""
         return self.copy_to_host().tobytes(order)
 
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
     def tolist(self) -> Any:
         return self.copy_to_host().tolist()
 

@@ -140,14 +140,19 @@ def _target(out, shape, dtype, sources):
 # ------------------------------------------------------------------------------------------ shapes
 
 
+def _check_ranks(name, signature, *operands_and_ranks):
+    for number, (operand, needed) in enumerate(operands_and_ranks):
+        ndim = len(getattr(operand, "shape", operand))
+        if ndim < needed:
+            raise ValueError(
+                f"{name}: Input operand {number} does not have enough dimensions (has {ndim}, gufunc core "
+                f"with signature {signature} requires {needed})"
+            )
+
+
 def _result_shape(a, b):
     """The shape of matmul's result; ValueError in NumPy's words."""
-    for number, shape in enumerate((a, b)):
-        if not shape:
-            raise ValueError(
-                f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core "
-                f"with signature {_SIGNATURE} requires 1)"
-            )
+    _check_ranks("matmul", _SIGNATURE, (a, 1), (b, 1))
     depth = b[0] if len(b) == 1 else b[-2]
     if a[-1] != depth:
         raise ValueError(
@@ -313,6 +318,7 @@ def _is_matrix(array):
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: Any) -> Any:
     """Sums of conj(x1) * x2 along an axis."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecdot")
+    _check_ranks("vecdot", "(n),(n)->()", (a, 1), (b, 1))
     a, b = (moveaxis(one, axis, -1) for one in (a, b))
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(
@@ -330,6 +336,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
 def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     """Matrices times vectors, both stacked."""
     a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
+    _check_ranks("matvec", "(m,n),(n)->(m)", (a, 2), (b, 1))
     return _without(matmul(a, b[..., :, None], **keywords), 1, out)
 
 
@@ -337,6 +344,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     """Conjugated vectors times matrices, both stacked."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecmat")
+    _check_ranks("vecmat", "(n),(n,m)->(m)", (a, 1), (b, 2))
     a = _conjugate(a)
     made = matmul(a[..., None, :], b, **keywords)
     return _without(made.swapaxes(-1, -2), 1, out)

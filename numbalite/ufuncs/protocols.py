@@ -130,6 +130,11 @@ class NumpyUfunc(CudaUfunc):
 
     def _loop_for(self, *asked):
         request = resolve.Request(self, *asked)
+        if any(getattr(one, "names", None) for one in request.inputs):
+            raise TypeError(
+                f"numpy.{self.__name__} of records has no counterpart on the device: compute with their "
+                "fields, as d['name'], or copy_to_host() first"
+            )
         keywords = {"casting": request.casting}
         if request.fixed is not None and any(request.fixed):
             keywords["signature"] = request.fixed

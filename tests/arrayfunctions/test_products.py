@@ -80,6 +80,9 @@ def test_other_products():
     if hasattr(np, "matvec"):
         same(np.matvec, numbers(2, 3, 4), numbers(4))
         same(np.vecmat, numbers(3, dtype="c8"), numbers(3, 4, dtype="c8"))
+        for call in (np.matvec, np.vecmat):
+            with pytest.raises(ValueError, match="does not have enough dimensions"):
+                call(on_device(numbers(3)), on_device(numbers(3)))
 
 
 def test_norms():

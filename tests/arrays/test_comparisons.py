@@ -34,6 +34,13 @@ def test_what_may_be_equal_is_refused():
                 compared(d, other)
 
 
+def test_records_are_refused():
+    d = cuda.to_device(np.zeros(3, [("x", "f4"), ("i", "i4")]))
+    for call in (lambda: d == d, lambda: np.array_equal(d, d), lambda: d + 1):
+        with pytest.raises(TypeError, match=r"of records .* d\['name'\], or copy_to_host"):
+            call()
+
+
 def test_contains():
     for value in (3, 2.5, None, [3, 7], TABLE[1]):
         alike(operator.contains, TABLE, value)

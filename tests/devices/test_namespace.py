@@ -56,7 +56,7 @@ def test_an_arrays_module_by_another_name(capsys):
     ):
         assert isinstance(made, cuda.DeviceNDArray)
         np.testing.assert_allclose(cp.asnumpy(made), expected, 1e-6, 1e-6)
-    assert x.tobytes("F") == host.tobytes("F")
+    assert x.tobytes("F") == host.tobytes("F") and bytes(x) == bytes(host)
     assert cp.shape([[1, 2]]) == (1, 2) and cp.ndim(3) == 0 and cp.size([1, 2]) == 2
     assert cp.iscomplexobj([1j]) and cp.isrealobj([1]) and cp.min_scalar_type(300) == np.uint16
     assert cp.random.random_sample((2, 3)).shape == (2, 3)
