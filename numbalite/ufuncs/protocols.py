@@ -154,6 +154,9 @@ class NumpyUfunc(CudaUfunc):
     def _loop_dtype(self, method, inputs, dtype=None):
         """Truths are folded as booleans, which elements are converted to."""
         if self._numpy not in _LOGICAL or method == "at":
+            if dtype is not None:  # NumPy's exception if there is no such loop
+                same = (np.dtype(dtype),) * 3
+                self._loop_for(same[:2], same[2:], "same_kind", None, same)
             return super()._loop_dtype(method, inputs, dtype)
         if dtype is not None and np.dtype(dtype) != bool:
             raise resolve.no_such_loop(self)

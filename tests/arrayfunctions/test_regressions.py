@@ -67,6 +67,16 @@ def test_copyto_casts_numbers_by_the_rule():
     compare(d, np.ones(3, "f4"))
 
 
+@pytest.mark.parametrize("dtype", ["?", "f4", [("x", "f4"), ("i", "i4")], "M8[s]"])
+def test_copies_where_a_mask_is(dtype):
+    host = np.zeros((2, 3), "i4").astype(dtype)
+    source, where = np.ones(3, "i4").astype(dtype), np.array([[True, False, True]])
+    device = D(host)
+    np.copyto(device, D(source), where=D(where))
+    np.copyto(host, source, where=where)
+    compare(device, host)
+
+
 def test_numbers_that_do_not_fit():
     u = np.arange(5, dtype="u1")
     for low, high in ((u, -1), (300, u), (u, 7)):

@@ -296,6 +296,8 @@ def test_reductions_of_truths(name, dtype):
     check(ufunc.reduceat(device, [1, 0], 1), ufunc.reduceat(host, [1, 0], 1))
     with pytest.raises(TypeError, match="No loop matching"):
         ufunc.reduce(device, dtype="f8")
+    with pytest.raises(TypeError, match="No loop matching"):
+        np.hypot.reduce(device, dtype="i4")
 
 
 def test_numbers_of_outer_are_arrays():

@@ -159,9 +159,12 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     else:
         dst = arguments.array(dst)
         source = arguments.array(src)
-        np.positive(
-            source.astype(dst.dtype, copy=False), out=dst, where=where, casting="unsafe"
-        )  # a ufunc that copies
+        if assign.is_number(source.dtype) and assign.is_number(dst.dtype):
+            assign.cast_ufunc(dst.dtype)(source, out=dst, where=where, casting="unsafe")
+        else:
+            source = source.astype(dst.dtype, copy=False)
+            given = (np.broadcast_to(arguments.array(one), dst.shape) for one in (where, source))
+            np.putmask(dst, *given)
 
 
 # ------------------------------------------------------------------------------------- comparisons
