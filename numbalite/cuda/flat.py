@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +16,24 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
+_COMPARISONS = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
+
+
+def _comparison(compared):
+    """The method that compares the elements."""
+    return lambda self, other: compared(self.base.ravel(), other)
+
+
 class Flat:
     """What is read is a copy; values that are written are repeated until there are enough."""
 
-    __slots__ = ("base",)
+    __slots__ = ("_rest", "base")
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, base: DeviceNDArray) -> None:
         self.base = base
+        self._rest: Iterator | None = None
 
     def __repr__(self) -> str:
         return f"<the {len(self)} elements of {self.base!r}>"
@@ -31,6 +43,11 @@ class Flat:
 
     def __iter__(self) -> Iterator:
         return iter(self.base.ravel())
+
+    def __next__(self) -> Any:
+        if self._rest is None:
+            self._rest = iter(self)
+        return next(self._rest)
 
     def copy(self) -> DeviceNDArray:
         return self.base.flatten()

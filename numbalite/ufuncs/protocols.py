@@ -156,6 +156,7 @@ class NumpyUfunc(CudaUfunc):
         if self._numpy not in _LOGICAL or method == "at":
             if dtype is not None:  # NumPy's exception if there is no such loop
                 same = (np.dtype(dtype),) * 3
+                operands.check_dtype(same[0], self.__name__)
                 self._loop_for(same[:2], same[2:], "same_kind", None, same)
             return super()._loop_dtype(method, inputs, dtype)
         if dtype is not None and np.dtype(dtype) != bool:

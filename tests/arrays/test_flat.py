@@ -31,6 +31,14 @@ def test_reading(host):
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
+def test_comparing_and_stepping(host):
+    alike(lambda a: a.flat == 3, host)
+    alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
+    elements = moved(host).flat
+    assert [next(elements), next(elements)] == host.ravel()[:2].tolist()
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=str)
 def test_writing(host):
     def assigned(a, key, value):
         made = a.copy()
