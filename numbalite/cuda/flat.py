@@ -28,7 +28,7 @@ class Flat:
     """What is read is a copy; values that are written are repeated until there are enough."""
 
     __slots__ = ("_rest", "base")
-    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)  # type: ignore[assignment]
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, base: DeviceNDArray) -> None:

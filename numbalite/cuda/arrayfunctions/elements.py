@@ -11,7 +11,7 @@ import numpy as np
 from numbalite import _core, types
 from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
-from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.cuda.recorded import recorded
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import MappedFold
@@ -176,6 +176,9 @@ def _close():
 
 
 def _tolerances(request):
+    for one in request.inputs[:2]:
+        if isinstance(one, np.dtype) and one.kind not in "biufc":
+            raise TypeError(f"numpy.isclose of {one} has no counterpart on the device: {WAYS_OUT}")
     kind = np.result_type(common(request.inputs[:2]), np.float32)
     real, boolean = np.dtype(kind.char.lower()), np.dtype(bool)
     strong = [one for one in request.inputs[2:4] if isinstance(one, np.dtype)]
@@ -199,6 +202,11 @@ def _true_of_all(loop, name, **words):
     return MappedFold(function, signature, counterpart(np.logical_and), np.dtype(bool))
 
 
+def _have_numbers(values):
+    """Can kernels read the elements? If not, a ufunc says why."""
+    return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
+
+
 @implements("allclose")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
     return bool(_all_close(a, b, rtol, atol, equal_nan))
@@ -208,6 +216,8 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 def _all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
         given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
+        if not _have_numbers(given):
+            return reductions.all(isclose(a, b, rtol, atol, equal_nan))
         kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
         kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
         loop = _close()._loop_for(kinds)[:-1]
@@ -252,7 +262,7 @@ def _all_equal(a, b, equal_nan):
 
 @recorded
 def _equality(a, b, equal_nan):
-    if a.dtype.kind not in "biufc" or b.dtype.kind not in "biufc":
+    if not _have_numbers((a, b)):
         return reductions.all(np.equal(a, b))
     loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
     fold = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
