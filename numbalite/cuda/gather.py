@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 from numbalite.cuda import assign, copyplan, shapes
+from numbalite.errors import KernelError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,8 +45,17 @@ def gather(
 def scatter(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target at indices = source. Of several elements for one place, any may be the last."""
-    _move(source, of, target, to, shape, indices, mode, True, stream)
+    """target at indices = source. Of several elements for one place, any may be the last, which the simulator says."""
+    try:
+        _move(source, of, target, to, shape, indices, mode, True, stream)
+    except KernelError as error:
+        if error.kind != "race":
+            raise
+        raise KernelError(
+            "assignment by an array of indices: an element is written several times, with different values, and a "
+            "GPU may leave any of them (NumPy leaves the last): give each index once, or use np.add.at",
+            kind="race",
+        ) from error
 
 
 def _move(source, of, target, to, shape, indices, mode, scatters, stream):

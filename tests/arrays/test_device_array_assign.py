@@ -10,6 +10,7 @@ from kit.calls import traced_again
 
 from numbalite import cuda
 from numbalite.cuda import assign, transposing
+from numbalite.errors import KernelError
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -295,6 +296,21 @@ def test_messages():
     with pytest.raises(TypeError):
         device[...] = np.array([object()] * 4)
     assert not device.copy_to_host().any()
+
+
+@pytest.mark.sim
+def test_an_element_that_is_assigned_twice():
+    """NumPy leaves the last value, a GPU any of them: the simulator says so."""
+    d = cuda.to_device(np.arange(5.0))
+    for put in (
+        lambda: d.__setitem__([1, 1], cuda.to_device(np.array([5.0, 6.0]))),
+        lambda: np.put(d, [1, 1], [5.0, 6.0]),
+    ):
+        with pytest.raises(KernelError, match=r"written several times.*np\.add\.at") as caught:
+            put()
+        assert caught.value.kind == "race"
+    d[[1, 1]] = 7  # the same value
+    assert d[1] == 7
 
 
 def test_read_only():
