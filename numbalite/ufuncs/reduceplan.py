@@ -48,6 +48,7 @@ _LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes
 _FEW_COLUMNS = 4  # elements of a thread, where more of them would be too much for few threads
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_GROUP_BYTES = 128  # of each, where they are several times
+_TWO_LAUNCHES_BYTES = 1 << 22  # from which a second launch may be worth its time
 _AMONG_BYTES = 128  # of a short axis among the results; it is folded later
 _LATER_SHARE = 8  # of the bytes that are read, at most one in so many goes to a second launch
 _FEW_ROWS_BYTES = 1 << 13  # of a result's rows, with which a block has little to do
@@ -295,7 +296,8 @@ def _in_narrow_parts(width, kept, folded, itemsize):
 def divided(kept, folded, itemsize, folded_size):
     """(the axes to fold by a first launch, those for a second one): all, and none, where one launch is as good.
     ``folded_size``: the bytes of the numbers as they are folded."""
-    if len(folded) < 2 or not kept:
+    elements = math.prod(dim.length for dim in (*kept, *folded))
+    if len(folded) < 2 or not kept or elements * itemsize < _TWO_LAUNCHES_BYTES:
         return folded, []
     *outer, inner = folded
     if _lies_among(kept, inner, math.prod(dim.length for dim in outer), itemsize, folded_size):

@@ -180,6 +180,7 @@ def test_rows_with_gaps(as_on_a_gpu, monkeypatch, dtype):
 def test_folds_by_two_launches(as_on_a_gpu, monkeypatch, dtype):
     """A short axis among the results is folded after the others, an outer one of few rows after those."""
     monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
+    monkeypatch.setattr(reduceplan, "_TWO_LAUNCHES_BYTES", 0)
     calls, real = set(), reduceplan.divided
 
     def divided(kept, folded, *sizes):
