@@ -82,7 +82,8 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
         value, dropped = hostcode.without(header.file, chosen[number])
         made.append(reader.with_includes(hostcode.announced(value), header.path))
         label = os.path.basename(header.path) if number else os.path.basename(text.label)
-        left_out += [f"{d.title} ({label}:{d.line + 1})" for d in dropped if d.title]
+        gone = [*header.file.members, *((d.title, d.line) for d in dropped if d.title)]
+        left_out += [f"{title} ({label}:{line + 1})" for title, line in gone]
     whole = "\n".join(made)
     before = [*_before(whole), *(_brought(whole) if reader.has_missing else ())]
     main = _after(before, text.replace(made[0]))
@@ -141,12 +142,16 @@ class _Reader:
         self.known = {}
         self.has_missing = False  # an #include of what no compiler of kernels has
         self._follow(text, folder)
+        files = hostcode.without_members(header.file for header in self.headers)
+        for header, file in zip(self.headers, files, strict=True):
+            header.file = file
 
     @property
     def has_host_code(self):
         files = [header.file for header in self.headers]
         return self.has_missing or any(
-            hostcode.announced(file.text) != file.text
+            file.members
+            or hostcode.announced(file.text) != file.text
             or any(hostcode.is_for_the_host(d) for d in file.declarations)
             for file in files
         )

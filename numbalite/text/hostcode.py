@@ -13,7 +13,7 @@ others with what it does not have (other projects' headers, old kinds of texture
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numbalite.text import scanner
@@ -38,7 +38,13 @@ _HOST_OF_STD = frozenset(
     generate shuffle iota nth_element stable_sort""".split()
 )
 _OUTSIDE = frozenset(("at", "torch", "c10", "thrust"))  # namespaces of libraries for the host
-_NO_NAMES = frozenset(("const", "static", "inline", "extern", "typedef", "constexpr", "template"))
+_STREAMS = frozenset(
+    """cout cerr argv argc FILE ostream istream ofstream ifstream stringstream ostringstream
+    istringstream""".split()
+)
+_ATTRIBUTES = frozenset(
+    "__align__ alignas __attribute__ decltype noexcept explicit __declspec requires".split()
+)
 _NAMESPACES = frozenset("std cooperative_groups nvcuda cuda cub numbalite".split())
 
 
@@ -51,6 +57,8 @@ class File(NamedTuple):
     """Name -> names in what it stands for."""
     launching: frozenset
     """The macros that launch kernels."""
+    members: tuple = ()
+    """(name, line) of the functions of classes that were left out of the text."""
 
 
 class Declaration(NamedTuple):
@@ -192,12 +200,124 @@ def _is_host(tokens):
         elif token.text in _OUTSIDE:
             if after[:1] == ["::"]:
                 return True
-        elif token.text in ("cout", "cerr", "argv", "argc"):
+        elif token.text in _STREAMS:
             return True
         elif after[:1] in (["("], ["<"]) and token.text not in ("std", "string", "vector"):
             if _HOST_CALL.match(token.text):
                 return True
     return False
+
+
+def without_members(files: Iterable[File]) -> list[File]:
+    """The files without what classes have for the CPU beside what they have for kernels: members and friends
+    that bear no mark and name the host's library, or what else has gone from the class for that reason."""
+    files = list(files)
+    macros: dict[str, set] = {}
+    for file in files:
+        for name, used in file.macros.items():
+            macros.setdefault(name, set()).update(used)
+    # Virtual functions are part of the layout.
+    marks = _marks(macros) | {"__host__", "virtual", "override"}
+    return [_without_members(file, marks) for file in files]
+
+
+def _without_members(file, marks):
+    tokens = [token for token in scanner.tokenize(file.text) if token.kind != "directive"]
+    pairs, text, names = scanner.brackets(tokens), file.text, []
+    for at, token in enumerate(tokens):
+        if token.text not in ("struct", "class", "union"):
+            continue
+        opening = _class_body(tokens, pairs, at)
+        for name, member in _host_members(tokens, pairs, at, opening, marks) if opening else ():
+            start, end = member[0].start, member[-1].start + 1
+            text = text[:start] + _blank(text[start:end]) + text[end:]
+            names.append((name, member[0].line))
+    return read(text)._replace(members=tuple(names)) if names else file
+
+
+def _class_body(tokens, pairs, keyword):
+    """Where the body of the class opens whose keyword is here, or None."""
+    has_bases = False
+    for at in _outside(tokens, pairs, keyword):
+        text = tokens[at].text
+        if text == "{":
+            return at if at in pairs else None
+        has_bases |= text == ":"
+        if text in (";", ")", ">", "=", "(") or (text == "," and not has_bases):
+            return None
+    return None
+
+
+def _outside(tokens, pairs, at):
+    """The tokens from here, without attributes' and templates' arguments."""
+    while at < len(tokens):
+        text, before = tokens[at].text, tokens[at - 1]
+        if text == "(" and before.text in _ATTRIBUTES:
+            at = pairs.get(at, at)
+        elif text == "<" and before.kind == "name" and before.text != "operator":
+            depth = 0
+            while at < len(tokens) and tokens[at].text not in (";", "{", "}"):
+                depth += (tokens[at].text == "<") - (tokens[at].text == ">")
+                if depth == 0:
+                    break
+                at += 1
+            at -= depth > 0
+        else:
+            yield at
+        at += 1
+
+
+def _host_members(tokens, pairs, keyword, opening, marks):
+    """The name and the tokens of each function of a class that is for the CPU."""
+    members: list[tuple[str, Sequence[scanner.Token]]] = []
+    at, end = opening + 1, pairs[opening]
+    while at < end:
+        if tokens[at].text in ("public", "private", "protected") and tokens[at + 1].text == ":":
+            at += 2
+        first, parameters = at, _parameters(tokens, pairs, at)
+        if parameters is not None:
+            _, at = _body(tokens, pairs, pairs.get(parameters, parameters) + 1)
+            member = tokens[first : at + 1]
+            if not any(token.text in marks for token in member):
+                members.append((_name(tokens, first, parameters), member))
+        else:  # a field, a class, a type
+            while at < end and tokens[at].text not in (";", "}"):
+                at = pairs.get(at, at) + 1
+        at += 1
+    own = {token.text for token in tokens[keyword:opening]}
+    gone: list = []
+    while True:
+        only = {name for name, _ in gone} - own
+        only -= {name for name, member in members if (name, member) not in gone}
+        found = [
+            (name, member) for name, member in members
+            if _is_host(member) or _has_launch(member) or only & {t.text for t in member[1:]}
+        ]  # fmt: skip
+        if found == gone:
+            return gone
+        gone = found
+
+
+def _name(tokens, first, parameters):
+    words = [token.text for token in tokens[first:parameters]]
+    return "".join(words[words.index("operator") :]) if "operator" in words else words[-1]
+
+
+def _parameters(tokens, pairs, first):
+    """The parenthesis that opens the parameters of the function that is declared here, or None."""
+    has_operator = False
+    for at in _outside(tokens, pairs, first):
+        text = tokens[at].text
+        if text == "operator":
+            has_operator = True
+        elif text in (";", "{", "}") or (text == "=" and not has_operator):
+            return None
+        elif text == "(":
+            words = [token.text for token in tokens[at + 1 : at + 3]]
+            if has_operator and words == [")", "("]:
+                return at + 2
+            return None if words[0] in ("*", "&") else at  # a pointer to a function
+    return None
 
 
 def is_for_the_host(declaration: Declaration) -> bool:

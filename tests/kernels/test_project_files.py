@@ -236,3 +236,59 @@ def test_host_code_in_other_forms(tmp_path):
     assert x[0] == 7
     left_out = " ".join(m.left_out)
     assert "open_box" in left_out and "run (" in left_out and "Callback" not in left_out
+
+
+CLASSES = r"""
+#include <iostream>
+#include <vector>
+using namespace std;
+#define HD __host__ __device__
+template <class T> struct __align__(16) Pair {
+    T a, b;
+    HD Pair(T x, T y) : a(x), b(y) {}
+    Pair(const std::vector<T> &v) : a(v[0]), b{v[1]} {}
+    HD T operator()(int i) const { return i ? b : a; }
+    HD bool operator<(const Pair &o) const { return a < o.a; }
+    T larger() const { return a < b ? b : a; }
+    template <class U> friend ostream &operator<<(ostream &o, const Pair<U> &p);
+    friend HD T sum(const Pair &p) { return p.a + p.b; }
+    void save(const char *name) { FILE *f = fopen(name, "w"); fprintf(f, "x"); }
+    void all() { save("all"); }
+};
+template <class U> ostream &operator<<(ostream &o, const Pair<U> &p) { return o << p.a; }
+struct Plain {
+    void (*called)(int);
+    float x, y;
+    friend std::ostream &operator<<(std::ostream &o, const Plain &p) { return o << p.x; }
+};
+class Memory {
+  public:
+    explicit Memory(int n) : n_(n) { cudaMalloc(&p_, n * sizeof(float)); }
+    ~Memory() { cudaFree(p_); }
+    void fill(float v);
+    __device__ float &operator[](int i) { return p_[i]; }
+  private:
+    float *p_;
+    int n_;
+};
+__global__ void set(Memory m, float v) { m[threadIdx.x] = v; }
+void Memory::fill(float v) { set<<<1, 32>>>(*this, v); }
+__global__ void k(float *out, const Plain *p) {
+    Pair<float> a(1, 2), b(3, 4);
+    out[0] = a(0) + sum(b) + (a < b) + b.larger() + p[0].y;
+}
+"""
+
+
+def test_classes_with_functions_for_the_host(tmp_path):
+    """operator<<, constructors from vectors and files, memory that its owner frees: without a mark."""
+    path = tmp_path / "classes.cu"
+    path.write_text(CLASSES)
+    m = cuda.module(source=path)
+    out = np.zeros(1, np.float32)
+    m.k[1, 1](out, np.array([(0, 1, 100)], "u8,f4,f4"))
+    assert out[0] == 1 + 7 + 1 + 4 + 100
+    left_out = " ".join(m.left_out)
+    for name in ("operator<< (classes.cu:13)", "save", "all", "Memory (classes.cu:27)", "fill"):
+        assert name in left_out
+    assert "larger" not in left_out and "called" not in left_out
