@@ -10,7 +10,7 @@ _SYMBOL = Struct("<IBBHQQ")
 _RELOCATABLE = 1  # file type
 _SYMTAB, _DYNSYM = 2, 11  # section types
 _LOCAL, _WEAK = 0, 2  # binding
-_TLS = 6  # symbol type
+_OBJECT, _TLS = 1, 6  # symbol types
 
 
 def undefined(data: bytes) -> list[str]:
@@ -35,6 +35,15 @@ def defined(data: bytes) -> list[str]:
 def thread_locals(data: bytes) -> list[tuple]:
     """(name, size) of its thread-local variables."""
     return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
+
+
+def objects(data: bytes) -> list[tuple]:
+    """(name, size) of its other variables."""
+    return [
+        (name, size)
+        for name, info, index, size in _symbols(data, _SYMTAB)
+        if index and info & 15 == _OBJECT
+    ]
 
 
 def _symbols(data, kind):

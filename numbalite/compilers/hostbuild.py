@@ -51,7 +51,7 @@ _REFUSED = re.compile(
 )
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
-_SHARED_LIMIT = 48 << 10
+_SHARED_LIMIT, _CONSTANT_LIMIT = 48 << 10, 64 << 10
 # A warp's lanes add to shared memory through volatile: x[t] += x[t + 16]
 _IN_STEP = re.compile(
     r"\bvolatile\b.*\b(\w+)\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]", re.DOTALL
@@ -242,6 +242,7 @@ def _image(source, kind, data, log):
     if kind == "sim":
         if "__shared__" in source.text:
             _check_shared(data, source)
+        _check_constant(data, source)
         data = simulated(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
         symbols += [f"nl_sim_variable_{i}" for i in range(len(source.variables))]
@@ -272,20 +273,45 @@ def _check_shared(data, source):
         if not place.startswith("_ZN13numbalite_sim"):
             variables = functions.setdefault(place or name, {})
             variables[plain] = max(size, variables.get(plain, 0))
+    how = "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
     for variables in functions.values():
-        total = sum(variables.values())
-        if total > _SHARED_LIMIT:
-            names = ", ".join(f'"{name}"' for name in sorted(variables, key=variables.get)[::-1])
-            several = len(variables) > 1
-            larger = (
-                "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
-            )
-            raise CompileError(
-                f"error: the shared variable{'s' * several} {names} {'have' if several else 'has'} {total} "
-                f"bytes{' together' * several}, {_SHARED_LIMIT} are possible; {larger}, sized by the launch, can be "
-                "larger",
-                source=source.text,
-            )
+        larger = f"{how}, sized by the launch, can be larger"
+        _check_size("shared", variables, _SHARED_LIMIT, larger, source)
+
+
+def _check_constant(data, source):
+    """Refuses what a GPU refuses: more than 64 KiB of __constant__ variables."""
+    texts = (source.text, *dict(source.headers).values())
+    found = [v for text in texts if "__constant__" in text for v in scanner.scan(text)[1]]
+    names = {variable.name for variable in found if variable.space == "__constant__"}
+    last_names = {scanner.last_name(name) for name in names}
+    variables = {}
+    for symbol, size in elf.objects(data) if names else ():
+        if any(name in symbol for name in last_names) and (name := _plain(symbol)) in names:
+            variables[name] = size + variables.get(name, 0)
+    _check_size("constant", variables, _CONSTANT_LIMIT, "__device__ memory can be larger", source)
+
+
+def _check_size(kind, variables, limit, larger, source):
+    total = sum(variables.values())
+    if total <= limit:
+        return
+    names = ", ".join(f'"{name}"' for name in sorted(variables, key=variables.get)[::-1])
+    several = len(variables) > 1
+    raise CompileError(
+        f"error: the {kind} variable{'s' * several} {names} {'have' if several else 'has'} {total} "
+        f"bytes{' together' * several}, {limit} are possible; {larger}",
+        source=source.text,
+    )
+
+
+def _plain(symbol):
+    """The name of a variable at namespace scope, as the source has it."""
+    try:
+        name = demangle(symbol) if symbol.startswith("_Z") else symbol
+    except ValueError:  # of a function's variable, or of what no source names
+        return ""
+    return name.replace("(anonymous namespace)::", "").partition("<")[0]
 
 
 def _split_local(name):

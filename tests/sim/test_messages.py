@@ -192,6 +192,11 @@ __global__ void k(unsigned* x) {
          " __syncthreads();\n x[0] = big[7];\n}", 'error: the shared variable "big" has 49156 bytes'),
         ("__global__ void k(float* x) {\n __shared__ float a[6000], b[6500];\n a[threadIdx.x] = b[threadIdx.x] = 1;\n"
          " __syncthreads();\n x[0] = a[7] + b[8];\n}", 'error: the shared variables "b", "a" have 50000 bytes together'),
+        ("__constant__ double big[8193];\n__global__ void k(double* x) {\n x[0] = big[7];\n}",
+         'error: the constant variable "big" has 65544 bytes, 65536 are possible'),
+        ("namespace n { __constant__ float a[9000]; }\n__constant__ double b[8000];\n"
+         "__global__ void k(double* x) {\n x[0] = n::a[7] + b[x[1] > 0];\n}",
+         'error: the constant variables "b", "n::a" have 100000 bytes together'),
         ("__global__ void k() {\n threadIdx.x = 3;\n}", "lesson.py(2): error: "),
         ("__global__ void k(float* x) {\n x[0] = sin(1);\n}", "lesson.py(2): error: call "),
     ],
