@@ -93,7 +93,7 @@ typedef enum nl_sim_warp_op {
     NL_SIM_WARP_SHFL,      /* value of lane `argument` % 32 (source lane, already resolved by the image
                               for width; out of mask: undefined -> own value); the rest of it is an
                               nl_sim_shuffle */
-    NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0 */
+    NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0; `argument` is an nl_sim_vote, for messages */
     NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
     NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
@@ -119,6 +119,9 @@ typedef enum nl_sim_shuffle {
     NL_SIM_SHUFFLE_INDEX = 64,
     NL_SIM_SHUFFLE_XOR = 96,
 } nl_sim_shuffle;
+
+/* Which of the votes it is. */
+typedef enum nl_sim_vote { NL_SIM_VOTE_BALLOT, NL_SIM_VOTE_ANY, NL_SIM_VOTE_ALL } nl_sim_vote;
 
 /* In the source of a tile's exchange: that of all its threads must be the same. */
 #define NL_SIM_TILE_ONE_SOURCE 0x80000000u

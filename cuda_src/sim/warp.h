@@ -28,6 +28,10 @@ NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, nl_sim_shuffle how, unsig
         static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), argument, file, line)));
 }
 
+NUMBALITE_SIM_INLINE unsigned vote(unsigned mask, bool value, nl_sim_vote which, const char *file, int line) {
+    return static_cast<unsigned>(warp(NL_SIM_WARP_BALLOT, mask, value, which, file, line));
+}
+
 /* The lane to read from. `segment` is the bits of the lane that are its segment's. */
 NUMBALITE_SIM_INLINE unsigned from_index(unsigned index, int width) {
     unsigned segment = 32u - static_cast<unsigned>(width);
@@ -105,14 +109,13 @@ NUMBALITE_SIM_INLINE void __syncwarp(unsigned mask = 0xffffffffu, NUMBALITE_SIM_
     numbalite_sim::warp(NL_SIM_WARP_SYNC, mask, 0, 0, file, line);
 }
 NUMBALITE_SIM_INLINE unsigned __ballot_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
-    return static_cast<unsigned>(
-        numbalite_sim::warp(NL_SIM_WARP_BALLOT, mask, predicate != 0, 0, file, line));
+    return numbalite_sim::vote(mask, predicate != 0, NL_SIM_VOTE_BALLOT, file, line);
 }
 NUMBALITE_SIM_INLINE int __any_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
-    return __ballot_sync(mask, predicate, file, line) != 0;
+    return numbalite_sim::vote(mask, predicate != 0, NL_SIM_VOTE_ANY, file, line) != 0;
 }
 NUMBALITE_SIM_INLINE int __all_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
-    return __ballot_sync(mask, predicate == 0, file, line) == 0;
+    return numbalite_sim::vote(mask, predicate == 0, NL_SIM_VOTE_ALL, file, line) == 0;
 }
 NUMBALITE_SIM_INLINE int __uni_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
     return numbalite_sim::warp(NL_SIM_WARP_MATCH_ALL, mask, predicate != 0, 0, file, line) != 0;

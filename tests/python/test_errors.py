@@ -456,7 +456,7 @@ def some_vote(x):
     "kernel, advice",
     [
         (some_wait, r"waits in cuda\.syncthreads, where threads 3-31 never came"),
-        (some_vote, r"calls a vote \(cuda\.ballot_sync\) with mask 0xffffffff"),
+        (some_vote, r"calls cuda\.any_sync with mask 0xffffffff"),
     ],
 )
 def test_barriers_have_pythons_names(kernel, advice):

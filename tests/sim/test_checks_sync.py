@@ -159,9 +159,25 @@ def test_threads_that_ended_before_a_barrier(module):
 
 
 def test_lanes_that_a_mask_names_and_that_have_ended(module):
-    report(module, "absent_lanes", "__shfl_sync with mask 0xffffffff", "threads 20-31", block=32)
+    report(
+        module, "absent_lanes", "__shfl_down_sync with mask 0xffffffff", "threads 20-31", block=32
+    )
     launch(module, "exact_mask", block=32)
     report(module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["shfl_up_sync({}, 1, 2)", "shfl_down_sync({}, 1, 2)", "shfl_xor_sync({}, 1, 2)", "shfl_sync({}, 1, 2)",
+     "ballot_sync({}, 1)", "any_sync({}, 1)", "all_sync({}, 1)"],
+)  # fmt: skip
+def test_collectives_have_their_names(call):
+    source = (
+        f"__global__ void k(int *x) {{ if (threadIdx.x < 8) x[0] = __{call.format('0xffff')}; }}"
+    )
+    with pytest.raises(KernelError, match=rf"calls __{call.partition('(')[0]} with mask"):
+        with cuda.checks("sync"):
+            cuda.jit(source=source)[1, 32](np.zeros(1, np.int32))
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

@@ -152,9 +152,9 @@ KERNEL(bad_mask) {
 KERNEL(two_shuffles) {
     unsigned t = rank();
     if (t % 32 < 16)
-        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, (t + 1) & 31);
+        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, NL_SIM_SHUFFLE_INDEX | ((t + 1) & 31));
     else
-        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, (t + 1) & 31);
+        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, NL_SIM_SHUFFLE_INDEX | ((t + 1) & 31));
 }
 
 /* Which __syncwarp may do. */

@@ -79,7 +79,7 @@ void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
     }
     nl_sim_finding f = {.pc = NULL};
     snprintf(f.text, sizeof f.text, "waits in %s, where thread%s %s never came: ended before it",
-             nl_sim_report_operation(w, NL_SIM_WAIT_BLOCK + (unsigned)w->barrier.op),
+             nl_sim_report_operation(w, NL_SIM_WAIT_BLOCK + (unsigned)w->barrier.op, 0),
              w->threads - w->live > 1 ? "s" : "", ended.text);
     add(w, &f, some, w->barrier.site);
 }
@@ -133,13 +133,14 @@ void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_gr
     if (ended)
         snprintf(f.text, sizeof f.text,
                  "calls %s with mask 0x%08x, which names thread%s %s: ended without calling it",
-                 nl_sim_report_operation(w, lanes[lane].wait), group->mask,
+                 nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
                  ended & (ended - 1) ? "s" : "", who.text);
     else
         snprintf(
             f.text, sizeof f.text,
             "calls %s with mask 0x%08x, of which this warp does not have lanes %s, and a value "
             "is taken from there",
-            nl_sim_report_operation(w, lanes[lane].wait), group->mask, who.text);
+            nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
+            who.text);
     add(w, &f, first + lane, lanes[lane].site);
 }

@@ -25,8 +25,6 @@ static const char *const in_block[][2] = {
 };
 static const char *const in_warp[][2] = {
     [NL_SIM_WARP_SYNC] = {"__syncwarp", "cuda.syncwarp"},
-    [NL_SIM_WARP_SHFL] = {"__shfl_sync", "cuda.shfl_sync"},
-    [NL_SIM_WARP_BALLOT] = {"a vote (__ballot_sync)", "a vote (cuda.ballot_sync)"},
     [NL_SIM_WARP_MATCH_ANY] = {"__match_any_sync", "cuda.match_any_sync"},
     [NL_SIM_WARP_MATCH_ALL] = {"__match_all_sync", "cuda.match_all_sync"},
     [NL_SIM_WARP_ADD] = {"__reduce_add_sync"},
@@ -42,6 +40,18 @@ static const char *const in_warp[][2] = {
     [NL_SIM_WARP_MATRIX] = {"an instruction for matrices (mma, ldmatrix, wmma)"},
 };
 
+static const char *const in_shuffle[][2] = {
+    [NL_SIM_SHUFFLE_UP / 32] = {"__shfl_up_sync", "cuda.shfl_up_sync"},
+    [NL_SIM_SHUFFLE_DOWN / 32] = {"__shfl_down_sync", "cuda.shfl_down_sync"},
+    [NL_SIM_SHUFFLE_INDEX / 32] = {"__shfl_sync", "cuda.shfl_sync"},
+    [NL_SIM_SHUFFLE_XOR / 32] = {"__shfl_xor_sync", "cuda.shfl_xor_sync"},
+};
+static const char *const in_vote[][2] = {
+    [NL_SIM_VOTE_BALLOT] = {"__ballot_sync", "cuda.ballot_sync"},
+    [NL_SIM_VOTE_ANY] = {"__any_sync", "cuda.any_sync"},
+    [NL_SIM_VOTE_ALL] = {"__all_sync", "cuda.all_sync"},
+};
+
 static const char *const in_tile[] = {
     [1] = "the barrier of a tile of 64 threads",   [2] = "the barrier of a tile of 128 threads",
     [3] = "the barrier of a tile of 256 threads",  [4] = "the barrier of a tile of 512 threads",
@@ -52,13 +62,17 @@ static const char *word(const nl_sim_worker *w, const char *const names[2]) {
     return w->job->is_python && names[IN_PYTHON] ? names[IN_PYTHON] : names[IN_CXX];
 }
 
-const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait) {
+const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait, unsigned argument) {
     if (wait == NL_SIM_WAIT_CLUSTER)
         return "the barrier of the cluster";
     if (wait >= NL_SIM_WAIT_GRID)
         return "the barrier over the grid";
     if (wait > NL_SIM_WAIT_TILE)
         return in_tile[wait - NL_SIM_WAIT_TILE];
+    if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_SHFL)
+        return word(w, in_shuffle[argument / 32 % 4]);
+    if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_BALLOT)
+        return word(w, in_vote[argument % 3]);
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof in_warp / sizeof in_warp[0])
         return word(w, in_warp[wait - NL_SIM_WAIT_WARP]);
     if (wait >= NL_SIM_WAIT_BLOCK &&
@@ -220,7 +234,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             continue;
         }
         add_place(f, t, thread->site);
-        nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait));
+        nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread)) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
@@ -342,6 +356,6 @@ _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *w, unsigned thread) {
     const nl_sim_thread *t = &w->thread[thread];
     snprintf(message, sizeof message,
              "%s with mask 0x%08x, which does not name the calling lane %u",
-             nl_sim_report_operation(w, t->wait), t->mask, thread % NL_SIM_LANES);
+             nl_sim_report_operation(w, t->wait, t->argument), t->mask, thread % NL_SIM_LANES);
     nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, NL_CHECK_SYNC, message, thread, t->site);
 }

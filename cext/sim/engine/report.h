@@ -18,7 +18,8 @@ void nl_sim_report_endless(nl_sim_worker *worker);
 /* The same where no block can tell. */
 void nl_sim_report_overdue(nl_sim_job *job);
 
-/* What a thread waits for (nl_sim_thread.wait), in the words of the kernel's language. */
-const char *nl_sim_report_operation(const nl_sim_worker *worker, unsigned wait);
+/* What a thread waits for (nl_sim_thread.wait, and its argument), in the words of the kernel's
+ * language. */
+const char *nl_sim_report_operation(const nl_sim_worker *worker, unsigned wait, unsigned argument);
 
 #endif
