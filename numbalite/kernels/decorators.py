@@ -130,7 +130,7 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     if isinstance(function, python_types.FunctionType) and not linemap.is_text(function):
         from numbalite.python import definition
 
-        return definition.definition_of(function)
+        return definition.definition_of(function, what != "device function")
     text = linemap.of_function(function, what)
     name = function.__name__
     parameters = _parameters(function)

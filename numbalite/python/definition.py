@@ -10,7 +10,7 @@ from typing import Any
 from numbalite import types
 from numbalite.python import tree
 from numbalite.python.problem import Problem, raise_for
-from numbalite.python.read import Function, read, reread
+from numbalite.python.read import Function, fixed, read, reread
 from numbalite.python.session import Instance, Session
 from numbalite.text import capture
 from numbalite.text.definition import Definition
@@ -36,6 +36,7 @@ class PythonDefinition(Definition):
         self.name = function.name
         self.parameters = function.parameters
         self.defaults = function.defaults
+        self.rest = function.rest
         self.qualname = qualname or self.name
         self.module = module or "__main__"
         self.names = _names(function)
@@ -135,11 +136,15 @@ def _unpickle(text, name, label, file, first, values, defaults, qualname, module
     return PythonDefinition(function, qualname=qualname, module=module, doc=doc)
 
 
-def definition_of(function: Any) -> PythonDefinition:
-    """The PythonDefinition of a Python function."""
+def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
+    """The PythonDefinition of a Python function. ``is_fixed``: one that is not called from kernels alone, so
+    that it must say how many arguments it has."""
     try:
+        found = read(function)
+        if is_fixed:
+            fixed(found, "vararg")
         return PythonDefinition(
-            read(function), qualname=function.__qualname__, module=function.__module__,
+            found, qualname=function.__qualname__, module=function.__module__,
             doc=function.__doc__,
         )  # fmt: skip
     except Problem as problem:

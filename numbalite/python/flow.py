@@ -270,8 +270,7 @@ def _joined(a, b):
 
 def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
     """The names that a function reads and does not bind itself."""
-    arguments = function.args
-    own = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    own = {a.arg for a in tree.parameters(function.args)}
     own.add(getattr(function, "name", ""))
     body = function.body if isinstance(function.body, list) else [function.body]
     names = [n for part in body for n in tree.walk(part) if isinstance(n, ast.Name)]

@@ -274,11 +274,10 @@ def _nth(of, node, over, k):
         return subscripts.extent(over, 0), subscripts.load(of, node, over, [k])
     if isinstance(t, types.Tuple) and len(set(t.types)) == 1:
         return number(len(t)), subscripts.load(of, node, over, [k])
-    of.fail(
-        node,
-        f"there is no loop over {rules.described(t)}",
-        "Loops go over range(n), arrays and tuples.",
-    )
+    remedy = "Loops go over range(n), arrays and tuples."
+    if isinstance(t, types.Tuple) and t.types:
+        remedy = "Its items are of several types: for x in literal_unroll(t) (from numba) writes the body once for each."
+    of.fail(node, f"there is no loop over {rules.described(t)}", remedy)
 
 
 def _nth_of_steps(node, start, stop, step, k):

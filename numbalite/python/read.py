@@ -11,6 +11,7 @@ import types as python_types
 from collections.abc import Callable
 from typing import Any
 
+from numbalite.python import tree
 from numbalite.python.problem import Place, Problem
 from numbalite.text import linemap
 from numbalite.text.capture import Scope
@@ -34,7 +35,10 @@ class Function:
         self.first_line = min(
             [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]
         )
-        self.parameters = tuple(arg.arg for arg in _arguments(self, node))
+        fixed(self, "kwarg")
+        self.parameters = tuple(arg.arg for arg in tree.parameters(node.args))
+        self.rest = node.args.vararg.arg if node.args.vararg else ""
+        """The parameter that is a tuple of all arguments that no other one takes."""
         self.body = _body(node)
 
     def place(self, node: ast.AST) -> Place:
@@ -69,9 +73,9 @@ def reread(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
     """A Function from the text of its lines, with what it takes from its scope."""
-    tree = linemap.parsed(textwrap.dedent(text))
-    ast.increment_lineno(tree, first - 1)
-    nodes = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
+    whole = linemap.parsed(textwrap.dedent(text))
+    ast.increment_lineno(whole, first - 1)
+    nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
     node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)
     scope = Scope(dict(values))
     return Function(node, label, file, lambda: scope, defaults)
@@ -112,17 +116,16 @@ def _in_a_line(node):
     return getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
 
 
-def _arguments(read_: Function, node):
-    arguments = node.args
-    for extra in (arguments.vararg, arguments.kwarg):
+def fixed(function: Function, *which: str) -> None:
+    """A Problem where a function has such a parameter: "vararg" (*a), "kwarg" (**a)."""
+    for extra in (getattr(function.node.args, name) for name in which):
         if extra is not None:
             problem = Problem(
                 extra,
                 f"a parameter for any number of arguments, {extra.arg}, is not possible",
                 "List the parameters; several values may be one tuple.",
             )
-            raise problem.locate(read_.place)
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            raise problem.locate(function.place)
 
 
 def _defaults(function):

@@ -254,11 +254,15 @@ class Session:
         if not names:
             return [*args, *keywords.values()]
         args, keywords = list(args), dict(keywords)
-        defaults = function.definition.defaults
-        if len(args) > len(names):
-            of.fail(node, f"{function.name} has {len(names)} parameters, not {len(args)}")
+        defaults, rest = function.definition.defaults, function.definition.rest
+        most = names.index(rest) if rest else len(names)
+        args, more = args[:most], args[most:]
+        if more and not rest:
+            of.fail(node, f"{function.name} has {len(names)} parameters, not {most + len(more)}")
         for name in names[len(args) :]:
-            if name in keywords:
+            if name == rest:
+                args.append(tuple_of(more))
+            elif name in keywords:
                 args.append(keywords.pop(name))
             elif name in defaults:
                 args.append(_default(of, node, f"{function.name}_{name}", defaults[name]))

@@ -88,11 +88,9 @@ class Translator(Bindings):
 
     def _begin(self, body: list) -> None:
         """Finds out which assignments reach which uses in the body."""
-        arguments = self.function.node.args
-        nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         self.body = body
         self.nodes = tree.walk(ast.Module(body, []))
-        self.flow = Flow(nodes, body)
+        self.flow = Flow(tree.parameters(self.function.node.args), body)
         self.blocks = Blocks(body)
         self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
         self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)

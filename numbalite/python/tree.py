@@ -19,6 +19,12 @@ def _fields(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in kind._fields if name not in _NO_NODES)
 
 
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """The parameters of a function in order, the one for any number of arguments (*a) among them."""
+    rest = [] if arguments.vararg is None else [arguments.vararg]
+    return [*arguments.posonlyargs, *arguments.args, *rest, *arguments.kwonlyargs]
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below, in the order of the program."""
     found: list[ast.AST] = []

@@ -24,6 +24,8 @@ class Definition:
     """Is it a Python body (python/definition.py), which has a text in C++ for given types only?"""
     defaults: dict = {}  # noqa: RUF012
     """Values of parameters that a call may leave out."""
+    rest: str = ""
+    """The parameter for any number of arguments, which is a tuple."""
     read_only: frozenset = frozenset()
     """Parameters that are arrays to which the body does not write, as far as that is known."""
     exceptions: dict = {}  # noqa: RUF012

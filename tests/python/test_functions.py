@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, float32, int32
+from numbalite.errors import TranslationError
+from numbalite.python.unroll import literal_unroll
 
 
 @cuda.jit(device=True)
@@ -357,6 +359,53 @@ def test_defaults_of_functions_in_functions():
 def kernel_with_defaults(out, low=1, *, high=2.5):
     out[0] = low
     out[1] = high
+
+
+@cuda.jit(device=True)
+def added(first, *others, by=1):
+    for other in others:
+        first += other * by
+    return first
+
+
+@cuda.jit(device=True)
+def mixed(*items):
+    total = len(items) + 0.0
+    for item in literal_unroll(items):
+        total += item
+    return total
+
+
+def test_any_number_of_arguments():
+    @cuda.jit
+    def many(out, n):
+        last = lambda *items: items[-1]
+        out[0] = added(n, by=3, *(2,))  # noqa: B026
+        out[1] = added(n, 2, n, by=2)
+        out[2] = mixed(1, 0.5, n) + mixed()
+        out[3] = mixed(*(1.5, n), n)
+        out[4] = last(n, 8)
+        out[5] = greatest(n, 7, 3)
+
+    out = np.zeros(6)
+    many[1, 1](out, 5)
+    assert out.tolist() == [11, 19, 9.5, 14.5, 8, 7]
+    with pytest.raises(TranslationError, match="any number of arguments, out"):
+        cuda.jit(lambda *out: None)
+
+    @cuda.jit
+    def wrong(out):
+        out[0] = added(0.5, 1, 2.5)
+
+    with pytest.raises(TranslationError, match=r"for x in literal_unroll"):
+        wrong[1, 1](out)
+
+
+def greatest(*items):
+    found = items[0]
+    for item in items[1:]:
+        found = max(found, item)
+    return found
 
 
 def test_defaults_of_kernels():
