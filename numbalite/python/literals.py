@@ -21,8 +21,12 @@ _BINARY: dict[type, Callable] = {
 }  # fmt: skip
 
 
-def folded(node: ast.expr) -> int | None:
+def folded(node: ast.expr) -> int | float | None:
     """The value of such an expression that C++ would compute differently, or only by a call; else None."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base, exponent = _value(node.left), _value(node.right)
+        if base and exponent is not None and -_MOST_BITS <= exponent < 0:
+            return base**exponent
     value = _value(node)
     if value is None:
         return None

@@ -1,8 +1,8 @@
 """numba's rules for numbers: which type an operation has, how two types become one.
 
-As numba/core/typing/builtins.py has them: integers are at least 64 bits wide in arithmetic; what mixes
-int64 and uint64 is float64; true division of integers is float64; a float32 stays one with float32 and
-with integers of at most 16 bits.
+As numba/core/typing/builtins.py has them: integers are at least 64 bits wide in arithmetic, and signed if one
+of them is; a variable that is bound to int64 and uint64 is float64; true division of integers is float64; a
+float32 stays one with float32 and with integers that an int16 holds.
 """
 
 from __future__ import annotations
@@ -32,21 +32,18 @@ def common(a: Any, b: Any) -> Any:
     if not is_number(a) or not is_number(b):
         return None
     if is_whole(a) and is_whole(b):
-        if a.dtype.kind == b.dtype.kind == "u":
-            return _UNSIGNED
-        if types.uint64 in (a, b) and "i" in (a.dtype.kind, b.dtype.kind):
-            return types.float64
-        return _UNSIGNED if types.uint64 in (a, b) else _SIGNED
+        return _UNSIGNED if a.dtype.kind == b.dtype.kind == "u" else _SIGNED
     return types.scalar(np.promote_types(_as_float(a, b), _as_float(b, a)))
 
 
 def _as_float(t, other):
-    """What an operand counts as beside a float: float32 has room for 16 bits, float16 for 8."""
+    """What an operand counts as beside a float: float32 has room for an int16, float16 for an int8."""
     if not is_whole(t):
         return t.dtype
-    if other is types.float16 and t.size == 1:
+    bits = 8 * t.size + (t.dtype.kind == "u")  # of a signed one that holds it
+    if other is types.float16 and bits <= 8:
         return np.dtype("f2")
-    return np.dtype("f4" if t.size <= 2 else "f8")
+    return np.dtype("f4" if bits <= 16 else "f8")
 
 
 def quotient(a: Any, b: Any) -> Any:
@@ -56,10 +53,12 @@ def quotient(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """The type of ``a ** b``: a float stays what it is with an integer."""
-    if is_real(a) and is_whole(b):
-        return a
-    return common(a, b)
+    """The type of ``a ** b``: a float stays what it is with an integer, but a float16 becomes a float32, which
+    numba takes a boolean to the power of an int32 for, too."""
+    found = a if is_real(a) and is_whole(b) else common(a, b)
+    if found is types.float16 or (a is types.boolean and b is types.int32):
+        return types.float32
+    return found
 
 
 def bitwise(a: Any, b: Any) -> Any:
@@ -68,8 +67,7 @@ def bitwise(a: Any, b: Any) -> Any:
         return a
     if not is_whole(a) or not is_whole(b):
         return None
-    unsigned = a.dtype.kind in "bu" and b.dtype.kind in "bu"
-    return _UNSIGNED if unsigned and "u" in (a.dtype.kind, b.dtype.kind) else _SIGNED
+    return common(a, b)
 
 
 def shift(a: Any, b: Any) -> Any:
@@ -82,7 +80,7 @@ def unified(a: Any, b: Any) -> Any:
     if a == b:
         return a
     if is_number(a) and is_number(b):
-        return _unified_numbers(a, b)
+        return types.scalar(np.promote_types(a.dtype, b.dtype))
     if isinstance(a, types.Array) and isinstance(b, types.Array):
         return _unified_arrays(a, b)
     if isinstance(a, types.Tuple) and isinstance(b, types.Tuple) and len(a) == len(b):
@@ -90,16 +88,6 @@ def unified(a: Any, b: Any) -> Any:
         if isinstance(a, types.NamedTuple) and not isinstance(b, type(a)):
             return None
         return None if None in items else a.of(items)
-    return None
-
-
-def _unified_numbers(a, b):
-    if is_whole(a) and is_whole(b):
-        if a is types.boolean or b is types.boolean:
-            return a if b is types.boolean else b
-        return types.scalar(np.promote_types(a.dtype, b.dtype))
-    if is_complex(a) or is_complex(b) or is_real(a) or is_real(b):
-        return types.scalar(np.promote_types(_as_float(a, b), _as_float(b, a)))
     return None
 
 

@@ -29,31 +29,21 @@ def typed(value):
     return Typed(value, kinds[type(value)])
 
 
-def _as_float(t, other):
+def _as_float(t):
     """What an operand is beside a float."""
-    return t if not is_whole(t) else np.dtype("f4" if t.itemsize <= 2 else "f8")
+    return t if not is_whole(t) else np.dtype("f4" if np.can_cast(t, "i2") else "f8")
 
 
 def common(a, b):
     """The type of a + b."""
     if is_whole(a) and is_whole(b):
-        if a.kind in "b" and b.kind in "b":
-            return INT64
-        if "i" not in a.kind + b.kind and UINT64 in (a, b):
-            return UINT64
-        if UINT64 in (a, b):
-            return FLOAT64
         return UINT64 if a.kind == b.kind == "u" else INT64
-    return np.promote_types(_as_float(a, b), _as_float(b, a))
+    return np.promote_types(_as_float(a), _as_float(b))
 
 
 def unified(a, b):
     """The type of a variable that may be either."""
-    if a == b:
-        return a
-    if is_whole(a) and is_whole(b):
-        return np.promote_types(a, b)
-    return np.promote_types(_as_float(a, b), _as_float(b, a))
+    return np.promote_types(a, b)
 
 
 def cast(value, t):
@@ -136,6 +126,8 @@ def _power(self, other):
         t = self.dtype
     else:
         t = common(self.dtype, other.dtype)
+    if self.dtype == BOOL and other.dtype == np.int32:
+        t = np.dtype("f4")
     if is_whole(t):
         if other.value < 0:
             raise Undefined
@@ -152,7 +144,7 @@ def _bitwise(compute):
         a, b = self.dtype, other.dtype
         if a == b == BOOL:
             return Typed(bool(compute(self.value, other.value)), BOOL)
-        t = UINT64 if "i" not in a.kind + b.kind else INT64
+        t = common(a, b)
         return cast(compute(cast(self, t).value, cast(other, t).value), t)
 
     return _both(method)

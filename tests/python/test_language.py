@@ -589,15 +589,26 @@ def test_numbas_types():
         wide[7] = (u | 1) // 2  # int64, as in numba
         out[6] = (u ^ 1) / 2
         out[7] = (u & i) + (i >= (u | 1))
+        wide[8] = u + i  # int64
+        wide[9] = u * 3
+        wide[10] = (u - 1) // (b > 0)
+        out[8] = (u + 1) / 2
+        wide[11] = i**-1
+        wide[12] = (b > 0) ** u + u
+        out[9] = min(u, i)
+        out[10] = (b > 250) ** (i - i + np.int32(0)) + (b > 0) ** i * f
 
     i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
-    wide, out = np.zeros(8, np.int64), np.zeros(8)
+    wide, out = np.zeros(13, np.int64), np.zeros(11)
     kernel[1, 1](i, u, b, f, out, wide)
-    n = 2**31 - 1
-    assert wide.tolist() == [n * n, 2 * n, 400, -n, n << 4, ~200, n + 1, -(2**62)]
+    n, least = 2**31 - 1, -(2**63)
+    assert wide.tolist() == [
+        n * n, 2 * n, 400, -n, n << 4, ~200, n + 1, -(2**62), least + n, least, -least - 1, 0, least + 1,
+    ]  # fmt: skip
     third = float(f)
     assert out.tolist() == [
         float(2**63), third * 3, third / 3, float(f * f) - 1, float(f + np.float32(200)), 1.0, float(-(2**62)), 1.0,
+        float(-(2**62)), float(n), 1 + third,
     ]  # fmt: skip
 
 
