@@ -156,6 +156,13 @@ REMEDIES = {
         32,
         r"no __syncwarp\(\) between",
     ),
+    "a counter": (
+        "atomicAdd(out, 1); data[t] = out[0];",
+        1,
+        64,
+        r"no barrier between: __syncthreads\(\)",
+    ),
+    "of the only warp": ("atomicAdd(out, 1); data[t] = out[0];", 1, 32, r"no __syncwarp\(\)"),
     "neighbours": (
         "int s = 0; for (int d = 0; d < 3; d++) s += data[t + d]; data[t + 1] = s;",
         1,

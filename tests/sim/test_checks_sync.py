@@ -166,6 +166,23 @@ def test_lanes_that_a_mask_names_and_that_have_ended(module):
     report(module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32)
 
 
+@pytest.mark.parametrize("call", ["arrive()", "arrive_and_wait()", "arrive_and_drop()"])
+def test_barriers_that_are_not_ready_have_a_line(call):
+    kernel = cuda.jit(
+        source=f"""#include <cuda/barrier>
+        __global__ void k(int *x) {{
+            __shared__ cuda::barrier<cuda::thread_scope_block> b;
+            if (threadIdx.x == 0)
+                init(&b, blockDim.x);
+            b.{call};
+        }}"""
+    )
+    with pytest.raises(KernelError, match="updates b, which nothing has written") as caught:
+        with cuda.checks():
+            kernel[1, 64](np.zeros(1, np.int32))
+    assert caught.value.line == 6
+
+
 @pytest.mark.parametrize(
     "call",
     ["shfl_up_sync({}, 1, 2)", "shfl_down_sync({}, 1, 2)", "shfl_xor_sync({}, 1, 2)", "shfl_sync({}, 1, 2)",

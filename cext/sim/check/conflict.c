@@ -61,9 +61,13 @@ static const words in_cxx = WORDS("atomicAdd, atomicMax", "__syncthreads()", "__
 static const words in_python =
     WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()", "cuda.syncwarp()");
 
-/* What would have put the one before the other, or made one of both. */
-static const char *missing(const nl_sim_race_conflict *c, const words *in) {
+/* What would have put the one before the other, or made one of both. What some thread changes by an
+ * atomic is most likely the block's, whichever two have met. */
+static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c, const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    int by_atomic = c->earlier.atomic || c->later.atomic;
+    if (scope == NL_SIM_RACE_WARP && by_atomic && w->threads > NL_SIM_LANES)
+        scope = NL_SIM_RACE_BLOCK;
     if (c->updates)
         return scope >= NL_SIM_RACE_CLUSTER ? in->atomic_of_grid : in->atomic_of_block;
     if (scope == NL_SIM_RACE_WARP)
@@ -96,7 +100,7 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .pc = c->later.pc,
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
-                        .remedy = missing(c, w->job->is_python ? &in_python : &in_cxx),
+                        .remedy = missing(w, c, w->job->is_python ? &in_python : &in_cxx),
                         .access = verb(&c->later),
                         .address = c->address,
                         .other = {verb(&c->earlier), block, thread},
