@@ -34,6 +34,9 @@ NUMBALITE_SIM_INLINE void copy_part(void *to, const void *from, size_t size, siz
 
 } // namespace numbalite_sim
 
+#ifdef NUMBALITE_SIM_CCCL_H /* which has them */
+#include <cuda/barrier>
+#else
 namespace cuda {
 
 template <size_t alignment> struct aligned_size_t {
@@ -56,5 +59,6 @@ NUMBALITE_SIM_INLINE auto memcpy_async(const Group &group, void *to, const void 
 }
 
 } // namespace cuda
+#endif
 
 #endif

@@ -103,6 +103,28 @@ def test_headers_of_a_project_bring_cub(tmp_path):
     assert x[0] == 496
 
 
+def test_with_copies_of_cooperative_groups():
+    """In the order that makes libcu++'s barriers come last."""
+    m = cuda.module("""
+        #include <cooperative_groups/memcpy_async.h>
+        #include <cuda/barrier>
+        #include <cub/warp/warp_reduce.cuh>
+        __global__ void k(const int *x, int *out) {
+            __shared__ int s[32];
+            __shared__ cub::WarpReduce<int>::TempStorage room;
+            auto block = cooperative_groups::this_thread_block();
+            cooperative_groups::memcpy_async(block, s, x, cuda::aligned_size_t<4>(sizeof s));
+            cooperative_groups::wait(block);
+            int sum = cub::WarpReduce<int>(room).Sum(s[threadIdx.x]);
+            if (threadIdx.x == 0) out[0] = sum;
+        }
+        """)
+    x = np.arange(32, dtype=np.int32)
+    out = np.zeros(1, np.int32)
+    m.k[1, 32](x, out)
+    assert out[0] == x.sum()
+
+
 def test_iterators():
     """Also in C++20, where libcu++ brings std::construct_at; an iterator is asked for its system early. What
     std::tuple_size is, the host's library says where a source has it too."""
