@@ -36,6 +36,34 @@ def test_one_compilation_for_each_kind_and_the_same_variables_in_all(orders):
         module.count[1, 4](x, 1)
 
 
+ADDRESSES = """
+struct Shape { __device__ virtual int corners() const = 0; };
+struct Triangle : Shape { __device__ int corners() const override { return 3; } };
+struct Square : Shape { __device__ int corners() const override { return 4; } };
+__device__ int twice(int x) { return 2 * x; }
+__device__ int half(int x) { return x / 2; }
+__device__ int (*chosen)(int) = twice;
+__device__ int (*const fixed[])(int) = {half, twice};
+__global__ void k(int *x) {
+    Triangle t;
+    Square s;
+    const Shape *shapes[] = {&t, &s};
+    int i = threadIdx.x;
+    x[i] = shapes[i % 2]->corners() + 100 * chosen(i) + 10000 * fixed[i % 2](8);
+}
+"""
+
+
+@pytest.mark.parametrize("first", ["all", "none"])
+def test_addresses_of_functions_are_those_of_each_image(first):
+    """Virtual functions and tables: what is written there is the loader's."""
+    module, x = cuda.module(f"{ADDRESSES}// {first}"), np.zeros(2, np.int32)
+    for names in ((first,), ("none",), ("memory",), ("none",), ("all",)):
+        with cuda.checks(*names):
+            module.k[1, 2](x)
+        assert x.tolist() == [40003, 160204]
+
+
 def test_debug_kernels_are_compiled_once():
     count = compile_count()
 

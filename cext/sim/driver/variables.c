@@ -1,7 +1,8 @@
 /* sim/driver/variables: variables are paired by their symbols' names. Of each pair we keep what
- * both sides had when they were last the same; bytes that differ from it are those that have
- * changed. Launches of one module on several streams may overlap, so only changes are copied, never
- * the whole. */
+ * each side had when they were last the same; bytes that differ from it are those that have
+ * changed. What the loader wrote, addresses within an image (tables of functions, virtual
+ * functions), differs from side to side, and is never copied. Launches of one module on several
+ * streams may overlap, so only changes are copied, never the whole. */
 #include "sim/driver/variables.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ typedef struct pair {
     struct pair *next;
     unsigned char *module, *twin;
     size_t size;
-    unsigned char last[];
+    unsigned char last[]; /* the module's, and behind it the twin's */
 } pair;
 
 struct nl_sim_variables {
@@ -46,7 +47,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
     uintptr_t other;
     if (!nl_sim_elf_find_variable(m->twin->bytes, m->twin->size, v->name, v->size, &other))
         return;
-    pair *p = nl_mem_alloc(sizeof *p + v->size, NULL);
+    pair *p = nl_mem_alloc(sizeof *p + 2 * v->size, NULL);
     if (!p) {
         m->failed = 1;
         return;
@@ -55,6 +56,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
     p->twin = (unsigned char *)m->twin->low + other;
     p->size = v->size;
     start(p, v->initial, m);
+    memcpy(p->last + p->size, p->twin, p->size);
     p->next = m->variables->pairs;
     m->variables->pairs = p;
 }
@@ -84,25 +86,26 @@ void nl_sim_variables_destroy(nl_sim_variables *v) {
     nl_mem_free(v);
 }
 
-static void carry(pair *p, const unsigned char *from, unsigned char *to) {
-    if (memcmp(from, p->last, p->size) == 0)
+static void carry(const pair *p, const unsigned char *from, unsigned char *last, unsigned char *to,
+                  unsigned char *others_last) {
+    if (memcmp(from, last, p->size) == 0)
         return;
     for (size_t i = 0; i < p->size; i++) {
-        if (from[i] != p->last[i])
-            to[i] = p->last[i] = from[i];
+        if (from[i] != last[i])
+            to[i] = last[i] = others_last[i] = from[i];
     }
 }
 
 void nl_sim_variables_bring(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry(p, p->module, p->twin);
+        carry(p, p->module, p->last, p->twin, p->last + p->size);
     nl_mutex_unlock(&v->lock);
 }
 
 void nl_sim_variables_return(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry(p, p->twin, p->module);
+        carry(p, p->twin, p->last + p->size, p->module, p->last);
     nl_mutex_unlock(&v->lock);
 }
