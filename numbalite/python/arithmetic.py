@@ -84,6 +84,14 @@ def converted(value: Value, t: Any) -> Value:
     )
 
 
+def _operand(value: Value, t: Any) -> Value:
+    """What an operation on whole numbers whose result is a t has for an operand: of an int64 operation, a uint64
+    may be negative."""
+    if is_whole(t) and is_whole(value.type) and not within(value.range, t):
+        return converted(value, t)
+    return value
+
+
 def alike(a: Value, b: Value, t: Any) -> Any:
     """(a, b, their C++ type) for the two branches of a choice whose value is a t."""
     if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
@@ -172,6 +180,7 @@ def _sum(symbol, compute):
         t = rules.common(a.type, b.type)
         if t is None:
             return None
+        a, b = _operand(a, t), _operand(b, t)
         exact = compute(a.range, b.range) if is_whole(t) else None
         x, y, cxx = _computed(a, b, t, exact)
         level = PRODUCT if symbol == "*" else SUM
@@ -217,6 +226,7 @@ def _floored(symbol, name):
         if t is None or is_complex(t):
             return None
         limits = None
+        a, b = _operand(a, t), _operand(b, t)
         if is_whole(t):
             limits = _floored_range(symbol, a, b, t)
             if a.is_natural and b.is_natural:
@@ -245,6 +255,7 @@ def _power(a, b):
     t = rules.power(a.type, b.type)
     if t is None:
         return None
+    a = _operand(a, t)
     if b.is_known and is_whole(b.type) and not is_whole(t):
         if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
             return binary(ast.Mult, converted(a, t), converted(a, t))
@@ -364,6 +375,8 @@ def unary(op: type, a: Value) -> Value | None:
             return Value(t, f"!{a.at(UNARY)}", UNARY, calls=a.calls, loads=a.loads)
         if not is_whole(t):
             return None
+    if t in (types.uint8, types.uint16, types.uint32) and op is not ast.UAdd:
+        return _unsigned(op, a)
     if is_whole(t):
         t = rules.widened(t)
         low, high = a.range or full_range(t)
@@ -380,6 +393,15 @@ def unary(op: type, a: Value) -> Value | None:
         constant = -a.constant if a.is_known and op is ast.USub else NOTHING
     symbol = SIGNS[op]
     return Value(t, f"{symbol}{a.at(PRIMARY)}", UNARY, c, limits, constant, calls=a.calls,
+                 loads=a.loads)  # fmt: skip
+
+
+def _unsigned(op, a):
+    """-a and ~a of unsigned numbers of less than 64 bits: they are widened afterwards."""
+    limits = full_range(a.type)
+    constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_known else NOTHING
+    text = f"{spelled(a.type)}({SIGNS[op]}{a.at(PRIMARY)})"
+    return Value(rules.widened(a.type), text, PRIMARY, a.type, limits, constant, calls=a.calls,
                  loads=a.loads)  # fmt: skip
 
 

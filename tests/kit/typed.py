@@ -204,8 +204,13 @@ class Typed:
             return self.dtype
         return UINT64 if self.dtype.kind == "u" else INT64
 
+    def _narrow(self):
+        """What a sign is computed in: unsigned numbers are widened afterwards."""
+        return self.dtype if self.dtype.kind == "u" else self._widened()
+
     def __neg__(self):
-        return made(-cast(self, self._widened()).value, self._widened())
+        negated = made(-cast(self, self._narrow()).value, self._narrow())
+        return cast(negated, self._widened())
 
     def __pos__(self):
         return cast(self, self._widened())
@@ -213,7 +218,7 @@ class Typed:
     def __invert__(self):
         if self.dtype == BOOL:
             return Typed(not self.value, BOOL)
-        return made(~self.value, self._widened())
+        return cast(made(~self.value, self._narrow()), self._widened())
 
     def __abs__(self):
         if self.dtype.kind == "c":

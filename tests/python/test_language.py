@@ -592,6 +592,7 @@ def test_numbas_types():
         wide[8] = u + i  # int64
         wide[9] = u * 3
         wide[10] = (u - 1) // (b > 0)
+        wide[13] = (u + 2) // 3 + (-b >> 4)
         out[8] = (u + 1) / 2
         wide[11] = i**-1
         wide[12] = (b > 0) ** u + u
@@ -599,11 +600,12 @@ def test_numbas_types():
         out[10] = (b > 250) ** (i - i + np.int32(0)) + (b > 0) ** i * f
 
     i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
-    wide, out = np.zeros(13, np.int64), np.zeros(11)
+    wide, out = np.zeros(14, np.int64), np.zeros(11)
     kernel[1, 1](i, u, b, f, out, wide)
     n, least = 2**31 - 1, -(2**63)
     assert wide.tolist() == [
-        n * n, 2 * n, 400, -n, n << 4, ~200, n + 1, -(2**62), least + n, least, -least - 1, 0, least + 1,
+        n * n, 2 * n, 400, -n, n << 4, 55, n + 1, -(2**62), least + n, least, -least - 1, 0, least + 1,
+        (least + 2) // 3 + 3,
     ]  # fmt: skip
     third = float(f)
     assert out.tolist() == [
@@ -748,7 +750,7 @@ def test_known_and_kept(same):
 
 @cuda.jit
 def unsigned(b, d, f, out):
-    """Unsigned numbers go round at 64 bits, as numba has it; comparisons are exact."""
+    """Unsigned numbers go round at 64 bits, as numba has it, and signs in their own; comparisons are exact."""
     x = -b[0]
     out[0] = x >> 60
     y = b[0] - f[0]
@@ -761,7 +763,7 @@ def unsigned(b, d, f, out):
 def test_unsigned_numbers_go_round():
     out = np.zeros(4, np.uint64)
     unsigned[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
-    assert out.tolist() == [15, 15, 0, 1]
+    assert out.tolist() == [0, 15, 0, 1]
 
 
 def behind_returns(x):
