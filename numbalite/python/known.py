@@ -150,7 +150,7 @@ def _round(call):
     if digits is not None:
         return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
     if is_whole(value.type):
-        return value
+        return value if value.type is types.int64 else converted(value, types.int64)
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
@@ -269,6 +269,8 @@ def _complex(call):
 
 def _divmod(call):
     a, b = call.numbers(2)
+    if rules.unified(a.type, b.type) is types.float64:  # of uint64 and int64, too
+        a, b = converted(a, types.float64), converted(b, types.float64)
     pair = [arithmetic.binary(op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
 

@@ -227,7 +227,7 @@ class Typed:
 
     def __round__(self):
         if is_whole(self.dtype):
-            return self
+            return cast(self, INT64)
         return cast(Typed(np.rint(self.value), self.dtype), INT64)
 
     def __bool__(self):

@@ -593,6 +593,8 @@ def test_numbas_types():
         wide[9] = u * 3
         wide[10] = (u - 1) // (b > 0)
         wide[13] = (u + 2) // 3 + (-b >> 4)
+        wide[14] = -round(b)
+        out[11] = divmod(u, 3 * i - i)[0] + divmod(-7, b)[1]
         out[8] = (u + 1) / 2
         wide[11] = i**-1
         wide[12] = (b > 0) ** u + u
@@ -600,17 +602,18 @@ def test_numbas_types():
         out[10] = (b > 250) ** (i - i + np.int32(0)) + (b > 0) ** i * f
 
     i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
-    wide, out = np.zeros(14, np.int64), np.zeros(11)
+    wide, out = np.zeros(15, np.int64), np.zeros(12)
     kernel[1, 1](i, u, b, f, out, wide)
     n, least = 2**31 - 1, -(2**63)
     assert wide.tolist() == [
         n * n, 2 * n, 400, -n, n << 4, 55, n + 1, -(2**62), least + n, least, -least - 1, 0, least + 1,
-        (least + 2) // 3 + 3,
+        (least + 2) // 3 + 3, -200,
     ]  # fmt: skip
     third = float(f)
     assert out.tolist() == [
         float(2**63), third * 3, third / 3, float(f * f) - 1, float(f + np.float32(200)), 1.0, float(-(2**62)), 1.0,
         float(-(2**62)), float(n), 1 + third,
+        float(2**63 // (2 * n) + 193),
     ]  # fmt: skip
 
 
