@@ -52,9 +52,11 @@ _REFUSED = re.compile(
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT, _CONSTANT_LIMIT = 48 << 10, 64 << 10
-# A warp's lanes add to shared memory through volatile: x[t] += x[t + 16]
+# A warp's lanes add to shared memory that is declared volatile: x[t] += x[t + 16]
 _IN_STEP = re.compile(
-    r"\bvolatile\b.*\b(\w+)\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]", re.DOTALL
+    r"\bvolatile\b[^;{}()]*?\b(\w+)\s*(?=[\[,;)=])"
+    r".*\b\1\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]",
+    re.DOTALL,
 )
 _NOT_IN_STEP = (
     "g++ does not tell the simulator of volatile accesses: lanes of a warp that count on lockstep run one "

@@ -274,6 +274,16 @@ def test_lanes_are_in_step_at_volatile_shared_memory(module, compiler):
     assert turns.tolist() == [*range(63, -1, -1)]
 
 
+def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
+    """Nor does another kernel of the file, whose memory is not volatile."""
+    m = module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
+    __global__ void smooth(const float* x, float* y, int n) {
+        int i = threadIdx.x;
+        if (i < n - 1) y[i] = x[i] + y[i + 1];
+    }""")
+    assert m and not [w for w in recwarn if w.category is SimulatorWarning]
+
+
 def test_division_by_zero(module):
     m = module("""__global__ void k(int* a, long long* b, unsigned* c) {
         int t = threadIdx.x;
