@@ -289,7 +289,10 @@ def _check_constant(data, source):
     last_names = {scanner.last_name(name) for name in names}
     variables = {}
     for symbol, size in elf.objects(data) if names else ():
-        if any(name in symbol for name in last_names) and (name := _plain(symbol)) in names:
+        if not any(name in symbol for name in last_names):
+            continue
+        name = _plain(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
+        if name in names:
             variables[name] = size + variables.get(name, 0)
     _check_size("constant", variables, _CONSTANT_LIMIT, "__device__ memory can be larger", source)
 
@@ -305,15 +308,6 @@ def _check_size(kind, variables, limit, larger, source):
         f"bytes{' together' * several}, {limit} are possible; {larger}",
         source=source.text,
     )
-
-
-def _plain(symbol):
-    """The name of a variable at namespace scope, as the source has it."""
-    try:
-        name = demangle(symbol) if symbol.startswith("_Z") else symbol
-    except ValueError:  # of a function's variable, or of what no source names
-        return ""
-    return name.replace("(anonymous namespace)::", "").partition("<")[0]
 
 
 def _split_local(name):

@@ -280,6 +280,22 @@ __global__ void k(float *out, const Plain *p) {
 """
 
 
+@pytest.mark.sim
+def test_constants_of_all_files_share_64_kib(tmp_path):
+    (tmp_path / "tables.h").write_text("namespace t { __constant__ double large[8000]; }\n")
+    path = tmp_path / "k.cu"
+    path.write_text("""#include <iostream>
+#include "tables.h"
+static __constant__ float small[600];
+__global__ void k(double *x) { x[0] = t::large[7] + small[x[1] > 0]; }
+int main() { std::cout << 1; }
+""")
+    with pytest.raises(
+        CompileError, match='variables "t::large", "small" have 66400 bytes together'
+    ):
+        cuda.module(source=path)
+
+
 def test_classes_with_functions_for_the_host(tmp_path):
     """operator<<, constructors from vectors and files, memory that its owner frees: without a mark."""
     path = tmp_path / "classes.cu"
