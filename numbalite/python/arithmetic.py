@@ -255,6 +255,8 @@ def _power(a, b):
     t = rules.power(a.type, b.type)
     if t is None:
         return None
+    if is_whole(a.type) and b.is_known and b.constant < 0:  # as in Python; numba has a whole 0
+        t = types.float64
     a = _operand(a, t)
     if b.is_known and is_whole(b.type) and not is_whole(t):
         if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
