@@ -233,3 +233,21 @@ def place_of_extreme(data, indices, indptr, length, is_largest, zero, places, va
     places[i] = place;
     values[i] = best;
     """
+
+
+@jit
+def extremes(data, indptr, length, is_largest, skips_nan, only_stored, zero, values):
+    """
+    long long i = grid<1>();
+    if (i >= values.size()) return;
+    long long k = indptr[i], end = indptr[i + 1];
+    bool has_one = !only_stored && end - k < length;
+    auto found = zero;
+    for (; k < end; ++k, has_one = true) {
+        auto x = data[k];
+        if (!has_one) found = x;
+        else if (skips_nan) found = is_largest ? np_fmax(found, x) : np_fmin(found, x);
+        else found = is_largest ? np_maximum(found, x) : np_minimum(found, x);
+    }
+    values[i] = found;
+    """

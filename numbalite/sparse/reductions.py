@@ -31,20 +31,6 @@ def _axis(a, axis):
     return None if len(found) == a.ndim else found.pop()
 
 
-def _numbers_of_lines(a, axis):
-    """Of each element the column (axis 0) or the row (axis 1)."""
-    return a.tocoo().coords[1 - axis]
-
-
-def _fold(ufunc, values, numbers, count, start):
-    """The values of each line together, and `start`: a dense vector."""
-    made = arguments.empty((count,), values.dtype, values)
-    made.fill(start)
-    if values.size and count:
-        ufunc.at(made, numbers, values)
-    return made
-
-
 def _finished(made, out, name):
     if out is None:
         return made
@@ -72,11 +58,18 @@ def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 def _sums(a, axis):
     """By cuSPARSE what it computes with: a product with ones."""
     if a.dtype.char not in construct.VALUES:
-        numbers = _numbers_of_lines(a, axis)
-        return _fold(np.add, a.data, numbers, a.shape[1 - axis], 0)
+        return _sums_of_lines(a, axis)
     ones = arguments.empty((a.shape[axis],), a.dtype, a.data)
     ones.fill(1)
     return a @ ones if axis else ones @ a
+
+
+def _sums_of_lines(a, axis):
+    made = arguments.empty((a.shape[1 - axis],), a.dtype, a.data)
+    made.fill(0)
+    if a.nnz:
+        np.add.at(made, a.tocoo().coords[1 - axis], a.data)
+    return made
 
 
 def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
@@ -93,17 +86,6 @@ def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------ largest and smallest
-
-
-def _lowest(dtype, is_largest):
-    """A number that every other one of the dtype replaces in a maximum (or minimum)."""
-    if dtype.kind == "b":
-        return not is_largest
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return info.min if is_largest else info.max
-    infinity = -np.inf if is_largest else np.inf
-    return infinity if dtype.kind == "f" else complex(infinity, infinity)
 
 
 def _refuse_out(out, name):
@@ -134,18 +116,23 @@ def _extreme_of_all(a, ufunc, count, explicit):
     return made if explicit or a.nnz == count else ufunc(made, a.dtype.type(0))
 
 
+def _lines(a, axis):
+    """The csr array whose rows are the lines along an axis, each element stored once."""
+    rows = a.tocsr() if axis else a.tocsc().T
+    rows.sum_duplicates()
+    return rows
+
+
 def _extremes(a, ufunc, axis, explicit):
-    numbers = _numbers_of_lines(a, axis)
-    lines, length = a.shape[1 - axis], a.shape[axis]
-    is_largest = ufunc in (np.maximum, np.fmax)
-    start = _lowest(a.dtype, is_largest)
-    if ufunc in (np.fmax, np.fmin):  # NaN stays where there is nothing else
-        start = np.nan if a.dtype.kind in "fc" else start
-    made = _fold(ufunc, a.data, numbers, lines, start)
-    stored = np.bincount(numbers, minlength=lines)
-    has_zero = np.equal(stored, 0) if explicit else np.less(stored, length)
-    zero = a.dtype.type(0)
-    return np.where(has_zero, zero if explicit else ufunc(made, zero), made)
+    rows = _lines(a, axis)
+    count, length = rows.shape
+    made = arguments.empty((count,), a.dtype, a.data)
+    if count:
+        kernels.extremes.forall(count)(
+            rows.data, rows.indptr, length, ufunc in (np.maximum, np.fmax),
+            ufunc in (np.fmax, np.fmin), explicit, a.dtype.type(0), made,
+        )  # fmt: skip
+    return made
 
 
 def place(a: Any, name: str, axis: Any, out: Any) -> Any:
@@ -167,8 +154,7 @@ def place(a: Any, name: str, axis: Any, out: Any) -> Any:
 
 def _places(a, name, axis):
     """(places, values) of the largest or smallest element of each line."""
-    rows = a.tocsr() if axis else a.tocsc().T
-    rows.sum_duplicates()
+    rows = _lines(a, axis)
     lines, length = rows.shape
     places = arguments.empty((lines,), np.int64, a.data)
     values = arguments.empty((lines,), a.dtype, a.data)
