@@ -58,18 +58,9 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
 /* After an OverflowError: what a comparison with a number beyond the array's dtype is. Every other
  * call leaves the exception. */
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
-    PyObject *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
-    PyObject *result = ask_python("compared_beyond", args, nargs, keywords);
-    if (result == Py_None) {
-        Py_CLEAR(result);
-        PyErr_Restore(type, error, traceback);
-    } else {
-        Py_XDECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
-    }
-    return result;
+    nl_py_exception taken;
+    PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
+    return nl_py_instead(taken, ask_python("compared_beyond", args, nargs, keywords));
 }
 
 static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,

@@ -42,6 +42,18 @@ void nl_py_error_at(const char *where) {
     PyErr_Restore(type, error, traceback);
 }
 
+PyObject *nl_py_instead(nl_py_exception taken, PyObject *result) {
+    if (result == Py_None) {
+        Py_DECREF(result);
+        PyErr_Restore(taken.type, taken.error, taken.traceback);
+        return NULL;
+    }
+    Py_XDECREF(taken.type);
+    Py_XDECREF(taken.error);
+    Py_XDECREF(taken.traceback);
+    return result;
+}
+
 static void raise_named(const char *class_name, PyObject *otherwise, PyObject *text) {
     PyObject *type = nl_py_error_class(class_name, otherwise);
     PyErr_SetObject(type, text);

@@ -144,19 +144,10 @@ PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {
 /* What == and != are where there is no ufunc for it: in NumPy nothing equals None, a text or the
  * like. `error` is raised where that is not all. */
 static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
-    PyObject *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
-    PyObject *result = PyObject_CallMethod(self, "_compared_with_no_number", "OO", other,
-                                           which == Py_NE ? Py_True : Py_False);
-    if (result == Py_None) {
-        Py_CLEAR(result);
-        PyErr_Restore(type, error, traceback);
-    } else {
-        Py_XDECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
-    }
-    return result;
+    nl_py_exception taken;
+    PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
+    return nl_py_instead(taken, PyObject_CallMethod(self, "_compared_with_no_number", "OO", other,
+                                                    which == Py_NE ? Py_True : Py_False));
 }
 
 PyObject *nl_py_array_compare(PyObject *self, PyObject *other, int which) {

@@ -90,6 +90,13 @@ static inline PyObject *nl_py_none(int status, const nl_error *err) {
 }
 /* Puts where it was in front of the TypeError or ValueError that reading an argument gave. */
 void nl_py_error_at(const char *where);
+/* As PyErr_Fetch takes it. */
+typedef struct nl_py_exception {
+    PyObject *type, *error, *traceback;
+} nl_py_exception;
+/* `result` in the place of an exception, or if it is None the exception again; takes all
+ * references. */
+PyObject *nl_py_instead(nl_py_exception taken, PyObject *result);
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
