@@ -1,6 +1,7 @@
 """Generalized ufuncs whose cores are staged in shared memory, which they are on GPUs where that is faster: the
 same results as by the plain kernels, whatever the shapes, strides and dtypes."""
 
+import concurrent.futures
 import random
 
 import numpy as np
@@ -197,6 +198,14 @@ def test_a_trial_under_capture():
         graph.launch()
         np.testing.assert_array_equal(out.copy_to_host(), host.cumsum(1))
         sums(x, out=out)
+
+
+def test_a_trial_by_several_threads():
+    sums, host = running(), np.ones((70, 99), "f4")
+    x, want = cuda.to_device(host), host.cumsum(1)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for result in pool.map(lambda _: sums(x).copy_to_host(), range(24)):
+            np.testing.assert_array_equal(result, want)
 
 
 def test_staging_is_decided():
