@@ -141,7 +141,7 @@ def _from_host(target, host, stream):
         _from_host(target, host.astype(target.dtype), stream)
         return
     else:
-        _warn_of_complex(host.dtype, target.dtype)
+        warn_of_complex(host.dtype, target.dtype)
     convert(host, target, stream)
 
 
@@ -161,7 +161,7 @@ def _from_device(target, source, stream):
     if source.dtype == target.dtype:
         copy(spread(source, target.shape), target, stream)
     elif is_number(source.dtype) and is_number(target.dtype):
-        _warn_of_complex(source.dtype, target.dtype)
+        warn_of_complex(source.dtype, target.dtype)
         convert(source, target, stream)
     elif target.dtype.names and source.dtype.names:
         _fields(target, source, stream)
@@ -253,7 +253,8 @@ def share_elements(a: Any, b: Any) -> bool:
     return ahead < a.itemsize or grid - ahead < b.itemsize
 
 
-def _warn_of_complex(given, wanted):
+def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
+    """NumPy's warning, where imaginary parts are lost."""
     if given.kind == "c" and wanted.kind not in "cb":
         errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
 

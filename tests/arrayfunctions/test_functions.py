@@ -125,6 +125,46 @@ def test_variances_of_another_dtype():
         same(np.var, (cuda.to_device(host), 0, dtype), (host, 0, dtype))
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
+def test_means_in_another_dtype(name):
+    """A sum in the dtype, divided in out=; distances have those parts that elements and means have."""
+    function = getattr(np, name)
+    values = np.array([[1.5, 2, 4], [0, 7, 7.25]])
+    for dtype in ("i4", "f4", "f8", "D"):
+        x = (values + (2j * values[::-1] if dtype == "D" else 0)).astype(dtype)
+        d = cuda.to_device(x)
+        for asked in ("i8", "f4", "f8", "D"):
+            if name.startswith("nan") and x.dtype.kind != "i" and asked == "i8":
+                continue
+            for out in (np.zeros(2), np.zeros(2, "D")):
+                expected = function(x, axis=1, dtype=asked, out=out)
+                made = function(d, axis=1, dtype=asked, out=cuda.to_device(np.zeros_like(out)))
+                np.testing.assert_allclose(made.copy_to_host(), expected, 1e-6)
+            np.testing.assert_allclose(
+                function(d, dtype=asked).copy_to_host(), function(x, dtype=asked), 1e-6
+            )
+
+
+def test_complex_variances_in_real_dtypes_warn():
+    with pytest.warns(getattr(np, "exceptions", np).ComplexWarning):
+        np.var(cuda.to_device(np.array([1 + 2j, 3])), dtype=float)
+
+
+@pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="NumPy before 2.1")
+def test_cumulative_sums_have_one_axis():
+    x = np.ones((2, 3))
+    for axis, error in (
+        ((), ValueError),
+        ((0, 1), ValueError),
+        ((0, 5), ValueError),
+        ([0], TypeError),
+    ):
+        for a in (x, cuda.to_device(x)):
+            with pytest.raises(error):
+                np.cumulative_sum(a, axis=axis)
+
+
 def test_one_pass_in_parts(ways):
     """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
     squares would lose everything."""

@@ -170,7 +170,7 @@ def nanmean(
     _check_dtypes("nanmean", a, dtype, out)
     if not _has_nans(a):
         return reductions.mean(a, axis, dtype, out, keepdims, where=where)
-    made, result = _mean(a, axis, dtype, where)
+    made, result = _mean(a, axis, dtype, where, out)
     return reductions.shaped("nanmean", made, a, axis, result, out, keepdims)
 
 
@@ -186,23 +186,24 @@ def _check_dtypes(name, a, dtype, out):
             raise TypeError("If a is inexact, then out must be inexact")
 
 
-def _mean(a, axis, dtype, where):
+def _mean(a, axis, dtype, where, out=None):
     """(mean with the axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     total = _folded(np.add, wide, 0)((a, _asked(where)), axis, True, None, 0)
-    return reductions.divided(total, _count(a, axis, where)), result
+    reductions.warn_of_complex(a.dtype, wide)
+    return reductions.divided(total, _count(a, axis, where), out), result
 
 
 @functools.cache
-def _squares(wide):
+def _squares(number, real):
     """The sum of |x - mean|^2."""
     function = elementwise.function("kept_square", squares=elementwise.text("squares"))
-    real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
+    scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
     return MappedFold(function, signature, counterpart(np.add), real)
 
 
-def _variance(a, axis, dtype, ddof, where, mean, correction):
+def _variance(a, axis, dtype, ddof, where, mean, correction, out):
     """(variance with the axes kept, dtype of the result); NaN where no degree of freedom is left."""
     ddof = reductions.degrees_taken(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
@@ -210,9 +211,11 @@ def _variance(a, axis, dtype, ddof, where, mean, correction):
         mean, _ = _mean(a, axis, wide, where)
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
-    total = _squares(wide)((a, arguments.array(mean), _asked(where)), axis, True, None, 0)
+    mean = arguments.array(mean)
+    squares = _squares(*reductions.square_dtypes(a, mean, wide))
+    total = squares((a, mean, _asked(where)), axis, True, None, 0)
     degrees = np.subtract(_count(a, axis, where), ddof)
-    made = reductions.divided(total, np.maximum(degrees, 0))
+    made = reductions.divided(total, np.maximum(degrees, 0), out)
     return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
 
 
@@ -225,9 +228,9 @@ def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, c
         return plain(
             a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
         )
-    made, result = _variance(a, axis, dtype, ddof, where, mean, correction)
+    made, result = _variance(a, axis, dtype, ddof, where, mean, correction, out)
     if plain is reductions.std:
-        made = reductions.root(name, made, out)
+        made = reductions.root(made, False)
     return reductions.shaped(name, made, a, axis, result, out, keepdims)
 
 

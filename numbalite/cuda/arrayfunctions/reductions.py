@@ -15,6 +15,7 @@ from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
+from numbalite.cuda.assign import warn_of_complex
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.element import element_function
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
@@ -196,15 +197,18 @@ def _count(a, axis, where):
     return fold(np.add, where, axis, COUNTER, None, True)
 
 
-def _mean(a, axis, dtype, where):
+def _mean(a, axis, dtype, where, out):
     """(sum / count, count), with the axes kept; `dtype` is what the sum is folded in."""
     count = _count(a, axis, where)
     total = fold(np.add, a, axis, dtype, None, True, where=where)
-    return divided(total, count), count
+    warn_of_complex(a.dtype, dtype)
+    return divided(total, count, out), count
 
 
-def divided(total: Any, count: Any) -> Any:
-    """total / count in the dtype of the total; 0 / 0 is NaN."""
+def divided(total: Any, count: Any, out: Any = None) -> Any:
+    """total / count in the dtype of the total, or of out=, where NumPy divides; 0 / 0 is NaN."""
+    if out is not None:
+        total = total.astype(out.dtype, copy=False)
     if isinstance(count, int):
         count = np.array(count, total.dtype.type(0).real.dtype)[()]
     return np.true_divide(total, count, out=total, casting="unsafe")
@@ -272,7 +276,9 @@ def mean(
     if out is None and _in_one_pass(a, wide, dtype, where):
         made = run(_means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True)
         return made
-    made, _ = _mean(a, axis, wide, where)
+    if out is not None:
+        outputs.check("mean", out)
+    made, _ = _mean(a, axis, wide, where, out)
     return shaped("mean", made, a, axis, result, out, keepdims)
 
 
@@ -333,12 +339,20 @@ def sum_of_products(dtype: np.dtype, product: str) -> MappedFold:
 
 
 @functools.cache
-def _sum_of_squares(wide):
-    """The sum of |x - y|^2 of a mean y, in one pass."""
+def _sum_of_squares(number, real):
+    """The sum of |x - y|^2 of a mean y, in one pass: squares are of one dtype, and added in another."""
     function = elementwise.function("square_of_distance", "squares")
-    real, scalar = np.dtype(wide.char.lower()), types.scalar(wide)
+    scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
     return MappedFold(function, signature, counterpart(np.add), real)
+
+
+def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
+    """(dtype of the distances from the mean, dtype of the sum of their squares)"""
+    number = np.result_type(a.dtype, mean.dtype)
+    if number.char == "e":
+        number = np.dtype("f4")
+    return number, np.dtype(wide.char.lower()) if wide.kind == "c" else wide
 
 
 def degrees_taken(ddof: Any, correction: Any) -> Any:
@@ -350,28 +364,28 @@ def degrees_taken(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(a, axis, dtype, ddof, correction, mean, where):
+def _variance(a, axis, dtype, ddof, correction, mean, where, out):
     """(variance with the axes kept, the dtype of the result)"""
     ddof = degrees_taken(ddof, correction)
     wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
-        mean, count = _mean(a, axis, wide, where)
+        mean, count = _mean(a, axis, wide, where, None)
     else:
         mean, count = arguments.array(mean), _count(a, axis, where)
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
-        wide = np.result_type(wide, a.dtype)
+    number, real = square_dtypes(a, mean, wide)
     if where is _NO_VALUE or where is True:
-        total = _sum_of_squares(wide)((a, mean), axis, True, None, 0)
+        total = _sum_of_squares(number, real)((a, mean), axis, True, None, 0)
     else:
         distance_of = elementwise.ufunc("square_of_distance", "squares")
-        distance = distance_of(a.astype(wide, copy=False), mean.astype(wide, copy=False))
-        total = fold(np.add, distance, axis, None, None, True, where=where)
+        distance = distance_of(a.astype(number, copy=False), mean.astype(number, copy=False))
+        total = fold(np.add, distance, axis, real, None, True, where=where)
     if isinstance(count, int):
         degrees = count - ddof if count > ddof else 0
     else:
         degrees = np.maximum(np.subtract(count, ddof), 0)
-    return divided(total, degrees), result
+    return divided(total, degrees, out), result
 
 
 def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
@@ -384,21 +398,21 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
             result = np.dtype(result.char.lower())
         made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
         return made
-    made, result = _variance(a, axis, dtype, ddof, correction, mean, where)
+    if out is not None:
+        outputs.check("std" if is_root else "var", out)
+    made, result = _variance(a, axis, dtype, ddof, correction, mean, where, out)
     if is_root:
-        made = root("std", made, out)
+        is_kept = keepdims is not _NO_VALUE and keepdims
+        is_number = not is_kept and len(operands.axes_of(axis, a.ndim)) == a.ndim
+        made = root(made, is_number and out is None)
     return shaped("std" if is_root else "var", made, a, axis, result, out, keepdims)
 
 
-def root(name: str, variance: Any, out: Any) -> Any:
-    """The square roots in place of the variances. NumPy takes them in out=, which has to have fractions."""
-    if out is not None:
-        outputs.check(name, out)
-        if out.dtype.kind not in "fc":
-            raise TypeError(
-                f"{name}: cannot cast ufunc 'sqrt' output from {variance.dtype!r} to {out.dtype!r} with casting "
-                "rule 'same_kind'"
-            )
+def root(variance: Any, is_number: bool) -> Any:
+    """The square roots in place of the variances, which have to have fractions, as NumPy takes them in out= and in
+    arrays of variances; a number is converted to its dtype, whatever it is."""
+    if is_number:
+        return np.sqrt(variance).astype(variance.dtype, copy=False)
     return np.sqrt(variance, out=variance)
 
 
@@ -522,7 +536,10 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
                 "For arrays which have more than one dimension ``axis`` argument is required."
             )
         axis = 0
-    axis = axes_of(axis, x.ndim)[0]
+    axes = axes_of(axis if isinstance(axis, tuple) else operator.index(axis), x.ndim)
+    if len(axes) != 1:
+        raise ValueError("accumulate does not allow multiple axes")
+    axis = axes[0]
     if not include_initial:
         return _scan(ufunc, x, axis, dtype, out)
     front, behind = (
