@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, frontend
+from numbalite import _core, errors, frontend
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 from numbalite.cuda import indexing as _indexing
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
     from numbalite.cuda.ipc import IpcArrayHandle
 
+_NUMPY = np.lib.NumpyVersion(np.__version__)
 before_pickling: Callable[[], None] | None = None
 """Called before an array is pickled; the package cuda tells dask of arrays then."""
 _FLAG_NAMES = {
@@ -341,6 +342,15 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def _only_one(self, what):
         if self.size != 1:
             raise TypeError(f"{what} needs an array of one element, this has shape {self.shape}")
+        if self.ndim and _NUMPY >= "2.4.0":
+            raise TypeError(
+                f"{what} needs an array without axes, this has shape {self.shape}: write d.item()"
+            )
+        if self.ndim and _NUMPY >= "1.25.0":
+            errors.warn(
+                f"{what} of an array with axes is deprecated in NumPy: write d.item()",
+                DeprecationWarning,
+            )
 
     def __int__(self) -> int:
         self._only_one("int()")

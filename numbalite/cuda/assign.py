@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 cast_ufunc: Any = None
 """Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+_CAST_WARNS = {"f": "iumM", "c": "iufmM"}
+"""Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
 _PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
 
 
@@ -96,6 +98,18 @@ def scalar(value: Any, dtype: Any) -> Any:
     result = np.empty((), dtype)
     result[()] = value
     return result
+
+
+def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
+    """What is no array, converted as numpy.copyto converts it: by a rule of casting, not as what is assigned. Arrays
+    and the tuples of records stay what they are."""
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        result = np.empty((), dtype)
+        np.copyto(result, value, casting=casting)
+        if dtype.kind in _CAST_WARNS.get(np.asarray(value).dtype.kind, ""):
+            _core.record_nothing()  # a call that is repeated would not warn again
+        return result
+    return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 
 
 def _from_object(target, value, stream):

@@ -161,7 +161,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
     """Moore and Penrose's inverse, by singular values."""
     with on_device_of(a):
         a = matrices("pinv", a)
-        dtype = computed_in("pinv", a)
+        dtype = computed_in("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
         if rcond is None:
             rcond = 1e-15 if rtol is _NO_VALUE else rtol
             if rcond is None:
@@ -169,7 +169,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
         elif rtol is not _NO_VALUE:
             raise ValueError("`rtol` and `rcond` can't be both set.")
         if not a.size:
-            return empty_beside(a, a.shape[:-2] + a.shape[:-3:-1], a.dtype)
+            return empty_beside(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)

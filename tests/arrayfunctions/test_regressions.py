@@ -1,6 +1,7 @@
 """Mistakes that users came across, one test each: NumPy judges."""
 
 import concurrent.futures
+import warnings
 
 import numpy as np
 import pytest
@@ -151,3 +152,70 @@ def test_first_calls_of_several_threads():
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
+
+
+def _filled(function, x, *args, **keywords):
+    """What a function makes of an array, which may be the array itself."""
+    made = function(x, *args, **keywords)
+    made = x if made is None else made
+    return made.copy_to_host() if hasattr(made, "copy_to_host") else made
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Casting complex")
+@pytest.mark.parametrize("dtype", ["?", "i8", "f4", "M8[s]", "m8[s]"])
+def test_numbers_are_cast_as_copies_are(dtype):
+    values = np.nan, 1j, np.inf, 2.5, 1, True, [1, 2.5, 7], np.datetime64("2000-01-01", "s"), 10**30
+    for value in values:
+        x = np.zeros(3, dtype)
+        for function, *args in (
+            (np.full_like, value), (np.copyto, value), (np.copyto, value, "unsafe"),
+        ):  # fmt: skip
+            try:
+                expected = _filled(function, x, *args)
+            except (TypeError, ValueError, OverflowError) as error:
+                with pytest.raises(type(error)):
+                    _filled(function, D(x), *args)
+            else:
+                np.testing.assert_array_equal(_filled(function, D(x), *args), expected)
+
+
+def test_numbers_that_are_cast_warn_each_time():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(5):
+            np.full_like(D(np.zeros(3, int)), np.nan)
+    assert len(seen) == 5
+
+
+def test_dtypes_of_small_and_empty_results():
+    for shape in (0, 3), (3, 0), (0, 2, 3):
+        for dtype in "?", "i4", "f2", "f4":
+            a = np.zeros(shape, dtype)
+            if 0 not in shape[-2:] and dtype == "f2":
+                continue
+            compare(np.linalg.pinv(D(a)), np.linalg.pinv(a))
+    x, flags = np.array([1.5, 2, 4]), np.array([True, False, True])
+    for a, weights in ((x, flags), (D(x), D(flags))):
+        with pytest.raises(TypeError):
+            np.histogram(a, [0, 2, 5], weights=weights)
+    compare(np.histogram(D(x[:0]), [0, 2, 5], weights=D(flags[:0]))[0], np.zeros(2, bool))
+    compare(cuda.arange(2, dtype=bool), np.arange(2, dtype=bool))
+    for module in np, cuda:
+        with pytest.raises(TypeError):
+            module.arange(3, dtype=bool)
+
+
+@pytest.mark.parametrize("convert", [int, float, complex])
+def test_numbers_of_arrays_with_axes(convert):
+    assert convert(D(np.array(3.0))) == 3
+    for shape in (1,), (1, 1), (2,), (0,):
+        results = []
+        for x in np.ones(shape), D(np.ones(shape)):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                try:
+                    result = convert(x)
+                except TypeError:
+                    result = TypeError
+            results.append((result, [one.category for one in seen]))
+        assert results[0] == results[1]

@@ -385,7 +385,7 @@ def test_numpy_takes_it():
 
 
 def test_scalar_conversions():
-    assert float(cuda.to_device(np.array([2.5]))) == 2.5
+    assert float(cuda.to_device(np.array(2.5))) == 2.5
     assert int(cuda.to_device(np.array(7))) == 7
     with pytest.raises((TypeError, ValueError)):
         float(cuda.to_device(numbers(2)))

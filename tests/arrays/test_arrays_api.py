@@ -384,7 +384,7 @@ def test_array_protocol():
 
 
 def test_scalars():
-    one = cuda.to_device(np.array([2.5]))
+    one = cuda.to_device(np.array(2.5))
     assert (float(one), int(one), complex(one), bool(one), one.item()) == (2.5, 2, 2.5, True, 2.5)
     assert [10, 20, 30][cuda.to_device(np.array(1))] == 20
     many = cuda.to_device(np.arange(3))

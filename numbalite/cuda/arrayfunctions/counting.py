@@ -184,6 +184,10 @@ def histogram(
     weights = _weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
+    if weights is not None and weights.dtype == bool and np.ndim(bins) and a.size:
+        raise TypeError(
+            "histogram: sums of weights that are booleans are no booleans: weights.astype(int)"
+        )
     edges, first, scale = _edges(a, bins, range)
     common = np.promote_types(edges.dtype, _real(a.dtype))
     x = _flat(a)

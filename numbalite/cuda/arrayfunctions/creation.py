@@ -88,7 +88,7 @@ def full(
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
-    made[...] = fill_value
+    made[...] = assign.cast(fill_value, made.dtype)
     return made
 
 
@@ -195,7 +195,7 @@ def full_like(
     device: Any = None,
 ) -> DeviceNDArray:
     made = _like(a, dtype, order, shape, device)
-    made[...] = fill_value
+    made[...] = assign.cast(fill_value, made.dtype)
     return made
 
 
@@ -317,7 +317,8 @@ def arange(
     count = max(math.ceil(length), 0)
     with arguments.chosen(device):
         if dtype.kind not in "iufc":
-            return arrays.to_device(np.arange(first, stop, step).astype(dtype))
+            host: Any = np.arange(first, stop, step, dtype)  # type: ignore[call-overload]
+            return arrays.to_device(host)
         begin, delta = first, step
         if dtype.kind in "iu":  # as NumPy has it: both are converted, then repeated
             begin = int(first)

@@ -138,11 +138,8 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
-    if isinstance(src, (bool, int, float, complex)):
-        dtype = np.result_type(dst.dtype, src) if type(src) is not bool else np.dtype(bool)
-        src = np.asarray(src) if dtype.kind == "c" else src
-    else:
-        dtype = getattr(src, "dtype", None)
+    src = assign.cast(src, dst.dtype, casting)
+    dtype = getattr(src, "dtype", None)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {dtype!r} to {dst.dtype!r} according to the rule "
