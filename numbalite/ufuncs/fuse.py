@@ -100,7 +100,7 @@ def _type_of(value):
         else:
             dtype = np.asarray(value).dtype
     if not assign.is_number(dtype.newbyteorder("=")):
-        raise TypeError(f"fuse: there are no numbers of dtype {dtype} on the device")
+        raise operands.no_numbers(dtype, "fuse")
     return dtype.newbyteorder("=")
 
 

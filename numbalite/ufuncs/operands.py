@@ -45,7 +45,22 @@ def host_array(value):
 def check_dtype(dtype, name):
     """TypeError for what no kernel computes with."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
-        raise TypeError(f"{name}: there are no numbers of dtype {dtype} on the device")
+        raise no_numbers(dtype, name)
+
+
+def no_numbers(dtype, name) -> TypeError:
+    """What is raised then, with what to do."""
+    if dtype.names:
+        way = "compute with the fields, as d['name'], or "
+    elif dtype.kind in "mM":
+        way = "compute with d.view('i8'), the numbers of times, or "
+    elif dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name):
+        way = f"convert to others, as d.astype({'complex' if dtype.kind == 'c' else 'np.float32'}), or "
+    else:
+        way = ""
+    return TypeError(
+        f"{name}: there are no numbers of dtype {dtype} on the device: {way}d.copy_to_host() for NumPy"
+    )
 
 
 def to_device(value, stream):

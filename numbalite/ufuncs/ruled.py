@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite.cuda.assign import is_number
 
-from . import element, elementwise, resolve
+from . import element, elementwise, operands, resolve
 from .cudaufunc import CudaUfunc
 
 if TYPE_CHECKING:
@@ -51,5 +51,5 @@ def chosen() -> RuledUfunc:
 def _choice(request):
     dtype = common(request.inputs[1:])
     if not is_number(dtype):
-        raise TypeError(f"numpy.where: there are no numbers of dtype {dtype} on the device")
+        raise operands.no_numbers(dtype, "numpy.where")
     return np.dtype(bool), dtype, dtype, dtype

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from kit.likenumpy import compare
 
+import numbalite
 from numbalite import cuda
 from numbalite.cuda import sparse
 
@@ -219,3 +220,12 @@ def test_numbers_of_arrays_with_axes(convert):
                     result = TypeError
             results.append((result, [one.category for one in seen]))
         assert results[0] == results[1]
+
+
+def test_dtypes_without_numbers_say_what_to_do():
+    times = D(np.zeros(3, "M8[s]"))
+    for call in (np.sum, np.cumsum, lambda d: np.where(d, d, d), numbalite.fuse(lambda d: d + 1)):
+        with pytest.raises(TypeError, match=r"d\.view\('i8'\).* or d\.copy_to_host\(\)"):
+            call(times)
+    with pytest.raises(TypeError, match=r"d\.astype.* or d\.copy_to_host\(\)"):
+        np.sum(D(np.zeros(3, np.longdouble)))
