@@ -218,6 +218,7 @@ class DeviceArray:
         strides: tuple[int, ...],
         dtype: DTypeLike,
         offset_bytes: int = 0,
+        repeated: bool = False,
         /,
     ) -> Any: ...
     def _read(self, dest: NDArray[Any], stream: _AnyStream | None = None, /) -> None: ...

@@ -101,7 +101,7 @@ static PyObject *devarray_base_nbytes(PyObject *self, void *Py_UNUSED(closure)) 
 }
 
 static PyObject *devarray_readonly(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_READONLY);
+    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_NO_TARGET);
 }
 
 static PyObject *devarray_owner(PyObject *self, void *Py_UNUSED(closure)) {
@@ -290,19 +290,21 @@ static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs
 
 /* _view(shape, strides, dtype, offset=0): any geometry that stays inside the buffer. */
 static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "strides", "dtype", "offset_bytes", NULL};
+    static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *shape, *strides, *dtype, *result = NULL;
     nl_py_array_parts parts = {.buffer = a->buffer,
                                .owner = a->owner,
                                .stream = a->stream,
                                .readonly = a->flags & NL_PY_ARRAY_READONLY};
+    int repeated = 0;
     Py_ssize_t offset = 0;
     int64_t low, high;
     nl_layout layout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|n:_view", names, &shape, &strides, &dtype,
-                                     &offset))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|np:_view", names, &shape, &strides, &dtype,
+                                     &offset, &repeated))
         return NULL;
+    parts.repeated = repeated || a->flags & NL_PY_ARRAY_REPEATED;
     if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
     parts.descr = element_dtype(dtype == Py_None ? a->descr : dtype, &parts.element, &layout);
@@ -375,7 +377,10 @@ static PyGetSetDef devarray_getset[] = {
     {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
      NULL},
     {"alloc_size", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
-    {"readonly", devarray_readonly, NULL, "Memory that its owner lends for reading only.", NULL},
+    {"readonly", devarray_readonly, NULL,
+     "Memory that its owner lends for reading only, or a view of broadcast_to, which kernels alone "
+     "write to.",
+     NULL},
     {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.",
      NULL},
     {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
@@ -393,7 +398,8 @@ static PyMethodDef devarray_methods[] = {
     {"_call_key", devarray_call_key, METH_NOARGS, "What a library's call of it is found again by."},
     {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
-     "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},
+     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): any geometry inside the same "
+     "memory; repeated: one that only kernels may write to."},
     {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_array_download),
      "_download(order, stream=None): a new NumPy array, complete on return."},

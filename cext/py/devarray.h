@@ -12,7 +12,13 @@
 
 #define NL_PY_INLINE_DIMS 4
 
-enum { NL_PY_ARRAY_C = 1, NL_PY_ARRAY_F = 2, NL_PY_ARRAY_READONLY = 4 };
+enum {
+    NL_PY_ARRAY_C = 1,
+    NL_PY_ARRAY_F = 2,
+    NL_PY_ARRAY_READONLY = 4, /* memory that its owner lends for reading only */
+    NL_PY_ARRAY_REPEATED = 8, /* of broadcast_to: kernels alone may write to it */
+    NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
+};
 
 /* Immutable after it is made, but for `stream` and `code`. */
 typedef struct nl_py_array {
@@ -70,7 +76,7 @@ typedef struct nl_py_array_parts {
     nl_element element;
     PyObject *owner;
     PyObject *stream;
-    int readonly;
+    int readonly, repeated;
     int record;        /* an instance of devrecord_class, without dimensions */
     nl_device *device; /* for nl_py_array_over, as is this: */
     int find_device;

@@ -172,7 +172,7 @@ static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyO
 }
 
 static int check_writable(const nl_py_array *a) {
-    if (!(a->flags & NL_PY_ARRAY_READONLY))
+    if (!(a->flags & NL_PY_ARRAY_NO_TARGET))
         return 0;
     PyErr_SetString(PyExc_ValueError, "the device array is read-only");
     return -1;

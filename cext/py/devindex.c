@@ -203,7 +203,8 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
                                .element = nl_host_element(base),
                                .owner = a->owner,
                                .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
+                               .repeated = a->flags & NL_PY_ARRAY_REPEATED};
     inner.itemsize = layout.itemsize = parts.element.itemsize;
     if (nl_py_layout_order(&inner, 'C') < 0)
         goto done;
@@ -231,7 +232,8 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
                                .element = nl_host_element(descr),
                                .owner = a->owner,
                                .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
+                               .repeated = a->flags & NL_PY_ARRAY_REPEATED};
     nl_py_array_layout(a, &layout);
     if (parts.element.itemsize == a->itemsize)
         result = nl_py_array_new(a->state, &parts, &layout);

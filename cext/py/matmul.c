@@ -122,7 +122,7 @@ static int is_plain(const product *p, const nl_py_array *x) {
 static int fits(const product *p) {
     const nl_py_array *out = p->out;
     if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
-        out->flags & NL_PY_ARRAY_READONLY)
+        out->flags & NL_PY_ARRAY_NO_TARGET)
         return 0;
     if (!p->trusted && (out->dtype != p->a->dtype || out->owner || out->buffer == p->a->buffer ||
                         out->buffer == p->b->buffer))

@@ -33,7 +33,7 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     op->array = Py_NewRef(array);
     op->place = NL_PY_PLACE_DEVICE;
     op->dtype = a->class == NL_ELEMENT_PLAIN ? a->dtype : NL_OPAQUE;
-    op->readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
+    op->readonly = (a->flags & NL_PY_ARRAY_NO_TARGET) != 0;
     op->ndim = a->ndim;
     op->itemsize = a->itemsize;
     op->address = a->address;

@@ -80,7 +80,7 @@ static int append_array(key *k, PyObject *object) {
     const int device = a->buffer->device->ordinal;
     const uint8_t head[] = {'a',
                             a->dtype,
-                            a->flags & NL_PY_ARRAY_READONLY,
+                            a->flags & NL_PY_ARRAY_NO_TARGET,
                             a->stream != NULL,
                             (uint8_t)(a->address % ALIGNMENT),
                             (uint8_t)a->ndim,

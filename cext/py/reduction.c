@@ -448,7 +448,7 @@ static int make_key(const nl_py_state *state, const nl_py_call *r, key *k) {
     h.keepdims = r->keepdims == Py_True;
     append_array(k, r->array, 0);
     if (nl_py_reduction_gives(r->out)) {
-        if (!is_plain(state, r->out) || ((nl_py_array *)r->out)->flags & NL_PY_ARRAY_READONLY)
+        if (!is_plain(state, r->out) || ((nl_py_array *)r->out)->flags & NL_PY_ARRAY_NO_TARGET)
             return 0;
         append_array(k, r->out, share_memory(r->array, r->out));
     }

@@ -450,3 +450,45 @@ def test_within_one_array():
     assert assign.share_elements(d[:, ::2], d[1::2])
     d[...] = d.T
     same(d, host.T)
+
+
+def test_broadcast_views_are_assigned_to_by_kernels_alone():
+    host = np.arange(3.0)
+
+    def views(x):
+        spread = np.broadcast_to(x, (2, 3))
+        whole = np.broadcast_to(x, (3,))
+        return spread, whole, spread[0], spread.T, spread.reshape(2, 3, 1)[:, 1:], spread.real
+
+    def add(x):
+        x += 1
+
+    calls = (
+        lambda x: x.__setitem__(..., 1),
+        lambda x: x.__setitem__(0, 1),
+        lambda x: x.__setitem__(np.zeros(1, int), 1),
+        lambda x: x.fill(1),
+        lambda x: np.copyto(x, 1),
+        lambda x: np.add(x, 1, out=x),
+        lambda x: x.sort(),
+        add,
+    )
+    for _ in range(4):  # also where calls are repeated
+        device = cuda.to_device(host)
+        for ours, theirs in zip(views(device), views(host), strict=True):
+            assert not ours.flags.writeable and not theirs.flags.writeable
+            assert ours.copy().flags.writeable
+            for call in calls:
+                for one in ours, theirs:
+                    with pytest.raises(ValueError, match="read-only"):
+                        call(one)
+        assert device.flags.writeable
+        np.testing.assert_array_equal(device.copy_to_host(), host)
+
+    @cuda.jit
+    def set_first(x):
+        "x[0] = 7;"
+
+    set_first[1, 1](np.broadcast_to(device, (3,)))
+    set_first[1, 1](np.broadcast_to(device[1:2], (3,)))
+    assert device.copy_to_host().tolist() == [7, 7, 2]

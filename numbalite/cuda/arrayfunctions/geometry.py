@@ -196,7 +196,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
 
 @implements("broadcast_to")
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
-    """A view that must not be written to, for its elements share memory."""
+    """A view that is assigned to by kernels alone, for its elements share memory."""
     array = arguments.array(array)
     shape = (
         (operator.index(shape),)
@@ -214,7 +214,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {array.shape} and requested shape {shape}"
         )
-    return assign.spread(array, shape)
+    strides = shapes.spread(array.shape, array.strides, shape)
+    return array._view(shape, strides, array.dtype, 0, True)
 
 
 @implements("broadcast_arrays")
