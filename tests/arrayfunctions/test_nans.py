@@ -83,3 +83,15 @@ def test_out_dtype_and_refusals():
     same(np.nanargmax, (d * np.nan,), (host * np.nan,))  # refused: NaN alone
     same(np.nanargmax, (d, (0, 1)), (host, (0, 1)))
     same(np.argmax, (d, (0, 1)), (host, (0, 1)))
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_nans_are_none_in_dtypes_without_them():
+    for x in np.array([[1, np.nan], [3, 2]]), np.array([[1, complex(5, np.nan)], [3, 2]]):
+        d = cuda.to_device(x)
+        for dtype in "i8", "?", "f4":
+            made = np.nansum(d, axis=1, dtype=dtype).copy_to_host()
+            np.testing.assert_array_equal(made, np.nansum(x, axis=1, dtype=dtype))
+        for a in x, d:
+            with pytest.raises(ValueError):
+                np.nansum(a, initial=None, where=~np.isnan(a))

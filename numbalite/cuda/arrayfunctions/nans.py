@@ -55,13 +55,24 @@ def _asked(where):
     return arguments.array(where)
 
 
+def _total(ufunc, neutral, a, axis, wide, where):
+    """The fold with the axes kept. What NaN is converted to in a dtype without it is none: it is replaced first."""
+    if not np.can_cast(a.dtype, wide, "same_kind"):
+        return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
+    return _folded(ufunc, wide, neutral)((a, _asked(where)), axis, True, None, 0)
+
+
 def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
     a = arguments.array(a)
     if not _has_nans(a):
         return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
     result = a.dtype if dtype is None else np.dtype(dtype)
     wide = np.dtype("f4") if result.char == "e" else result
-    made = _folded(ufunc, wide, neutral)((a, _asked(where)), axis, True, None, 0)
+    if initial is None:  # there is nothing that a fold begins with
+        return reductions.fold(
+            ufunc, _replaced(a, neutral), axis, dtype, out, keepdims, initial, where
+        )
+    made = _total(ufunc, neutral, a, axis, wide, where)
     if initial is not _NO_VALUE:
         made = ufunc(made, wide.type(initial), out=made)
     return reductions.shaped(name, made, a, axis, result, out, keepdims)
@@ -189,7 +200,7 @@ def _check_dtypes(name, a, dtype, out):
 def _mean(a, axis, dtype, where, out=None):
     """(mean with the axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
-    total = _folded(np.add, wide, 0)((a, _asked(where)), axis, True, None, 0)
+    total = _total(np.add, 0, a, axis, wide, where)
     reductions.warn_of_complex(a.dtype, wide)
     return reductions.divided(total, _count(a, axis, where), out), result
 
