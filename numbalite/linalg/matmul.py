@@ -222,6 +222,8 @@ def _multiply(a, b, out, stream):
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
         )
     elif out.dtype.kind in "fc" or _is_bfloat16(out.dtype):
+        if out.dtype.kind != "V":
+            operands.check_dtype(out.dtype, "matmul")
         _by_cublas(a, b, out, stacked, stream)
     else:
         count = math.prod(stacked)

@@ -145,3 +145,10 @@ def test_einsum_refuses(case):
     for operands in (arrays, on_device(arrays)):
         with pytest.raises(ValueError):
             np.einsum(text, *operands)
+
+
+@pytest.mark.parametrize("product", [np.dot, np.matmul], ids=lambda f: f.__name__)
+def test_numbers_that_the_device_does_not_have(product):
+    d = cuda.to_device(np.ones((3, 3), np.longdouble))
+    with pytest.raises(TypeError, match=r"matmul: .*longdouble|matmul: .*float128.*copy_to_host"):
+        product(d, d)
