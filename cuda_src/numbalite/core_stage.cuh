@@ -53,6 +53,11 @@ template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global
         *global = *shared;
 }
 
+/* Where the core of another lane lies. */
+template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
+    return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, lane);
+}
+
 /* One operand's cores, without gaps, of the threads of a block; each warp moves its own. */
 template <class T> struct core_stage {
     /* What is moved at once; gukernel.c knows it, too. */
@@ -91,18 +96,15 @@ template <class T> struct core_stage {
         row_walk at(across);
 #pragma unroll 4
         for (int k = 0; k < words / 32; ++k) {
-            move_word<Loads>((Word *)core_of(at.row) + at.column, staged_word<Word>(at));
+            move_word<Loads>((Word *)core_of(core, at.row) + at.column, staged_word<Word>(at));
             at.go_on();
         }
-        Word *last = (Word *)core_of(at.row) + at.column;
+        Word *last = (Word *)core_of(core, at.row) + at.column;
         if ((int)threadIdx.x % 32 < words % 32)
             move_word<Loads>(last, staged_word<Word>(at));
     }
     template <class Word> NUMBALITE_FUNCTION Word *staged_word(const row_walk &at) const {
         return (Word *)(rows + at.row * pitch) + at.column;
-    }
-    NUMBALITE_FUNCTION T *core_of(int row) const {
-        return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
     }
 };
 
@@ -136,17 +138,14 @@ template <class T> struct long_core_stage {
         return (unsigned)((unsigned long long)core % 16);
     }
     template <bool Loads> NUMBALITE_FUNCTION void move(int count) const {
-        T *next = core_of(0);
+        T *next = core_of(core, 0);
         for (int row = 0; row < count; ++row) {
             T *const global = next;
-            next = core_of(row + 1); /* while this one is moved */
+            next = core_of(core, row + 1); /* while this one is moved */
             const unsigned ahead = ahead_of(global);
             move_row<Loads>((char *)global - ahead, (char *)rows + row * pitch, ahead,
                             ahead + (unsigned)bytes);
         }
-    }
-    NUMBALITE_FUNCTION T *core_of(int row) const {
-        return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, row);
     }
     /* The bytes from `begin` to `end` of a row that begins with a whole piece. */
     template <bool Loads>

@@ -8,7 +8,8 @@
  *     shifted   the same without the alignment that wide accesses want
  *     tiled     some operands are dense along the columns, others along the rows, as when one of
  *               them is transposed
- *     strided   anything, with indices of 32 or 64 bits; 64 also takes elements that are unaligned
+ *     strided   anything, with indices of 32 or 64 bits; 64 also takes elements that are unaligned; by threads
+ *               with one element (E = 1) what is dense without the alignment, of 8 bytes each
  *
  * Each finds the piece of E elements of a thread:
  *

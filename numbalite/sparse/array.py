@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import threading
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
-class SparseArray(construct.Sparse):
+class SparseArray(construct.Sparse, abc.ABC):
     """What the formats share."""
 
     __slots__ = ("_lock", "_plans", "_shape", "data")
@@ -79,45 +80,45 @@ class SparseArray(construct.Sparse):
 
     # ---- what each format says
 
+    @abc.abstractmethod
     def sum_duplicates(self) -> None:
         """Adds up what is stored twice, and sorts; nothing where that is known not to be needed."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def tocsr(self, copy: bool = False) -> Any:
         """The same by rows."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def tocsc(self, copy: bool = False) -> Any:
         """The same by columns."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def tocoo(self, copy: bool = False) -> Any:
         """The same with a row and a column for each element."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def transpose(self, copy: bool = False) -> Any:
         """The transposed array."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def copy(self) -> Any:
         """The same, which shares nothing."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _with(self, data: Any) -> Any:
         """The same pattern with other values."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _parts(self) -> tuple:
         """What is stored, as SciPy's constructors take it."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _replace(self, other: Any) -> None:
         """Become another array of this format."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _kept(self, mask: Any) -> Any:
         """Those stored elements for which a mask is true. Waits."""
-        raise NotImplementedError
 
     # ---- values
 
@@ -271,7 +272,9 @@ class SparseArray(construct.Sparse):
 
     def __neg__(self) -> Any:
         if self.dtype.kind == "b":
-            raise NotImplementedError("negating a sparse array of booleans is not supported")
+            raise NotImplementedError(
+                "a sparse array of booleans has no negative: negate a.astype(int)"
+            )
         return self._with(np.negative(self.data))
 
     def __abs__(self) -> Any:

@@ -207,7 +207,9 @@ def divide(a: Any, b: Any) -> Any:
 def power(a: Any, n: Any, dtype: Any) -> Any:
     """a ** n for a number n."""
     if not _is_number(n):
-        raise NotImplementedError("power: the exponent of a sparse array must be a number")
+        raise NotImplementedError(
+            "power: the exponent of a sparse array must be a number: a.toarray() ** b takes an array"
+        )
     n = _read(n)
     if not n:
         raise NotImplementedError("power: the power 0 gives a dense array: use cuda.ones")

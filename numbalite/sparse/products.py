@@ -187,14 +187,14 @@ def _times(rows, operation, b, out, shape):
     elif b.ndim == 1:
         _vector_product(rows, operation, operands.contiguous(b), made)
     else:
-        _matrix_product(rows, operation, b if _is_dense(b) else b.copy("C"), made)
+        _matrix_product(rows, operation, b if _is_contiguous(b) else b.copy("C"), made)
     if out is not None and made is not out:
         out[...] = made
         return out
     return made
 
 
-def _is_dense(b):
+def _is_contiguous(b):
     return b.is_c_contiguous() or b.is_f_contiguous()
 
 
@@ -214,7 +214,7 @@ def _checked(out, shape, dtype, b):
     if out.readonly:
         raise ValueError("sparse matmul: out is read-only")
     apart = np.may_share_memory(out, b)
-    return arguments.empty(shape, dtype, out) if apart or not _is_dense(out) else out
+    return arguments.empty(shape, dtype, out) if apart or not _is_contiguous(out) else out
 
 
 class VectorPlan:
