@@ -416,6 +416,19 @@ static int unreadable(nl_py_call *call, int index) {
     return -1;
 }
 
+_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
+               "orders are flags");
+
+/* The plain case of check_array: elements of the parameter's dtype, nothing to convert or to
+ * explain. `orders` are flags, as an array's. */
+static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
+                               unsigned misaligned) {
+    unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
+    return dtype == p->dtype && p->dtype != NL_OPAQUE &&
+           (p->kind == NL_PARAM_POINTER || ndim == p->ndim) && (orders & wanted) == wanted &&
+           !(misaligned & (p->element_align - 1));
+}
+
 /* A tensor that shares its C functions: 1 if it fits as it is, -1 with an exception, 0: the long
  * way says what does not. */
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
@@ -425,11 +438,10 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     int found = nl_py_dlpack_read(call->state, tensor, &f);
     if (found <= 0)
         return found < 0 ? unreadable(call, index) : 0;
-    nl_order order = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
-    if (f.element.dtype != p->dtype || order == NL_ORDER_F ||
-        (order == NL_ORDER_C && !nl_layout_is_c(&f.layout)) ||
-        (p->kind == NL_PARAM_ARRAY && f.layout.ndim != p->ndim) ||
-        (nl_layout_low_bits(&f.layout, f.address) & (p->element_align - 1)) ||
+    unsigned orders = (nl_layout_is_c(&f.layout) ? NL_ORDER_C : 0u) |
+                      (nl_layout_is_f(&f.layout) ? NL_ORDER_F : 0u);
+    if (!fits_plainly(p, f.element.dtype, f.layout.ndim, orders,
+                      nl_layout_low_bits(&f.layout, f.address)) ||
         nl_device_of_address(call->device, f.address) != call->device)
         return 0;
     if (nl_py_foreign_wait(&f, call->stream, call->blocking) < 0)
@@ -513,16 +525,11 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
 
 /* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
-    unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
-    return a->dtype == p->dtype && p->dtype != NL_OPAQUE &&
-           (p->kind == NL_PARAM_POINTER || a->ndim == p->ndim) && (a->flags & wanted) == wanted &&
+    return fits_plainly(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
-           !(a->misaligned & (p->element_align - 1)) && a->buffer->device == call->device &&
+           a->buffer->device == call->device &&
            a->buffer->generation == call->kernel->module->generation && call->blocking;
 }
-
-_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
-               "orders are flags");
 
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     const nl_param *p = &call->params->items[index];
