@@ -435,7 +435,7 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
     call->values->runs++;
-    int found = nl_py_dlpack_read(call->state, tensor, &f);
+    int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
         return found < 0 ? unreadable(call, index) : 0;
     unsigned orders = (nl_layout_is_c(&f.layout) ? NL_ORDER_C : 0u) |

@@ -420,23 +420,32 @@ static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *
     return way != NULL;
 }
 
-static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_py_foreign *f) {
-    void *stream = NULL;
-    if (api->current_stream(t->device_type, t->device_id, &stream) < 0)
-        return -1;
+/* Asking takes as long as a third of all else about a tensor. */
+static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_dl_current *current,
+                       nl_py_foreign *f) {
+    if (current->of != api || current->device_id != t->device_id) {
+        void *stream = NULL;
+        if (api->current_stream(t->device_type, t->device_id, &stream) < 0)
+            return -1;
+        current->of = api;
+        current->device_id = t->device_id;
+        current->stream = stream ? stream : CU_STREAM_LEGACY;
+    }
     f->has_stream = 1;
-    f->stream = stream ? stream : CU_STREAM_LEGACY;
+    f->stream = current->stream;
     return 0;
 }
 
-int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
+                      nl_py_foreign *out) {
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
     const nl_dl_exchange *api = exchange_of(state, obj);
     if (!api || requires_grad(state, obj) || api->view_tensor(obj, &t) < 0 ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
-        nl_py_layout_extent(&out->layout, &low, &high) < 0 || read_stream(api, &t, out) < 0)
+        nl_py_layout_extent(&out->layout, &low, &high) < 0 ||
+        read_stream(api, &t, current, out) < 0)
         goto other;
     out->descr = NULL;
     out->readonly = 0;

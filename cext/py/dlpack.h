@@ -76,10 +76,19 @@ void nl_py_dlpack_release(void *managed, int versioned);
  * comes after the producer's. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
+/* The stream on which such a class works at the time of one call of ours. `of` is NULL before it
+ * was asked. */
+typedef struct nl_dl_current {
+    const nl_dl_exchange *of;
+    int32_t device_id;
+    CUstream stream;
+} nl_dl_current;
+
 /* 1 and *out filled like nl_py_foreign_read does, for a device's tensor of a class that shares its
  * C functions; 0 where the object has to be asked in other ways, which also say what is wrong with
  * it; -1 with an exception for a tensor whose memory does not hold what its elements are. */
-int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
+int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
+                      nl_py_foreign *out);
 /* Is it of the class with such functions that was met first? */
 int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
 

@@ -262,11 +262,12 @@ done:
 
 int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
+    nl_dl_current current = {.of = NULL};
     out->descr = NULL;
     /* a class has the attribute of its instances, as a descriptor */
     if (PyType_Check(obj))
         return 0;
-    int found = nl_py_dlpack_read(state, obj, out);
+    int found = nl_py_dlpack_read(state, obj, &current, out);
     if (found != 0)
         return found;
     if (nl_py_known_read(state, obj, out))

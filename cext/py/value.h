@@ -7,6 +7,7 @@
 #include "py/state.h"
 #include "core/scalar.h"
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/exchange.h"
 #include "py/hostarray.h"
 
@@ -74,6 +75,7 @@ typedef struct nl_py_values {
     int blocking;   /* the stream is ordered with the legacy default stream */
     uint64_t epoch; /* nl_device_epoch when the first one began to be read */
     uint32_t runs;  /* how often Python code may have run: host arrays read before may have moved */
+    nl_dl_current current; /* of tensors whose class shares its C functions */
     int count;
     nl_py_value *first;
     nl_py_value few[NL_PY_FEW_VALUES];
@@ -88,6 +90,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->blocking = blocking;
     values->epoch = nl_atomic_load(&nl_device_epoch);
     values->runs = 0;
+    values->current.of = NULL;
     values->count = 0;
     values->first = NULL;
 }
