@@ -181,13 +181,10 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
     stored_dtype(name, dense.dtype)
     dense = arguments.converted(dense, dense.dtype)
     rows, _ = dense.shape
-    counts = arguments.empty((rows + 1,), np.int32, dense)
-    if rows:
-        kernels.count_dense.forall(rows)(dense, counts)
-    indptr = ends_of(counts)
-    count = indptr[-1:].item()
-    data = arguments.empty((count,), dense.dtype, dense)
-    indices = arguments.empty((count,), np.int32, dense)
-    if count:
-        kernels.take_dense.forall(rows)(dense, indptr, indices, data)
+    places = np.flatnonzero(dense)
+    data = arguments.empty(places.shape, dense.dtype, dense)
+    indices = arguments.empty(places.shape, np.int32, dense)
+    indptr = arguments.empty((rows + 1,), np.int32, dense)
+    threads = max(places.size, rows + 1)
+    kernels.split_places.forall(threads)(dense, places, indices, data, indptr)
     return data, indices, indptr, dense.shape

@@ -17,31 +17,20 @@ def check(indptr, indices, columns, bad):
 
 
 @jit
-def count_dense(dense, counts):
+def split_places(dense, places, indices, data, indptr):
     """
-    long long i = grid<1>(), found = 0;
-    if (i >= dense.shape[0]) return;
-    for (long long j = 0; j < dense.shape[1]; ++j) {
-        auto value = dense(i, j);
-        found += value != decltype(value)(0);
+    long long i = grid<1>(), begin = 0, end = places.size(), columns = dense.shape[1];
+    if (i < end) {
+        indices[i] = places[i] % columns;
+        data[i] = dense(places[i] / columns, places[i] % columns);
     }
-    counts[i + 1] = found;
-    """
-
-
-@jit
-def take_dense(dense, indptr, indices, data):
-    """
-    long long i = grid<1>();
-    if (i >= dense.shape[0]) return;
-    long long to = indptr[i];
-    for (long long j = 0; j < dense.shape[1]; ++j) {
-        auto value = dense(i, j);
-        if (value != decltype(value)(0)) {
-            indices[to] = j;
-            data[to++] = value;
-        }
+    if (i >= indptr.size()) return;
+    while (begin < end) {
+        long long middle = begin + (end - begin) / 2;
+        if (places[middle] < i * columns) begin = middle + 1;
+        else end = middle;
     }
+    indptr[i] = begin;
     """
 
 
