@@ -79,6 +79,11 @@ def put(a: Any, dense: Any) -> None:
     """Adds a sparse array to a dense one of the same shape."""
     if a.ndim == 1:
         a, dense = a.reshape((1, -1)), np.expand_dims(dense, 0)
+    if a.has_canonical_format:
+        places = a.tocoo()
+        if a.nnz:
+            kernels.put_elements.forall(a.nnz)(places.data, *places.coords, dense)
+        return
     if a.format == "csc":
         a, dense = a.T, dense.T
     rows = a.tocsr()

@@ -147,11 +147,10 @@ class Compressed(SparseArray):
         return made.copy() if copy else made
 
     def tocoo(self, copy: bool = False) -> Any:
-        lines, _ = self._lines()
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
         if self.nnz:
             with arguments.on_device_of(numbers):
-                kernels.rows_of.forall(lines)(self.indptr, numbers)
+                kernels.rows_of.forall(self.nnz)(self.indptr, numbers)
         places = (numbers, self.indices) if self._by_rows else (self.indices, numbers)
         made = coo_array._made(self.data, places, self.shape, self._by_rows and self._is_sorted)
         return made.copy() if copy else made

@@ -1,5 +1,5 @@
-"""Kernels over sparse arrays by rows: a thread takes a row. Columns in a row are sorted where two arrays are
-merged. Each works for any dtype of values and of indices."""
+"""Kernels over sparse arrays: a thread takes a row, or an element where rows need not come together. Columns in a row
+are sorted where two arrays are merged. Each works for any dtype of values and of indices."""
 
 from __future__ import annotations
 
@@ -45,11 +45,24 @@ def put_dense(data, indices, indptr, dense):
 
 
 @jit
+def put_elements(data, rows, columns, dense):
+    """
+    long long k = grid<1>();
+    if (k < data.size()) dense(rows[k], columns[k]) = dense(rows[k], columns[k]) + data[k];
+    """
+
+
+@jit
 def rows_of(indptr, rows):
     """
-    long long i = grid<1>();
-    if (i < indptr.size() - 1)
-        for (long long k = indptr[i]; k < indptr[i + 1]; ++k) rows[k] = i;
+    long long k = grid<1>(), row = 0, end = indptr.size() - 1;
+    if (k >= rows.size()) return;
+    while (end - row > 1) {
+        long long middle = row + (end - row) / 2;
+        if (indptr[middle] <= k) row = middle;
+        else end = middle;
+    }
+    rows[k] = row;
     """
 
 
