@@ -210,13 +210,23 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
-/* What one access reads that is not kept in the caches: it is needed once. It stays a word until it is taken apart:
+/* Elements are needed once and need not stay in the caches; but what is small enough may be there already, and for
+ * the next call. */
+template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
+#ifdef NUMBALITE_REDUCE_CACHED
+    return *x;
+#else
+    return __ldcs(x);
+#endif
+}
+
+/* What one access reads. It stays a word until it is taken apart:
  * compilers put arrays of small elements into memory. */
 template <class W, class Word = typename word_of<sizeof(W)>::type,
           bool IsWord = sizeof(Word) == sizeof(W)>
 struct once {
     Word word;
-    static NUMBALITE_FUNCTION once read(const W *x) { return {__ldcs((const Word *)x)}; }
+    static NUMBALITE_FUNCTION once read(const W *x) { return {load_once((const Word *)x)}; }
     NUMBALITE_FUNCTION W get() const {
         W value;
         memcpy(&value, &word, sizeof(W));
@@ -247,7 +257,7 @@ template <class S, class T, bool Masked> struct packed {
     NUMBALITE_FUNCTION int lead(int64 i) const {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));
     }
-    NUMBALITE_FUNCTION piece fetch(int64 i) const { return __ldcs((const uint4 *)(first + i)); }
+    NUMBALITE_FUNCTION piece fetch(int64 i) const { return load_once((const uint4 *)(first + i)); }
     template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, int64 i, Op op) {
         S items[count];
         memcpy(items, &raw, sizeof items);

@@ -28,6 +28,7 @@ from . import reduceplan as plans
 
 _KEPT_PLANS = 256
 _MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+_L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
 
 
@@ -56,6 +57,12 @@ def pipelines() -> int:
             return 0
         most = max(most, _core.device_attribute(device, MULTIPROCESSOR_COUNT))
     return most
+
+
+def cached_bytes() -> int:
+    """How large an array is that may lie in the L2 cache, beside others."""
+    devices = range(_core.device_count())
+    return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -187,10 +194,10 @@ class Loops:
 
     def generated(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
-        last="",
+        last="", cached=False,
     ):  # fmt: skip
         """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``. ``last`` is the kind
-        of fold of the parts that it leaves, for its last block."""
+        of fold of the parts that it leaves, for its last block. ``cached``: what it reads may stay in the caches."""
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
             letter: self._cxx(builder, dtype)
@@ -199,6 +206,8 @@ class Loops:
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         if loop.itemsize > 16:
             size = plans.initial_size(loop.itemsize)
+        if cached:
+            builder.ahead.append("#define NUMBALITE_REDUCE_CACHED\n")
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
         word = _KIND.fullmatch(kind)[1]
         header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
@@ -245,16 +254,16 @@ class Loops:
 
     def loop(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
-        last="",
+        last="", cached=False,
     ) -> Loop:  # fmt: skip
         """The kernel; not compiled before its first launch."""
         codes = map(code_of, (stored, loop, result))
-        key = kind, *codes, masked, wide, unary, exclusive, last
+        key = kind, *codes, masked, wide, unary, exclusive, last, cached
         with self._lock:
             found = self._loops.get(key)
             if found is None:
                 builder, function = self.generated(
-                    kind, stored, loop, result, masked, wide, unary, exclusive, last
+                    kind, stored, loop, result, masked, wide, unary, exclusive, last, cached
                 )
                 images, labels = self._images(builder, function, kind + last, loop)
                 taken = _TAKEN_BY_BOTH if last else _TAKEN
@@ -342,6 +351,12 @@ class _Reduction(NamedTuple):
 
     def way(self, kept, folded):
         """How elements are folded along these dimensions."""
+    @property
+    def cached(self):
+        """Is it so little that it may lie in the cache?"""
+        elements = math.prod(dim.length for dim in (*self.kept, *self.folded))
+        return elements * self.stored.itemsize <= cached_bytes()
+
         return plans.choose(
             kept, folded, self.stored.itemsize, self.address, self.masked, are_serial(),
             self.loop.itemsize, self.loops.commutes(self.loop),
@@ -374,7 +389,7 @@ def _one_launch(r, way, folded, segment=-1):
         way, r.kept, folded, initial=r.initial, segment=segment, itemsize=r.loop.itemsize,
         divisor=r.divisor,
     )  # fmt: skip
-    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, wide)
+    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, wide, cached=r.cached)
     given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
     return _core.ReductionPlan([_step(kernel, way, r.results, plan, *given)], ())
 
@@ -407,7 +422,9 @@ def _with_parts(r, way, kept, folded, later):
         plan, _ = plans.packed_plan(last, of_results, of_one, by_one=True, **ending)
         counter = parts + len(scratch)
         scratch.append((1, np.dtype("u4"), np.array(0, "u4"), True))
-        kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, last=last.kind)
+        kernel = r.loops.loop(
+            way.kind, r.stored, r.loop, r.result, r.masked, last=last.kind, cached=r.cached
+        )
         slots = _INPUT, _WHERE, _OUTPUT, flags, parts, counter
         both = np.void(first.tobytes() + plan.tobytes())
         return _core.ReductionPlan([_step(kernel, way, r.results, both, *slots)], scratch)
@@ -415,9 +432,9 @@ def _with_parts(r, way, kept, folded, later):
         of_results, of_one, size, 0, r.masked, are_serial(), size, r.loops.commutes(r.loop)
     )._replace(parts=1, chunk=way.parts * each)
     plan, wide = plans.packed_plan(last, of_results, of_one, **ending)
-    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.loop, r.masked, first_wide)
+    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.loop, r.masked, first_wide, cached=r.cached)
     steps = [_step(kernel, way, numbers, first, _INPUT, _WHERE, parts, flags, _SEGMENTS)]
-    kernel = r.loops.loop(last.kind, r.loop, r.loop, r.result, r.masked, wide)
+    kernel = r.loops.loop(last.kind, r.loop, r.loop, r.result, r.masked, wide, cached=True)
     steps.append(_step(kernel, last, r.results, plan, parts, flags, _OUTPUT, _OUTPUT, parts))
     return _core.ReductionPlan(steps, scratch)
 
