@@ -14,44 +14,12 @@
 #include "numbalite/block_memory.cuh"
 #include "numbalite/gufunc.cuh"
 #include "numbalite/row_walk.cuh"
+#include "numbalite/stage.cuh"
 
 namespace numbalite {
 namespace nl_detail {
 
 #define NUMBALITE_WHOLE_WARP 0xffffffffu
-
-/* Asynchronous where the device can (compute capability 8.0). */
-template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Word *global) {
-#if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
-    if (sizeof(Word) >= 4) {
-        const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-        if (sizeof(Word) == 16) /* not kept in L1, which has the less room */
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(global) : "memory");
-        else
-            asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-                         :
-                         : "r"(to), "l"(global), "n"(sizeof(Word) == 8 ? 8 : 4)
-                         : "memory");
-        return;
-    }
-#endif
-    *shared = *global;
-}
-
-/* By a whole warp, after it has asked for words. */
-NUMBALITE_FUNCTION void await_stage() {
-#if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" : : : "memory");
-#endif
-    __syncwarp();
-}
-
-template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global, Word *shared) {
-    if (Loads)
-        stage_word(shared, (const Word *)global);
-    else
-        *global = *shared;
-}
 
 /* Where the core of another lane lies. */
 template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
@@ -111,7 +79,6 @@ template <class T> struct core_stage {
 /* The same for cores that are long. A row begins as far behind a multiple of 16 bytes as its core does, so
  * that both have the same pieces, and words at their ends. Eight rows are in different banks. */
 template <class T> struct long_core_stage {
-    typedef typename word_of<16>::type piece;
     typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
     T *core; /* of this thread, where it lies */
@@ -143,28 +110,9 @@ template <class T> struct long_core_stage {
             T *const global = next;
             next = core_of(core, row + 1); /* while this one is moved */
             const unsigned ahead = ahead_of(global);
-            move_row<Loads>((char *)global - ahead, (char *)rows + row * pitch, ahead,
-                            ahead + (unsigned)bytes);
+            move_bytes<Loads, word, 32>((char *)global - ahead, (char *)rows + row * pitch, ahead,
+                                        ahead + (unsigned)bytes, threadIdx.x % 32);
         }
-    }
-    /* The bytes from `begin` to `end` of a row that begins with a whole piece. */
-    template <bool Loads>
-    static NUMBALITE_FUNCTION void move_row(char *global, char *shared, unsigned begin, unsigned end) {
-        const unsigned lane = threadIdx.x % 32, first = (begin + 15) / 16, last = end / 16;
-        piece *from = (piece *)global + first + lane, *to = (piece *)shared + first + lane;
-#pragma unroll 1
-        for (int left = (int)(last - first - lane); left > 0; left -= 4 * 32) {
-#pragma unroll
-            for (int k = 0; k < 4 * 32; k += 32)
-                if (k < left)
-                    move_word<Loads>(from + k, to + k);
-            from += 4 * 32;
-            to += 4 * 32;
-        }
-        /* Half of the lanes have the words before these, half those behind. */
-        const unsigned at = (lane < 16 ? begin : last * 16) + lane % 16 * (unsigned)sizeof(word);
-        if (at < (lane < 16 ? first * 16 : end))
-            move_word<Loads>((word *)(global + at), (word *)(shared + at));
     }
 };
 

@@ -578,6 +578,25 @@ NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int
     return total;
 }
 
+/* Of the threads that have the same column, the first one's gets the totals of all `left`; `apart` is the distance from
+ * one to the next, and `row` the thread's number among them. For all threads of the block. */
+template <class T, class Op>
+NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int apart, Op op) {
+    constexpr int fewer = 8; /* of so many one is left, until there is no other */
+    while (left > 1) {
+        const int others = (left + fewer - 1) / fewer;
+        if (row < others) {
+#pragma unroll
+            for (int k = 1; k < fewer; ++k)
+                if (row + k * others < left)
+                    total = op(total, totals[threadIdx.x + k * others * apart]);
+            totals[threadIdx.x] = total;
+        }
+        left = others;
+        __syncthreads();
+    }
+}
+
 /* Blocks of TEAM warps. */
 template <class T, class O, class Source, bool Masked, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,

@@ -28,47 +28,71 @@ template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 
     S item[V];
 };
 
-/* V neighbouring folds, of elements from number `first` on with equal strides between them. */
-template <class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
-                                     int64 first, int64 count, Op op) {
+/* V neighbouring folds go on with the next elements, `count` of them if these are not all of `Ahead`: all are read
+ * before one is needed. */
+template <bool All, int Ahead, class S, int V, class T, class Op>
+NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
+                                  int count, Op op) {
     typedef neighbours<S, V> wide;
-    constexpr int ahead = sizeof(wide) >= 8 && sizeof(S) > 1 ? 4 : 8;
-    int64 i = 0;
-    if (!has && count > 0) {
-        wide w = read_once((const wide *)x);
+    once<wide> raw[Ahead];
 #pragma unroll
-        for (int v = 0; v < V; ++v)
-            total[v] = op.from(w.item[v], first);
-        has = true;
-        i = 1;
-    }
-    for (; i + ahead <= count; i += ahead) {
-        once<wide> raw[ahead];
+    for (int k = 0; k < Ahead; ++k)
+        if (All || k < count)
+            raw[k] = once<wide>::read((const wide *)(x + k * step));
 #pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            raw[k] = once<wide>::read((const wide *)(x + (i + k) * step));
-#pragma unroll
-        for (int k = 0; k < ahead; ++k) {
+    for (int k = 0; k < Ahead; ++k)
+        if (All || k < count) {
             const wide w = raw[k].get();
 #pragma unroll
-            for (int v = 0; v < V; ++v)
-                total[v] = op(total[v], op.from(w.item[v], first + i + k));
+            for (int v = 0; v < V; ++v) {
+                const T next = op.from(w.item[v], first + k);
+                total[v] = k > 0 || has ? op(total[v], next) : next;
+            }
         }
+}
+
+/* V neighbouring folds, of elements from number `first` on with equal strides between them. */
+template <int Ahead, class S, int V, class T, class Op>
+NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
+                                     int64 first, int64 count, Op op) {
+    int64 i = 0;
+    for (; i + Ahead <= count; i += Ahead, has = true)
+        fold_next<true, Ahead, S, V>(total, has, x + i * step, step, first + i, Ahead, op);
+    if (i < count) {
+        fold_next<false, Ahead, S, V>(total, has, x + i * step, step, first + i, (int)(count - i), op);
+        has = true;
     }
-    for (; i < count; ++i) {
-        wide w = read_once((const wide *)(x + i * step));
+}
+
+/* V neighbouring results, from number `result` on: by one access if they are neighbours where they go, too. */
+template <class O, int V, class T, class Op>
+NUMBALITE_FUNCTION void store_columns(const plan &p, const T (&total)[V], bool has, place at,
+                                      int64 result, int64 part, void *out, Op op) {
+    typedef neighbours<O, V> wide;
+    const int64 step = p.dims[p.kept - 1].output;
+    wide results;
+    const bool together = p.is_last && step == (int64)sizeof(O) &&
+                          ((size_t)out + (size_t)at.output) % alignof(wide) == 0;
 #pragma unroll
-        for (int v = 0; v < V; ++v)
-            total[v] = op(total[v], op.from(w.item[v], first + i));
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {has ? total[v] : T(), has};
+        if (p.is_last)
+            begin_with(p, all, op);
+        if (together)
+            results.item[v] = op.template result<O>(all.value, p.divisor);
+        else
+            store<T, O>(p, all, at, result + v, part, out, nullptr, false, op);
+        at.output += step;
     }
+    if (together)
+        *(wide *)((char *)out + at.output - V * step) = results;
 }
 
 /* Blocks of WARPS warps; a lane's V results are along the last kept dimension, whose length is a
  * multiple of V. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
-    constexpr int WARPS = TEAM;
+    constexpr int WARPS = TEAM, ahead = sizeof(neighbours<S, V>) >= 8 && sizeof(S) > 1 ? 4 : 8;
     __shared__ neighbours<T, V> others[WARPS - 1][32];
     __shared__ bool have[WARPS];
     int64 across = (p.results / V + 31) / 32, part = quotient(blockIdx.x, across);
@@ -88,7 +112,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
             run = run < left ? run : left;
         }
         const char *from = (const char *)input + at.input + offsets_of(p, i).input;
-        fold_columns<S, V>(total, has, from, inner.input, i, run, op);
+        fold_columns<ahead, S, V>(total, has, from, inner.input, i, run, op);
         i += run;
     }
     if (warp > 0 && has) {
@@ -120,14 +144,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
         ((neighbours<T, V> *)out)[part * (p.results / V) + piece] = mine;
         return;
     }
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-        maybe<T> all = {has ? total[v] : T(), has};
-        if (p.is_last)
-            begin_with(p, all, op);
-        store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false, op);
-        at.output += p.dims[p.kept - 1].output;
-    }
+    store_columns<O>(p, total, has, at, piece * V, part, out, op);
 }
 
 /* ------------------------------------------------------------------------------ short axes */
@@ -144,8 +161,8 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     for (int k = 0; k < several; ++k) {
         int64 row = first + k * rows;
         at[k] = place_of(p, row < p.results ? row : 0, 0, nullptr);
-        raw[k] = __ldcs((const uint4 *)((const char *)input + at[k].input) +
-                        threadIdx.x % Lanes);
+        raw[k] = load_once((const uint4 *)((const char *)input + at[k].input) +
+                           threadIdx.x % Lanes);
     }
 #pragma unroll
     for (int k = 0; k < several; ++k) {
@@ -210,42 +227,25 @@ NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out,
     store<T, O>(p, total, at, result, part, out, nullptr, false, op);
 }
 
-/* V neighbouring columns for a thread, along one folded dimension. */
-template <class S, class T, class O, int V, class Op>
+/* V neighbouring columns for a thread, along one folded dimension, of which Ahead elements are read at a time. */
+template <class S, class T, class O, int V, int Ahead, class Op>
 NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op op) {
-    typedef neighbours<S, V> wide;
-    constexpr int ahead = 8;
     int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
     if (piece * V >= p.results)
         return;
     place at = place_of(p, piece * V, 0, nullptr);
     const char *x = (const char *)input + at.input;
-    int64 step = p.dims[p.kept].input;
+    const int64 step = p.dims[p.kept].input;
+    const int length = (int)p.length;
     T total[V];
-    for (int64 i = 0; i < p.length; i += ahead) {
-        once<wide> raw[ahead];
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            if (i + k < p.length)
-                raw[k] = once<wide>::read((const wide *)(x + (i + k) * step));
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            if (i + k < p.length) {
-                const wide w = raw[k].get();
-#pragma unroll
-                for (int v = 0; v < V; ++v) {
-                    T next = op.from(w.item[v], i + k);
-                    total[v] = i + k > 0 ? op(total[v], next) : next;
-                }
-            }
+    if (Ahead == 8 && sizeof(neighbours<S, V>) < 16) { /* small accesses, which conditions would slow down */
+        bool has = false;
+        fold_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
+    } else {
+        for (int i = 0; i < length; i += Ahead)
+            fold_next<false, Ahead, S, V>(total, i > 0, x + i * step, step, i, length - i, op);
     }
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-        maybe<T> all = {total[v], true};
-        begin_with(p, all, op);
-        store<T, O>(p, all, at, piece * V + v, 0, out, nullptr, false, op);
-        at.output += p.dims[p.kept - 1].output;
-    }
+    store_columns<O>(p, total, true, at, piece * V, 0, out, op);
 }
 
 /* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a group take
@@ -300,24 +300,13 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
         totals[threadIdx.x] = total;
     }
     __syncthreads();
-    /* Of eight rows one is left, which is combined with the others, until there is no other. */
-    constexpr int fewer = 8;
-    while (left > 1) {
-        int others = (left + fewer - 1) / fewer;
-        if (row < others) {
+    auto each = [op](neighbours<T, V> a, const neighbours<T, V> &b) {
 #pragma unroll
-            for (int k = 1; k < fewer; ++k)
-                if (row + k * others < left) {
-                    neighbours<T, V> other = totals[threadIdx.x + k * others * lanes];
-#pragma unroll
-                    for (int v = 0; v < V; ++v)
-                        total.item[v] = op(total.item[v], other.item[v]);
-                }
-            totals[threadIdx.x] = total;
-        }
-        left = others;
-        __syncthreads();
-    }
+        for (int v = 0; v < V; ++v)
+            a.item[v] = op(a.item[v], b.item[v]);
+        return a;
+    };
+    combine_rows(totals, total, row, left, lanes, each);
     if (row > 0)
         return;
 #pragma unroll

@@ -88,7 +88,8 @@ _BODIES = {
                       "(p, input, output, nl_function());",
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "teams": "teams<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
-    "stripes": "stripes<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
+    "stripes": "stripes<{S}, {T}, {O}, {tile}>(p, input, output, nl_function());",
+    "staged_columns": "staged_columns<{S}, {T}, {O}>(p, input, output, nl_function());",
     "narrow": "narrow<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "serial": "serial<{S}, {T}, {O}, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
@@ -124,6 +125,7 @@ _FAMILIES = {
     **dict.fromkeys(
         "columns teams short gapped stripes narrow".split(), ("short_axes", "reduce_pair")
     ),
+    "staged": ("staged_columns", "reduce_pair"),
     "by": ("by_key", "reduce_pair"),
     "pipelined": ("pipelined_scan", "reduce_pair"),
     "select": ("select", "reduce_test"),
@@ -204,10 +206,10 @@ class Loops:
             for letter, dtype in zip("STO", (stored, loop, result), strict=True)
         }
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
-        if loop.itemsize > 16:
-            size = plans.initial_size(loop.itemsize)
         if cached:
             builder.ahead.append("#define NUMBALITE_REDUCE_CACHED\n")
+        if loop.itemsize > 16:
+            size = plans.initial_size(loop.itemsize)
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
         word = _KIND.fullmatch(kind)[1]
         header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
@@ -349,14 +351,14 @@ class _Reduction(NamedTuple):
     def results(self):
         return math.prod(dim.length for dim in self.kept)
 
-    def way(self, kept, folded):
-        """How elements are folded along these dimensions."""
     @property
     def cached(self):
         """Is it so little that it may lie in the cache?"""
         elements = math.prod(dim.length for dim in (*self.kept, *self.folded))
         return elements * self.stored.itemsize <= cached_bytes()
 
+    def way(self, kept, folded):
+        """How elements are folded along these dimensions."""
         return plans.choose(
             kept, folded, self.stored.itemsize, self.address, self.masked, are_serial(),
             self.loop.itemsize, self.loops.commutes(self.loop),

@@ -26,11 +26,13 @@ _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one mo
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
 _BUSY_BLOCKS, _LARGE_PART_BYTES = 512, 1 << 16
 _USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
-_ROW_BYTES, _LONG_ROW_BYTES = (
-    1 << 13,
-    1 << 15,
-)  # that one warp folds, the second where there are many
-_MANY_ROWS = 1 << 13
+_ROW_BYTES = 1 << 13  # that one warp folds
+_MANY_ROWS, _LONG_ROW_BYTES = 1 << 13, 1 << 15  # the same, where there are so many rows
+_BLOCK_ROW_BYTES = (
+    12 << 10,
+    16 << 10,
+)  # from which a block is better, if all is read at once: up to so many
+_BLOCK_REST_BYTES = 1 << 13  # or if there is more in the second turn
 _MOST_ROW_PARTS = 1 << 15
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
 _WIDE_THREADS = 1 << 16  # if columns are enough for fewer, each has at most _FEW_COLUMNS of them
@@ -43,11 +45,17 @@ _LANE_PIECES = 4  # of a short row that a lane folds
 _MOST_LANE_PIECES = 8  # where lanes take long to combine
 _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
-_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 19  # rows that a thread folds alone, if they are so long
+_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 17  # rows that a thread folds alone, if they are so long
+_STRIPE_THREADS = 1 << 16  # if columns are enough for fewer, each has at most _FEW_COLUMNS of them
 _LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes are neighbours
 _FEW_COLUMNS = 4  # elements of a thread, where more of them would be too much for few threads
 _NARROW_BYTES = 512  # of all the columns that one block folds
 _NARROW_GROUP_BYTES = 128  # of each, where they are several times
+_STAGED_BYTES = (
+    24 << 10
+)  # of groups of columns that a block has in shared memory (staged_columns.cuh)
+_STAGED_TILE = 16 << 10  # of them, where groups are shorter
+_STAGED_WORTH = 1 << 16  # bytes of all groups
 _TWO_LAUNCHES_BYTES = 1 << 22  # from which a second launch may be worth its time
 _AMONG_BYTES = 128  # of a short axis among the results; it is folded later
 _LATER_SHARE = 8  # of the bytes that are read, at most one in so many goes to a second launch
@@ -81,13 +89,14 @@ class Way(NamedTuple):
 
     kind: str
     """"packed", "stepped" and "strided" (rows, by warps), "columns", "stripes" and "narrow" with how many columns a
-    thread has, "teams", "short_packed", "short_strided", "gapped_packed" and "gapped_stepped" with how many lanes a row has, "serial" (by threads)."""
+    thread has, "stripes" also with how many elements it reads at a time, "staged_columns" (team: how many groups of them a block has), "teams", "short_packed", "short_strided",
+    "gapped_packed" and "gapped_stepped" with how many lanes a row has, "serial" (by threads)."""
     threads: int
     team: int
     parts: int
     chunk: int
     groups: int = 1
-    """Of narrow columns: as many have blocks of their own."""
+    """Of columns: as many have rows of their own."""
 
 
 def merged(dims):
@@ -257,7 +266,7 @@ def _by_stripes(kept, folded, itemsize, address, folded_size, results):
         width > _FEW_COLUMNS or kept[-1].length * itemsize < _STRIPE_RUN_BYTES
     ):
         return 0
-    while width > _FEW_COLUMNS and results // width < _COLUMN_THREADS:
+    while width > _FEW_COLUMNS and results // width < _STRIPE_THREADS:
         width //= 2
     return width
 
@@ -292,6 +301,25 @@ def _in_narrow_parts(width, kept, folded, itemsize):
         parts = 1
     chunk = -(-length // parts)
     return Way(f"narrow{width}", THREADS, 1, -(-length // chunk), chunk, groups)
+
+
+def _in_stage(kept, folded, itemsize, address):
+    """The way where blocks copy whole groups of columns; None where they are large, or where threads can read 16 bytes
+    of neighbouring columns anyway, more than two."""
+    if len(kept) != 2 or len(folded) != 1 or itemsize not in (1, 2, 4, 8) or address % itemsize:
+        return None
+    groups, (columns, step, *_), (rows, row, *_) = kept[0], kept[1], folded[0]
+    size = rows * row
+    if (step, row, groups.input) != (itemsize, columns * itemsize, size):
+        return None
+    if groups.output != columns * kept[1].output or size > _STAGED_BYTES:
+        return None
+    if itemsize < 8 and row % 16 == 0 and address % 16 == 0:
+        return None
+    if groups.length * size < _STAGED_WORTH:
+        return None
+    together = max(1, min(_STAGED_TILE // size, groups.length // _BUSY_BLOCKS))
+    return Way("staged_columns", THREADS, together, 1, rows, groups.length)
 
 
 def divided(kept, folded, itemsize, folded_size):
@@ -391,9 +419,13 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         width = _by_teams(kept, folded, itemsize, address) if results >= _TEAM_ROWS else 0
         if width:
             return Way(f"teams{width}", THREADS, 1, 1, length)
+        staged = _in_stage(kept, folded, itemsize, address) if any_order else None
+        if staged:
+            return staged
         width = _by_stripes(kept, folded, itemsize, address, column_size, results)
         if width:
-            return Way(f"stripes{width}", THREADS, 1, 1, length)
+            ahead = next((n for n in (2, 4) if length <= n), 8)
+            return Way(f"stripes{width}x{ahead}", THREADS, 1, 1, length)
         width = _by_narrow(kept, folded, itemsize, address, column_size) if any_order else 0
         if width:
             return _in_narrow_parts(width, kept, folded, itemsize)
@@ -435,10 +467,19 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
         chunk = max(_part(length * results, size, limits), -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least
         return Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
-    one_warp = _LONG_ROW_BYTES if results >= _MANY_ROWS else _ROW_BYTES
-    if length * itemsize <= one_warp and results >= 64:
-        return Way(kind, THREADS, 1, 1, length)
-    return Way(kind, THREADS, THREADS // _WARP, 1, length)
+    team = 1 if results >= 64 and _is_for_a_warp(length * itemsize, results) else THREADS // _WARP
+    return Way(kind, THREADS, team, 1, length)
+
+
+def _is_for_a_warp(row, results):
+    """Is a row of so many bytes for one warp? A block has less to do at its end if there are few rows, or where a turn
+    of all its threads is nearly all of a row."""
+    if results >= _MANY_ROWS:
+        return row <= _LONG_ROW_BYTES
+    least, turn = _BLOCK_ROW_BYTES
+    if results < _BUSY_PARTS:
+        return row <= _ROW_BYTES
+    return row <= least or turn < row <= turn + _BLOCK_REST_BYTES
 
 
 def by_last_block(way, results, masked, size):
@@ -471,9 +512,11 @@ def grid_of(way, results):
     if way.kind.startswith("short"):
         return -(-results // (THREADS // lanes_of(way)))
     if way.kind.startswith("stripes"):
-        return -(-(results // int(way.kind[7:])) // THREADS)
+        return -(-(results // int(way.kind[7:].partition("x")[0])) // THREADS)
     if way.kind.startswith("narrow"):
         return way.groups * way.parts
+    if way.kind.startswith("staged"):
+        return -(-way.groups // way.team)
     if way.kind == "serial":
         return -(-slots // way.threads)
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))

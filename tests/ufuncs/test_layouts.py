@@ -124,7 +124,7 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
         if shape[axis] <= 16:
             assert_array_equal(first(x, axis=axis).copy_to_host(), a.take(0, axis))
             assert_array_equal(last(x, axis=axis, init=7).copy_to_host(), a.take(-1, axis))
-    kinds = {way.kind.rstrip("0123456789") for way in ways}
+    kinds = {way.kind.rstrip("0123456789x") for way in ways}
     assert kinds >= {"teams", "stripes", "narrow"}
 
 
@@ -155,6 +155,29 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
         assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
     kinds = {way.kind.rstrip("0123456789") for way in ways}
     assert kinds >= {"short_packed", "short_strided", "scan_rows"}
+
+
+@pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
+def test_columns_in_shared_memory(as_on_a_gpu, monkeypatch, dtype):
+    """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
+    several columns for a thread, groups that are left over, rows that begin anywhere."""
+    monkeypatch.setattr(reduceplan, "_STAGED_WORTH", 0)
+    monkeypatch.setattr(reduceplan, "_BUSY_BLOCKS", 3)
+    ways, real = [], reduceplan._in_stage
+    monkeypatch.setattr(reduceplan, "_in_stage", lambda *a: ways.append(real(*a)) or ways[-1])
+    for shape in (31, 2, 11), (40, 50, 7), (7, 3, 301), (5, 1000, 3), (2, 2, 2):
+        a = drawn(shape, dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:], np.s_[1:]:
+            x, d = a[part], device[part]
+            assert_array_equal(np.sum(d, 1).copy_to_host(), np.sum(x, 1))
+            assert_array_equal(np.argmin(d, 1).copy_to_host(), np.argmin(x, 1))
+            assert_array_equal(np.max(d, 1, initial=3).copy_to_host(), np.max(x, 1, initial=3))
+            np.testing.assert_allclose(np.var(d, 1).copy_to_host(), np.var(x, 1), rtol=1e-3)
+            out = cuda.device_array((x.shape[2], x.shape[0]), dtype).T
+            np.max(d, 1, out=out)
+            assert_array_equal(out.copy_to_host(), np.max(x, 1))
+    assert {way.team > 1 for way in ways if way} == {True, False}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))

@@ -1,0 +1,84 @@
+/* staged_columns: folds of columns in short rows, by way of shared memory, for operations that commute.
+ *
+ * The columns come in groups that follow one another, and no access of several elements fits them: the middle axis of
+ * (1000, 500, 7) has groups of 500 rows of 7 columns. A block copies whole groups, which are without gaps, by pieces of
+ * 16 bytes, and folds them where it has them. The plan, the operation and the results are as in reduce.cuh. */
+#ifndef NUMBALITE_STAGED_COLUMNS_CUH
+#define NUMBALITE_STAGED_COLUMNS_CUH
+
+#include "numbalite/reduce.cuh"
+#include "numbalite/stage.cuh"
+
+namespace numbalite {
+namespace nl_reduce {
+
+constexpr int STAGED_BYTES = 24 << 10; /* of a block's groups at most, as reduceplan.py has it */
+
+/* Every `turn`-th element from number i on of a column of `rows` elements. */
+template <class S, class T, class Op>
+NUMBALITE_FUNCTION T fold_staged(const S *column, int i, int turn, int rows, int columns, Op op) {
+    T total = op.from(column[i * columns], i);
+#pragma unroll 4
+    for (i += turn; i < rows; i += turn)
+        total = op(total, op.from(column[i * columns], i));
+    return total;
+}
+
+template <class T, class O, class Op>
+NUMBALITE_FUNCTION void store_staged(const plan &p, const T &total, int64 result, void *out, Op op) {
+    maybe<T> all = {total, true};
+    if (p.is_last)
+        begin_with(p, all, op);
+    place at = {0, 0, result * p.dims[p.kept - 1].output, 0, 0};
+    store<T, O>(p, all, at, result, 0, out, nullptr, false, op);
+}
+
+/* A block has p.team groups. Where these are fewer columns than threads, several threads have rows of a column in
+ * turns, as many as there are. */
+template <class S, class T, class O, class Op>
+NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *out, Op op) {
+    constexpr int threads = 32 * TEAM;
+    typedef typename word_of<sizeof(S)>::type word;
+    __shared__ uint4 memory[STAGED_BYTES / 16 + 1];
+    __shared__ T totals[threads];
+    const int rows = (int)p.length, columns = (int)p.dims[p.kept - 1].length, group = rows * columns;
+    const int64 first = (int64)block_of(p) * p.team * columns; /* result */
+    const int64 rest = p.results - first;
+    const int results = rest < p.team * columns ? (int)rest : p.team * columns;
+    const int thread = (int)threadIdx.x, bytes = results * rows * (int)sizeof(S);
+
+    char *from = (char *)input + first * rows * (int64)sizeof(S);
+    const unsigned ahead = (unsigned)((size_t)from & 15);
+    nl_detail::move_bytes<true, word, threads>(from - ahead, (char *)memory, ahead, ahead + bytes,
+                                               threadIdx.x);
+    nl_detail::await_words();
+    __syncthreads();
+    const S *x = (const S *)((const char *)memory + ahead);
+
+    const int several = threads / (p.team * columns);
+    if (several <= 1) {
+        for (int r = thread; r < results; r += threads) {
+            const S *column = x + r / columns * group + r % columns;
+            const T total = fold_staged<S, T>(column, 0, 1, rows, columns, op);
+            store_staged<T, O>(p, total, first + r, out, op);
+        }
+        return;
+    }
+    const int turn = several < rows ? several : rows, each = turn * columns;
+    const int g = thread / each, row = thread % each / columns, column = thread % columns;
+    T total = T();
+    bool inside = g * columns < results;
+    if (inside) {
+        total = fold_staged<S, T>(x + g * group + column, row, turn, rows, columns, op);
+        totals[thread] = total;
+    }
+    __syncthreads();
+    combine_rows(totals, total, inside ? row : turn, turn, columns, op);
+    if (inside && row == 0)
+        store_staged<T, O>(p, total, first + g * columns + column, out, op);
+}
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif
