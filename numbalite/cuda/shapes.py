@@ -61,11 +61,21 @@ def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     return number % ndim
 
 
+def numbers_of(value: Any) -> tuple[int, ...]:
+    """One integer or several, as NumPy reads shapes and axes: several may be an array."""
+    try:
+        return (operator.index(value),)
+    except TypeError:
+        if not hasattr(value, "__iter__"):
+            raise TypeError(
+                f"expected a sequence of integers or a single integer, got {value!r}"
+            ) from None
+    return tuple(map(operator.index, value))
+
+
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     """The arguments of reshape as a tuple, with -1 worked out."""
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        shape = shape[0]
-    shape = tuple(map(operator.index, shape))
+    shape = numbers_of(shape[0] if len(shape) == 1 else shape)
     product, least = math.prod(shape), min(shape, default=0)
     if product == size and least >= 0:
         return shape

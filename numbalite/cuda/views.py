@@ -126,8 +126,8 @@ class Views:
         if given and axes is not None:
             raise TypeError("transpose() takes axes or axes=, not both")
         axes = given or (axes,)
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
+        if len(axes) == 1:
+            axes = () if axes[0] is None else shapes.numbers_of(axes[0])
         if not axes:
             axes = range(self.ndim)[::-1]
         if len(axes) != self.ndim:

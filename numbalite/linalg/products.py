@@ -135,7 +135,7 @@ def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> DeviceNDArray:
 @implements("tensordot")
 def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of tensordot")
-    if hasattr(axes, "__index__"):
+    if not np.iterable(axes):
         count = operator.index(axes)
         if count < 0:
             raise ValueError("shape-mismatch for sum")
@@ -143,11 +143,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
             _refuse_count(a, b, count)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
-        first, second = axes
-        of_a, of_b = (
-            [operator.index(one)] if hasattr(one, "__index__") else list(one)
-            for one in (first, second)
-        )
+        of_a, of_b = map(shapes.numbers_of, axes)
     if len(of_a) != len(of_b):
         raise ValueError("shape-mismatch for sum")
     of_a, of_b = list(axes_of(of_a, a.ndim)), list(axes_of(of_b, b.ndim))

@@ -229,6 +229,22 @@ def test_messages_are_numpys():
         assert str(ours.value) == str(numpys.value)
 
 
+def test_shapes_and_axes_from_arrays():
+    """NumPy takes arrays of integers where it takes tuples."""
+    host = np.arange(6.0).reshape(2, 3)
+    d = cuda.to_device(host)
+    for function in (
+        lambda x: x.transpose(np.array([1, 0])),
+        lambda x: x.reshape(np.array([3, 2])),
+        lambda x: np.broadcast_to(x, np.array([4, 2, 3])),
+        lambda x: np.tensordot(x, x, np.array([[0, 1], [0, 1]])),
+        lambda x: np.full_like(x, 2, shape=np.array([2, 2])),
+    ):
+        np.testing.assert_array_equal(function(d).copy_to_host(), function(host))
+    with pytest.raises(TypeError, match=r"a sequence of integers or a single integer, got 2\.5"):
+        d.reshape(2.5)
+
+
 def test_matrix_transpose_and_parts():
     host = np.arange(24).reshape(2, 3, 4) * (1 + 2j)
     device = cuda.to_device(host)

@@ -126,8 +126,7 @@ def _like(prototype, dtype, order, shape, device):
     if order == "A":
         order = a._own_order()
     device = a.device if device is None else device
-    shape = a.shape if shape is None else shape
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    shape = a.shape if shape is None else shapes.numbers_of(shape)
     if order == "K" and len(shape) == a.ndim:
         strides = shapes.packed_like(shape, a.strides, np.dtype(dtype).itemsize)
         for order in "CF":

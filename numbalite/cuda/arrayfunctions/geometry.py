@@ -198,11 +198,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
     """A view that is assigned to by kernels alone, for its elements share memory."""
     array = arguments.array(array)
-    shape = (
-        (operator.index(shape),)
-        if hasattr(shape, "__index__")
-        else tuple(map(operator.index, shape))
-    )
+    shape = shapes.numbers_of(shape)
     try:
         fits = np.broadcast_shapes(array.shape, shape) == shape
     except ValueError:
