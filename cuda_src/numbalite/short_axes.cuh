@@ -238,7 +238,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     const int64 step = p.dims[p.kept].input;
     const int length = (int)p.length;
     T total[V];
-    if (Ahead == 8 && sizeof(neighbours<S, V>) < 16) { /* small accesses, which conditions would slow down */
+    if (Ahead == 8 && sizeof(S) < 4) { /* small accesses, which conditions would slow down */
         bool has = false;
         fold_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
     } else {

@@ -45,8 +45,8 @@ _LANE_PIECES = 4  # of a short row that a lane folds
 _MOST_LANE_PIECES = 8  # where lanes take long to combine
 _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
-_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 17  # rows that a thread folds alone, if they are so long
-_STRIPE_THREADS = 1 << 16  # if columns are enough for fewer, each has at most _FEW_COLUMNS of them
+_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 11  # rows that a thread folds alone, if results have so many for each row
+_STRIPE_THREADS = 1 << 16, 1 << 15  # with more than _FEW_COLUMNS each, and at least
 _LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes are neighbours
 _FEW_COLUMNS = 4  # elements of a thread, where more of them would be too much for few threads
 _NARROW_BYTES = 512  # of all the columns that one block folds
@@ -59,7 +59,7 @@ _STAGED_WORTH = 1 << 16  # bytes of all groups
 _TWO_LAUNCHES_BYTES = 1 << 22  # from which a second launch may be worth its time
 _AMONG_BYTES = 128  # of a short axis among the results; it is folded later
 _LATER_SHARE = 8  # of the bytes that are read, at most one in so many goes to a second launch
-_FEW_ROWS_BYTES = 1 << 13  # of a result's rows, with which a block has little to do
+_FEW_ROWS_BYTES = 1 << 15  # of a result's rows, with which a block has little to do
 _WORTH_BYTES = 1 << 25  # that are read in more time than a launch takes
 _FEW_LATER = 1 << 16  # numbers that few blocks fold in as much time
 _NARROW_PART_BYTES = 1 << 16  # at least 16 for each thread: no part may be without rows
@@ -171,22 +171,30 @@ def _is_packed(along, kept, alignment, address, itemsize=None):
 
 
 def _width(kept, folded, itemsize, address, folded_size):
-    """How many neighbouring results a thread can fold by one access; 0 if they are no neighbours, or
-    may not be so folded."""
-    results = math.prod(dim.length for dim in kept)
-    if not (kept and folded and folded_size) or kept[-1].input != itemsize or results < _WARP:
+    """How many neighbouring results a thread can fold by one access of up to 16 bytes; 0 if they are no neighbours, or
+    their elements not aligned."""
+    if not (kept and folded and folded_size) or kept[-1].input != itemsize:
         return 0
     steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
+    if any(step % itemsize for step in steps):
+        return 0
     width = max(16 // itemsize, 1)
     while width > 1 and (
-        results // width < _WARP
-        or width * folded_size > _COLUMN_BYTES
+        width * folded_size > _COLUMN_BYTES
         or kept[-1].length % width
         or any(step % (width * itemsize) for step in steps)
-        or (width > _FEW_COLUMNS and results // width < _WIDE_THREADS)
     ):
         width //= 2
-    return 0 if any(step % itemsize for step in steps) else width
+    return width
+
+
+def _narrowed(width, results, most, least):
+    """A width for which there are enough threads: so many with more than a few columns, and so many at least."""
+    while width > 1 and (
+        results // width < least or (width > _FEW_COLUMNS and results // width < most)
+    ):
+        width //= 2
+    return width
 
 
 def _by_columns(results, length, width):
@@ -247,47 +255,28 @@ def _by_gapped_rows(kept, folded, itemsize, address, size, results):
 
 def _by_stripes(kept, folded, itemsize, address, folded_size, results):
     """How many neighbouring columns of a few elements a thread folds whole; 0 if it should not."""
-    if len(folded) != 1 or not kept or kept[-1].input != itemsize:
+    rows = folded[0].length if len(folded) == 1 else 0
+    wanted = max(rows, _STRIPE_ROWS) * _STRIPE_BYTES  # as bytes, smaller elements count like others
+    if not 0 < rows <= _LONG_STRIPE_ROWS or results * max(itemsize, 4) < wanted:
         return 0
-    rows = folded[0].length
-    if rows > _LONG_STRIPE_ROWS or results * itemsize < _STRIPE_BYTES:
-        return 0
-    steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
-    if any(step % itemsize for step in steps):
-        return 0
-    width = max(16 // itemsize, 1)
-    while width > 1 and (
-        width * folded_size > _COLUMN_BYTES
-        or kept[-1].length % width
-        or any(step % (width * itemsize) for step in steps)
-    ):
-        width //= 2
+    width = _width(kept, folded, itemsize, address, folded_size)
     if rows > _STRIPE_ROWS and (
         width > _FEW_COLUMNS or kept[-1].length * itemsize < _STRIPE_RUN_BYTES
     ):
         return 0
-    while width > _FEW_COLUMNS and results // width < _STRIPE_THREADS:
-        width //= 2
-    return width
+    return _narrowed(width, results, *_STRIPE_THREADS)
 
 
 def _by_narrow(kept, folded, itemsize, address, folded_size):
     """How many neighbouring columns of a few that are long a thread has; 0 if they are not so. There may be several
     such groups of columns, where others have no wide access."""
-    if not kept or len(folded) != 1 or kept[-1].input != itemsize:
+    if not kept or len(folded) != 1:
         return 0
     columns = kept[-1].length
     most = _NARROW_BYTES if len(kept) == 1 else _NARROW_GROUP_BYTES
     if columns * itemsize > most or columns > THREADS // 2:
         return 0
-    steps = [address, folded[0].input, *(dim.input for dim in kept[:-1])]
-    width = max(16 // itemsize, 1)
-    while width and (
-        columns % width
-        or width * folded_size > _COLUMN_BYTES
-        or any(step % (width * itemsize) for step in steps)
-    ):
-        width //= 2
+    width = _width(kept, folded, itemsize, address, folded_size)
     if not width or (len(kept) > 1 and width * itemsize == 16):
         return 0
     return width if folded[0].length >= 4 * THREADS // (columns // width) else 0
@@ -354,7 +343,7 @@ def _has_rows(kept, outer, inner, itemsize):
     results = math.prod(dim.length for dim in kept)
     if inner.input != itemsize or row < _AMONG_BYTES or results * rows < _TEAM_ROWS:
         return False
-    if row * rows < _FEW_ROWS_BYTES:
+    if row * rows <= _FEW_ROWS_BYTES:
         return True
     is_worth = results * rows <= _FEW_LATER and results * rows * row >= _WORTH_BYTES
     return is_worth and row <= _LONG_ROW_BYTES
@@ -433,8 +422,8 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     inner = abs(folded[-1].input) if folded else 0
     if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
         width = _width(kept, folded, itemsize, address, column_size)
-        if width and not masked:
-            return _by_columns(results, length, width)
+        if width and results >= _WARP and not masked:
+            return _by_columns(results, length, _narrowed(width, results, _WIDE_THREADS, _WARP))
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)

@@ -15,7 +15,8 @@ KINDS = (
     "short_strided2",
     "gapped_packed8",
     "gapped_stepped4",
-    "stripes4",
+    "stripes4x8",
+    "staged_columns",
     "narrow4",
     "serial",
     "scan_serial",
@@ -81,7 +82,8 @@ def test_dtypes(nvrtc, loops, code):
         "scan_rows",
         "teams8",
         "short_packed2",
-        "stripes2",
+        "stripes2x4",
+        "staged_columns",
         "narrow1",
     ):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
@@ -89,6 +91,7 @@ def test_dtypes(nvrtc, loops, code):
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90)
     compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
+    compiled(nvrtc, loops.generated("packed", dtype, dtype, f8, cached=True)[0], 90)
 
 
 def test_in_order(nvrtc):

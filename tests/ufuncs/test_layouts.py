@@ -102,7 +102,7 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
 def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
     """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
     turns: as much as a GPU is given only from some size on."""
-    for name, value in (("TEAM_ROWS", 8), ("STRIPE_BYTES", 64), ("NARROW_PART_BYTES", 4096)):
+    for name, value in (("TEAM_ROWS", 8), ("STRIPE_BYTES", 1), ("NARROW_PART_BYTES", 4096)):
         monkeypatch.setattr(reduceplan, f"_{name}", value)
     ways, real = [], reduceplan.choose
     monkeypatch.setattr(
