@@ -143,7 +143,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
             _refuse_count(a, b, count)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
-        of_a, of_b = map(shapes.numbers_of, axes)
+        of_a, of_b = (list(shapes.numbers_of(one)) for one in axes)
     if len(of_a) != len(of_b):
         raise ValueError("shape-mismatch for sum")
     of_a, of_b = list(axes_of(of_a, a.ndim)), list(axes_of(of_b, b.ndim))

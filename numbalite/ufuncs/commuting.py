@@ -5,7 +5,7 @@ warp. What is recognised here is worth more speed and nothing else: an operation
 recognised is folded in order. So this is strict, and looks at the text alone. With parameters a and b
 of one type, in either order:
 
-    a + b   a * b   a & b   a | b   a ^ b
+    a + b   a * b   a & b   a | b   a ^ b   a && b   a || b
     min(a, b)   and the like, if the name is the device's own
     a < b ? a : b   and its relatives, for whole numbers (a NaN, or zeros of either sign, would tell)
 
@@ -37,6 +37,12 @@ def commutes(function, dtype) -> bool:
         case [x, sign, y] if sign in _SIGNS:
             pass
         case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_ours(function, name):
+            pass
+        case [x, "&", "&", y] | [x, "|", "|", y]:
+            pass
+        case [
+            "np_true", "(", x, ")", "&" | "|" as sign, same, "np_true", "(", y, ")",
+        ] if sign == same and _is_ours(function, "np_true"):  # fmt: skip
             pass
         case [x, "<" | ">", y, "?", p, ":", q] | [x, "<" | ">", "=", y, "?", p, ":", q] if (
             dtype.kind in "biu" and {p, q} == {a, b}

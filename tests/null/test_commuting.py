@@ -25,8 +25,11 @@ def test_sums_and_products(source, code):
 
 @pytest.mark.parametrize(
     "source",
-    ["a & b", "b | a", "a ^ b", "min(a, b)", "return max(b, a);", "fmin(a, b)", "np_maximum(a,b)"],
-)
+    [
+        "a & b", "b | a", "a ^ b", "a && b", "b||a", "np_true(b) || np_true(a)", "min(a, b)",
+        "return max(b, a);", "fmin(a, b)", "np_maximum(a,b)",
+    ],
+)  # fmt: skip
 def test_others(source):
     assert commutes(function(source), I4)
     assert commutes(function(source), F4)
@@ -44,7 +47,7 @@ def test_choices_are_for_whole_numbers(sign):
     "source",
     [
         "a", "b", "a - b", "a / b", "a + a", "b * b", "a + 2 * b", "a + b + 1", "(a + b)", "a << b",
-        "a && b", "a = b", "a < b", "a < b ? a : a", "a < a ? a : b", "a != b ? a : b", "-a + b",
+        "a && a", "a & | b", "np_true(a) && b", "np_true(a) && np_true(a)", "a = b", "a < b", "a < b ? a : a", "a < a ? a : b", "a != b ? a : b", "-a + b",
         "a + -b", "min(a, a)", "min(a, -b)", "pow(a, b)", "least(a, b)", "min(a, b) + 1", "a + c",
         "return a; a + b;", "return a + b; return a;", "float c = a; return c + b;",
         "#define a b\na + b", "return a + b", "a + b;", "a.x + b.x", "a + b // \\\n + a",

@@ -143,7 +143,7 @@ def _has_numbers(a):
 
 def _any_or_all(ufunc, a, axis, out, keepdims, where):
     a = arguments.array(a)
-    if out is None and where is _NO_VALUE and _has_numbers(a):
+    if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
         loops = _truths(ufunc is np.logical_and)
         made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
         return made
