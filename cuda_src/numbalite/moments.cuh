@@ -1,5 +1,5 @@
 /* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, truths and
- * counts of them, and the places of extremes. All of them commute. */
+ * counts of them, sums of what is made of each number, and the places of extremes. All of them commute. */
 #ifndef NUMBALITE_MOMENTS_CUH
 #define NUMBALITE_MOMENTS_CUH
 
@@ -135,12 +135,56 @@ struct count_of : operation_on<count_of, tally> {
     }
 };
 
-/* ---- extremes and their places ---- */
+/* ---- sums of what is made of each number ---- */
 
 template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
 template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
     return x.real() != x.real() || x.imag() != x.imag();
 }
+
+/* A number as it is folded, unlike one that is read. */
+template <class R> struct folded {
+    R number;
+};
+
+/* Each::of a number of type W is an R; of the sum of all Each::end makes the result. */
+template <class W, class R, class Each>
+struct sum_of_each : operation_on<sum_of_each<W, R, Each>, folded<R>> {
+    typedef folded<R> value;
+    typedef operation_on<sum_of_each, value> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        return value{a.number + b.number};
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
+        return value{Each::of(nl_convert<W>(x))};
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &total, double) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value)
+            return total; /* a part */
+        else
+            return nl_convert<O>(Each::end(total.number));
+    }
+};
+
+template <class W> struct squared {
+    static NUMBALITE_FUNCTION real_of<W> of(const W &x) { return square_of(x); }
+    static NUMBALITE_FUNCTION real_of<W> end(const real_of<W> &total) { return ::sqrt(total); }
+};
+template <class W> using norm_of = sum_of_each<W, real_of<W>, squared<W>>;
+
+/* NaN counts as 0. */
+template <class W> struct number_or_0 {
+    static NUMBALITE_FUNCTION W of(const W &x) { return is_nan(x) ? W() : x; }
+    static NUMBALITE_FUNCTION W end(const W &total) { return total; }
+};
+template <class W> using nan_sum_of = sum_of_each<W, W, number_or_0<W>>;
+
+/* ---- extremes and their places ---- */
+
 template <class S> NUMBALITE_FUNCTION bool is_below(const S &x, const S &y) { return x < y; }
 template <class R> NUMBALITE_FUNCTION bool is_below(const complex<R> &x, const complex<R> &y) {
     return x.real() < y.real() || (x.real() == y.real() && x.imag() < y.imag());

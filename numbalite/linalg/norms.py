@@ -12,6 +12,7 @@ from numbalite import types
 from numbalite.cuda.arrayfunctions import arguments as given
 from numbalite.cuda.arrayfunctions import reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.cuda.assign import on_device_of
 from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
 from numbalite.linalg.decompositions import svd
@@ -41,7 +42,14 @@ def _folded(name, ufunc, x, axis, keepdims):
     return reductions.fold(ufunc, made, axis, None, None, keepdims, initial)
 
 
+@functools.cache
+def _norms(dtype):
+    return own_loops(f"norm_of<{cxx(dtype)}>", "norm", real_of(dtype))
+
+
 def _euclidean(x, axis, keepdims):
+    if x.dtype.char in IN_OWN_PRECISION and x.size:
+        return run(_norms(x.dtype), x, axis, keepdims, real_of(x.dtype), 1.0, True)
     return np.sqrt(_folded("squared", np.add, x, axis, keepdims))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kit.sample import some
 
+from numbalite.cuda.arrayfunctions import onepass
 from numbalite.ufuncs import element, reduceloops
 
 KINDS = (
@@ -96,6 +97,18 @@ def test_dtypes(nvrtc, loops, code):
 
 def test_in_order(nvrtc):
     """What is not known to commute has kernels of its own."""
+@pytest.mark.parametrize("code", some(1, "fdFD"))
+@pytest.mark.parametrize("operation", ["norm_of", "nan_sum_of", "mean_of"])
+def test_operations_of_our_own(nvrtc, operation, code):
+    dtype = np.dtype(code)
+    loops = onepass.own_loops(f"{operation}<{onepass.cxx(dtype)}>", operation, dtype)
+    loop = loops.loop_dtype
+    for kind, last in ("packed", "packed"), ("columns1", ""), ("narrow1", "narrow1"):
+        compiled(
+            nvrtc, loops.generated(kind, dtype, loop, loop if last else dtype, last=last)[0], 90
+        )
+
+
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, some(1, "bfD")):

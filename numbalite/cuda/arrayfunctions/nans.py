@@ -11,6 +11,7 @@ import numpy as np
 from numbalite import types
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
 from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
@@ -44,6 +45,11 @@ def _counted(dtype):
     return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
 
 
+@functools.cache
+def _sums(dtype):
+    return own_loops(f"nan_sum_of<{cxx(dtype)}>", "nansum", dtype)
+
+
 def _has_nans(a):
     return a.dtype.kind in "fc"
 
@@ -59,7 +65,10 @@ def _total(ufunc, neutral, a, axis, wide, where):
     """The fold with the axes kept. What NaN is converted to in a dtype without it is none: it is replaced first."""
     if not np.can_cast(a.dtype, wide, "same_kind"):
         return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
-    return _folded(ufunc, wide, neutral)((a, _asked(where)), axis, True, None, 0)
+    asked = _asked(where)
+    if ufunc is np.add and asked is np.True_ and a.size:
+        return run(_sums(wide), a, axis, True, wide, 1.0, True)
+    return _folded(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
 
 
 def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
