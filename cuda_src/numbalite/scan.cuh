@@ -1,8 +1,8 @@
 /* scan: running folds along an axis (accumulate).
  *
- * A line is scanned by one thread, in shared memory where it is short, or in tiles, a block for each,
- * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side, as columns do, are
- * scanned by a thread each; if they are few, in parts, whose folds have been made and scanned before.
+ * A line is scanned by one thread, in shared memory where it is short, by a warp, or in tiles, a block for each,
+ * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side,
+ * as columns do, are scanned by a thread each; if they are few, in parts, whose folds have been made and scanned before.
  * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
  * lines', the one folded dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
@@ -223,6 +223,18 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
     }
 }
 
+/* Running folds of each of a thread's pieces; `sum` is that of all of a piece. */
+template <class T, int V, int K, class Op>
+NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+#pragma unroll
+        for (int j = 1; j < V; ++j)
+            v[k][j] = op(v[k][j - 1], v[k][j]);
+        sum[k] = v[k][V - 1];
+    }
+}
+
 /* A tile of a line, by a block: `load` gives a thread its pieces, `store` gets each of them with what is
  * before it, if there is anything; `start` is before the line. Everything that is combined is combined in
  * the same order in each call. What is not wanted is combined all the same, and not taken: lanes that part and meet
@@ -237,13 +249,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
 
     T v[K][V], left[K], sum[K], of_run[K];
     load(v, mine);
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-#pragma unroll
-        for (int j = 1; j < V; ++j)
-            v[k][j] = op(v[k][j - 1], v[k][j]);
-        sum[k] = v[k][V - 1];
-    }
+    scan_pieces(v, sum, op);
     scan_runs(sum, left, of_run, op);
     if (lane == 0)
         of_warps[warp] = of_run[K - 1];
@@ -311,6 +317,42 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
         store_piece<O, Exclusive>(prefix, v, y, axis.output, i, p.length, wide, op);
     };
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
+}
+
+/* A warp for each line, which is of some hundred elements; V and K as for tiles. */
+template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
+NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, Op op) {
+    constexpr int turn = 32 * V * K;
+    const int warp = (int)threadIdx.x / 32, lane = laneid();
+    const int64 line = (int64)block_of(p) * (blockDim.x / 32) + warp;
+    if (line >= p.results)
+        return; /* whole warps */
+    const place at = place_of(p, line, 0, nullptr);
+    const dimension &axis = p.dims[p.kept];
+    const char *x = (const char *)input + at.input;
+    char *y = (char *)out + at.output;
+    const bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
+    maybe<T> start = nothing<T>();
+    begin_with(p, start, op);
+    for (int64 first = 0; first < p.length; first += turn) {
+        const pieces<V, K> mine(first - warp * turn);
+        T v[K][V], left[K], sum[K], of_run[K];
+        read_pieces<S>(v, x, axis.input, p.length, mine);
+        scan_pieces(v, sum, op);
+        scan_runs(sum, left, of_run, op);
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            maybe<T> before = start, prefix = {left[k], lane > 0};
+            if (k > 0)
+                append(before, of_run[k > 0 ? k - 1 : 0], op);
+            if (before.has) { /* for all lanes, or for none */
+                prefix.value = chosen(bits_if(lane > 0), op(before.value, left[k]), before.value);
+                prefix.has = true;
+            }
+            store_piece<O, Exclusive>(prefix, v[k], y, axis.output, mine[k], p.length, wide, op);
+        }
+        append(start, of_run[K - 1], op);
+    }
 }
 
 } // namespace nl_reduce

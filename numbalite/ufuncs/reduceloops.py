@@ -96,6 +96,7 @@ _BODIES = {
     "scan_serial": "scan_serial<{S}, {T}, {O}, {exclusive}>(p, input, where, output, "
                    "nl_function());",
     "scan_rows": "scan_rows<{S}, {T}, {O}, {exclusive}>(p, input, where, output, nl_function());",
+    "scan_warps": "scan_warps<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, nl_function());",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "nl_function());",
     "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
@@ -589,5 +590,7 @@ def _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial=None, exc
     if way.kind == "scan_rows":
         memory = way.threads * plans.scanned_row(along.length, dtypes[1].itemsize)
         return kernel, -(-lines // way.threads), way.threads, plan, slots, memory
+    if way.kind.startswith("scan_warps"):
+        return kernel, plans.grid_of(way, lines), way.threads, plan, slots
     grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
     return kernel, grid, way.threads, plan, slots

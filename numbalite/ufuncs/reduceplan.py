@@ -45,7 +45,10 @@ _LANE_PIECES = 4  # of a short row that a lane folds
 _MOST_LANE_PIECES = 8  # where lanes take long to combine
 _LEAST_LANES = 2
 _GAPPED_BYTES = 1 << 11  # of a result's rows with gaps between, for a block
-_STRIPE_ROWS, _STRIPE_BYTES = 64, 1 << 11  # rows that a thread folds alone, if results have so many for each row
+_STRIPE_ROWS, _STRIPE_BYTES = (
+    64,
+    1 << 11,
+)  # rows that a thread folds alone, if results have so many for each row
 _STRIPE_THREADS = 1 << 16, 1 << 15  # with more than _FEW_COLUMNS each, and at least
 _LONG_STRIPE_ROWS, _STRIPE_RUN_BYTES = 256, 32  # more of them, if so many bytes are neighbours
 _FEW_COLUMNS = 4  # elements of a thread, where more of them would be too much for few threads
@@ -64,6 +67,15 @@ _WORTH_BYTES = 1 << 25  # that are read in more time than a launch takes
 _FEW_LATER = 1 << 16  # numbers that few blocks fold in as much time
 _NARROW_PART_BYTES = 1 << 16  # at least 16 for each thread: no part may be without rows
 _NARROW_PARTS = 512  # so many blocks run at once
+_SCANNED_ROWS = (
+    1 << 13,
+    1 << 8,
+)  # of a scan, from which each is for a thread: at least, and for each element of one
+_SCANNED_BY_THREADS = 48  # elements of a row, up to which that is better than a warp for each
+_WARP_LINES, _WARP_LINE = (
+    1 << 10,
+    512,
+)  # of a scan, from which each is for a warp, and elements of one
 _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
 _TINY_ROW_BYTES = 16  # that neighbouring threads find in the same lines
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
@@ -198,8 +210,11 @@ def _narrowed(width, results, most, least):
 
 
 def _by_columns(results, length, width):
-    """Blocks of _COLUMN_WARPS warps, a part each, and of all columns about as many as run at once;
-    twice as many of bytes, which are more work."""
+    """Blocks of _COLUMN_WARPS warps, a part each, and of all columns about as many as run at once; twice as many of
+    bytes, which are more work. Where narrower accesses make the threads that parts would, there are none, for parts
+    take another launch."""
+    enough = _COLUMN_THREADS // (2 * _COLUMN_WARPS) + 1  # for one part
+    width = _narrowed(width, results, _WIDE_THREADS, enough if results >= enough else _WARP)
     across = -(-(results // width) // _WARP)
     wanted = _COLUMN_THREADS * (2 if width > 8 else 1) // (across * THREADS)
     parts = min(wanted, length // (8 * _COLUMN_WARPS)) or 1
@@ -423,7 +438,7 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
         width = _width(kept, folded, itemsize, address, column_size)
         if width and results >= _WARP and not masked:
-            return _by_columns(results, length, _narrowed(width, results, _WIDE_THREADS, _WARP))
+            return _by_columns(results, length, width)
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
@@ -531,13 +546,20 @@ def _rows_in_memory(kept, along, sizes, lines):
     """The threads of a block that scans rows in shared memory; 0 where they should not be."""
     stored, loop, result = sizes
     row = scanned_row(along.length, loop)
-    if lines < _TEAM_ROWS or row > _SCANNED_ROW_BYTES:
+    least, each = _SCANNED_ROWS
+    if lines < max(least, each * along.length) or along.length > _SCANNED_BY_THREADS:
         return 0
-    if along.length * max(stored, result) <= _TINY_ROW_BYTES:
-        return 0
-    if not (0 < along.input <= 2 * stored and along.output == result):
+    if row > _SCANNED_ROW_BYTES or along.length * max(stored, result) <= _TINY_ROW_BYTES:
         return 0
     return _WARP * max(1, min(4, _SCANNED_BLOCK_BYTES // (_WARP * row)))
+
+
+def _scan_by_warps(length, width, size):
+    """The way for rows of so many elements, of which a lane reads `width` neighbours and scans numbers of a size."""
+    runs = 1
+    while runs * width * _WARP < length and runs * width * size <= _SCAN_BYTES // 4:
+        runs *= 2
+    return Way(f"scan_warps{width}x{runs}", THREADS, 1, 1, length)
 
 
 def choose_scan(kept, along, sizes, address, serial, blocks=0):
@@ -546,26 +568,29 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0):
     ``sizes`` are those of what is read, what is combined and what is written. ``blocks``: as many can have a pipeline;
     0: the device has none.
     """
-    stored, loop, _ = sizes
+    stored, loop, result = sizes
     lines = math.prod(dim.length for dim in kept)
     length = along.length
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     if serial:
         return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
-    threads = _rows_in_memory(kept, along, sizes, lines) if step >= abs(along.input) else 0
+    are_rows = step >= along.input and 0 < along.input <= 2 * stored and along.output == result
+    threads = _rows_in_memory(kept, along, sizes, lines) if are_rows else 0
     if threads:
         return Way("scan_rows", threads, 1, 1, length), None
+    packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
+    width = 16 // stored if packed else 1
+    if are_rows and lines >= _WARP_LINES and _SHORT < length <= _WARP_LINE:
+        return _scan_by_warps(length, width, loop), None
     if length <= _SHORT or (lines >= _WARP and step < abs(along.input)):
         parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
         chunk = -(-length // parts)
         folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
         return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
-    width = _in_pipeline(kept, along, sizes, address, blocks) if blocks else 0
-    if width:
-        chunk = PIPELINE_THREADS * _PIPELINE_PIECES * width
-        return Way(f"pipelined_scan{width}", PIPELINE_THREADS, 1, -(-length // chunk), chunk), None
-    packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
-    width = 16 // stored if packed else 1
+    piece = _in_pipeline(kept, along, sizes, address, blocks) if blocks else 0
+    if piece:
+        chunk = PIPELINE_THREADS * _PIPELINE_PIECES * piece
+        return Way(f"pipelined_scan{piece}", PIPELINE_THREADS, 1, -(-length // chunk), chunk), None
     runs = 1
     if length > THREADS * width:
         runs = max(1, min(_SCAN_RUNS, _SCAN_BYTES // (width * loop)))

@@ -22,6 +22,7 @@ KINDS = (
     "serial",
     "scan_serial",
     "scan_rows",
+    "scan_warps4x2",
     "scan_tiles1x4",
     "at_in_order",
 )
@@ -81,6 +82,7 @@ def test_dtypes(nvrtc, loops, code):
         "packed",
         "scan_tiles1x4",
         "scan_rows",
+        "scan_warps1x4",
         "teams8",
         "short_packed2",
         "stripes2x4",
@@ -95,8 +97,6 @@ def test_dtypes(nvrtc, loops, code):
     compiled(nvrtc, loops.generated("packed", dtype, dtype, f8, cached=True)[0], 90)
 
 
-def test_in_order(nvrtc):
-    """What is not known to commute has kernels of its own."""
 @pytest.mark.parametrize("code", some(1, "fdFD"))
 @pytest.mark.parametrize("operation", ["norm_of", "nan_sum_of", "mean_of"])
 def test_operations_of_our_own(nvrtc, operation, code):
@@ -109,6 +109,8 @@ def test_operations_of_our_own(nvrtc, operation, code):
         )
 
 
+def test_in_order(nvrtc):
+    """What is not known to commute has kernels of its own."""
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, some(1, "bfD")):

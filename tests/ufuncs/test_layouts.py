@@ -130,8 +130,9 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
 def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
-    """Rows of any length and place by a few lanes each; running folds of them in shared memory."""
-    monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
+    """Rows of any length and place by a few lanes each; running folds of them in shared memory, and by warps."""
+    for name, value in (("TEAM_ROWS", 8), ("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
+        monkeypatch.setattr(reduceplan, f"_{name}", value)
     ways, by_lanes, scan = [], reduceplan.by_lanes, reduceplan.choose_scan
     monkeypatch.setattr(reduceplan, "by_lanes", lambda *a: ways.append(by_lanes(*a)) or ways[-1])
 
@@ -141,7 +142,7 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
         return chosen
 
     monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
-    for rows, length in ((70, 33), (37, 100)):
+    for rows, length in ((70, 33), (37, 100), (19, 300)):
         a = drawn((rows, length), dtype)
         device = cuda.to_device(a)
         for part in np.s_[:, :], np.s_[:, 1:], np.s_[::-1, ::-1], np.s_[:, ::2]:
@@ -153,8 +154,8 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
                 assert_array_equal(np.vecdot(d, d).copy_to_host(), np.vecdot(x, x))
         np.cumsum(device, 1, out=device, dtype=dtype)  # in place
         assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
-    kinds = {way.kind.rstrip("0123456789") for way in ways}
-    assert kinds >= {"short_packed", "short_strided", "scan_rows"}
+    kinds = {way.kind.rstrip("0123456789x") for way in ways}
+    assert kinds >= {"short_packed", "short_strided", "scan_rows", "scan_warps"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
