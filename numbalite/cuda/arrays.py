@@ -429,8 +429,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
         or K (the axes as they are)."""
-        if order not in ("C", "F", "A", "K"):
-            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+        order = shapes.order_of(order, "C")
         with _assign.on_device(self.device):
             if order == "K":
                 strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
@@ -468,8 +467,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         dtype = np.dtype(dtype)
         if not dtype.itemsize and dtype.kind in "SU":  # a text as long as the elements need
             dtype = np.empty(0, self.dtype).astype(dtype).dtype
-        if order not in ("C", "F", "A", "K"):
-            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+        order = shapes.order_of(order)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(
                 f"cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule "

@@ -25,6 +25,19 @@ def _brief(shape):
     return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
 
 
+def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
+    """An order as NumPy takes it, in either case or None, as one of the letters."""
+    if order is None:
+        return default
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    letter = order.upper()
+    if letter in tuple(letters):
+        return letter
+    named = ", ".join(map(repr, letters[:-1])) + f" or {letters[-1]!r}"
+    raise ValueError(f"order must be one of {named} (got {order!r})")
+
+
 def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
     extra = max(len(shape) - len(wanted), 0)

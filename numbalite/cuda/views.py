@@ -40,8 +40,7 @@ class Views:
         ValueError instead, copy=True always copies.
         """
         shape = shapes.new_shape_of(self.size, shape)
-        if order not in ("C", "F", "A"):
-            raise ValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
+        order = shapes.order_of(order, "C", "CFA")
         if copy:
             return self._reshaped(shape, order, True)
         view = self._reshaped(shape, order, False)
@@ -80,12 +79,10 @@ class Views:
 
         order: C, F, A (F where the array lies so, else C) or K (as the elements lie in memory).
         """
-        source = self._bind(stream) if stream else self
+        source, order = self._bind(stream) if stream else self, shapes.order_of(order, "C")
         if order == "K":
             axes = sorted(range(self.ndim), key=lambda i: (-abs(self.strides[i]), i))
             source, order = source.transpose(axes), "C"
-        if order not in ("C", "F", "A"):
-            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
         if order == "A":
             order = self._own_order()
         contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
+from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 
@@ -36,6 +36,7 @@ def einsum(
     order: str = "K",
     casting: Any = "safe",
 ) -> Any:
+    order = shapes.order_of(order)
     terms, result = _read(operands)
     arrays = arguments.arrays_of((array for array, _ in terms), "an operand of einsum")
     kind = np.result_type(*(one.dtype for one in arrays)) if dtype is None else np.dtype(dtype)
@@ -55,6 +56,8 @@ def einsum(
         if not (is_view and dtype is None):
             terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
         made = _contracted(terms, result, lengths, optimize)
+        if order in "CF" and not is_view:
+            made = made.astype(made.dtype, order, copy=False)
     return outputs.into("einsum", out, made, casting)
 
 

@@ -56,7 +56,13 @@ def matmul(
         raise TypeError(
             f"matmul() takes from 2 to 3 positional arguments but {len(inputs)} were given"
         )
-    if out is dtype is signature is axes is None and casting == "same_kind" and not stream:
+    order = shapes.order_of(order)
+    if (
+        out is dtype is signature is axes is None
+        and casting == "same_kind"
+        and order == "K"
+        and not stream
+    ):
         made = _of_vectors(*inputs)
         if made is not None:
             return made
@@ -82,7 +88,9 @@ def matmul(
         _multiply(left, right, result, stream)
         made = made if axes is None else back(made)
         if out is None:
-            return made
+            return (
+                made.astype(made.dtype, order, copy=False, stream=stream) if order == "F" else made
+            )
         if made is not out:
             _check_shape(out, made.shape)
             _put(made, out, stream)

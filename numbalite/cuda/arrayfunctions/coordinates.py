@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite.cuda import shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -136,11 +137,6 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[DeviceNDArray, ...]:
 # ------------------------------------------------------------------------------------- flat places
 
 
-def _check_order(order):
-    if order not in ("C", "F"):
-        raise ValueError(f"order must be one of 'C' or 'F', not {order!r}")
-
-
 def _lengths(shape):
     return tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
 
@@ -148,7 +144,7 @@ def _lengths(shape):
 @implements("unravel_index")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[DeviceNDArray, ...]:
     """Waits: a place outside of the shape is a ValueError."""
-    _check_order(order)
+    order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(shape)
     left = arguments.array(indices)
     if left.dtype.kind not in "biu":
@@ -169,7 +165,7 @@ def ravel_multi_index(
     multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
 ) -> DeviceNDArray:
     """With the mode "raise" it waits: an index outside of its axis is a ValueError."""
-    _check_order(order)
+    order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(dims)
     modes = (mode,) * len(lengths) if isinstance(mode, str) else tuple(mode)
     for one in modes:

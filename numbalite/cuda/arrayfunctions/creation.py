@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _new(shape, dtype, order, device):
-    """A new array; `order` is C or F."""
+    order = shapes.order_of(order, "C", "CF")
     with arguments.chosen(device):
         return arrays.device_array(shape, float if dtype is None else dtype, order=order)
 
@@ -121,8 +121,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> DeviceNDArray:
 def _like(prototype, dtype, order, shape, device):
     a = arguments.array(prototype)
     dtype = a.dtype if dtype is None else dtype
-    if order not in ("C", "F", "A", "K"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    order = shapes.order_of(order)
     if order == "A":
         order = a._own_order()
     device = a.device if device is None else device
@@ -200,7 +199,7 @@ def full_like(
 
 @implements("copy")
 def copy(a: Any, order: str = "K", subok: bool = False) -> DeviceNDArray:
-    return arguments.array(a).copy(order)
+    return arguments.array(a).copy(shapes.order_of(order))
 
 
 @implements("astype")
@@ -224,8 +223,11 @@ def asarray(
         made = arguments.array(a)
     else:
         made = arguments.array(np.asarray(a, dtype))
-    order = order or "K"
-    result = made.astype(made.dtype if dtype is None else dtype, order, copy=bool(copy))
+    order = shapes.order_of(order)
+    dtype = made.dtype if dtype is None else np.dtype(dtype)
+    if order == "A" and not (copy and dtype == made.dtype):
+        order = "K"  # so NumPy has it
+    result = made.astype(dtype, order, copy=bool(copy))
     if copy is False and result is not made:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return result

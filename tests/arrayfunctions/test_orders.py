@@ -1,0 +1,67 @@
+"""order= of NumPy's functions on device arrays: in either case, None, and what is no order."""
+
+import numpy as np
+import pytest
+from kit.likenumpy import alike
+
+from numbalite import cuda
+
+ORDERS = ["C", "F", "c", "f", "A", "a", "K", "k", None, "X", "", 1]
+LINES = np.arange(3)
+ARRAY = np.asfortranarray(np.arange(8.0).reshape(2, 4))
+CALLS = {
+    "ravel": lambda x, order: np.ravel(x, order),
+    "flatten": lambda x, order: x.flatten(order),
+    "reshape": lambda x, order: x.reshape(2, x.shape[1], order=order),
+    "copy": lambda x, order: np.copy(x, order),
+    "copy, the method": lambda x, order: x.copy(order),
+    "astype": lambda x, order: x.astype("f4", order),
+    "astype, the same": lambda x, order: x.astype("f8", order, copy=False),
+    "zeros_like": lambda x, order: np.zeros_like(x, order=order),
+    "full_like": lambda x, order: np.full_like(x, 3, order=order),
+    "einsum": lambda x, order: np.einsum("ij,kj->ik", x, x, order=order),
+    "matmul": lambda x, order: np.matmul(np.stack([x, x]), x.T, order=order),
+    "asarray": lambda x, order: np.asarray(x, order=order, **like(x)),
+    "asarray, another dtype": lambda x, order: np.asarray(x, "f4", order=order, **like(x)),
+    "array": lambda x, order: np.array(x, order=order, **like(x)),
+    "array, once": lambda x, order: np.array(x, order=order, copy=None, **like(x)),
+    "zeros": lambda x, order: np.zeros((2, 3), order=order, **like(x)),
+    "full": lambda x, order: np.full((2, 3), 7, order=order, **like(x)),
+    "eye": lambda x, order: np.eye(2, 3, order=order, **like(x)),
+    "unravel_index": lambda x, order: np.unravel_index(beside(x, LINES), (3, 4), order=order),
+    "ravel_multi_index": lambda x, order: np.ravel_multi_index(
+        (beside(x, LINES),) * 2, (3, 4), order=order
+    ),
+}
+
+
+def like(x):
+    return {} if isinstance(x, np.ndarray) else {"like": x}
+
+
+def beside(x, array):
+    return array if isinstance(x, np.ndarray) else cuda.to_device(array)
+
+
+def laid(made):
+    """What was made, and how it lies."""
+    return made, made.flags.c_contiguous, made.flags.f_contiguous
+
+
+@pytest.mark.filterwarnings("ignore:reshape of")
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("step", [1, 2])
+def test_orders(name, step):
+    def call(x, order):
+        made = CALLS[name](x[:, ::step], order)
+        # NumPy's own layout depends on its loops, and places are views of one array.
+        return made if name in ("einsum", "matmul", "unravel_index") else laid(made)
+
+    for order in ORDERS:
+        alike(call, ARRAY, order)
+
+
+def test_products_in_fortran_order():
+    for name in ("einsum", "matmul"):
+        for order in "CF":
+            alike(lambda x, name=name, order=order: laid(CALLS[name](x, order)), ARRAY)
