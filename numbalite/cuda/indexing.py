@@ -292,7 +292,7 @@ class _Mask:
         if self.axes == 0:
             return [self]
         for i, length in enumerate(self.values.shape):
-            if length != array.shape[axis + i]:
+            if length and length != array.shape[axis + i]:  # a length of 0 fits, as in NumPy
                 raise IndexError(
                     "boolean index did not match indexed array along axis "
                     f"{axis + i}; size of axis is {array.shape[axis + i]} but size of corresponding "

@@ -54,6 +54,19 @@ def test_what_is_not_zero(pair):
     equal(np.where(d), np.where(x))
 
 
+def test_masks_without_length_fit_any_axis():
+    def assigned(x, key):
+        x[key] = 1
+        return x
+
+    x = np.arange(6).reshape(2, 3)
+    for shape in ((0,), (0, 0), (0, 3), (2, 0), (0, 7), (3, 0)):
+        mask = np.zeros(shape, bool)
+        for key in (mask, (slice(None), mask), (mask, ...)):
+            alike(lambda x, key: x[key], x, key)
+            alike(assigned, x, key)
+
+
 @settings(max_examples=25, deadline=None)
 @given(arrays(), st.data())
 def test_masks_of_all_axes(pair, data):
