@@ -41,7 +41,8 @@ def test_grids_by_slices():
 
 
 def test_diagonals_and_triangles():
-    compare(cuda.diag_indices(3, 2), np.diag_indices(3, 2))
+    for args in ((3, 2), (-3, 2), (3, 0), (2, -1)):
+        compare(cuda.diag_indices(*args), np.diag_indices(*args))
     for shape in ((3, 3), (2, 2, 2), (2, 3), (3,), (0, 0)):
         alike(np.diag_indices_from, np.zeros(shape))
     for name in ("tril_indices", "triu_indices"):
@@ -58,6 +59,9 @@ def test_unravel_index(order):
     alike(np.unravel_index, np.array([1.5]), (2, 3), order=order)
     alike(np.unravel_index, np.array([1, 2], "u1"), 7, order=order)
     alike(np.unravel_index, np.zeros(0, int), (0, 3), order=order)
+    for shape in ((2**62, 2), (2**63 - 1, 1), (2**63,)):
+        alike(np.unravel_index, PLACES, shape, order=order)
+        alike(np.ravel_multi_index, (PLACES,) * len(shape), shape, order=order)
 
 
 @examples(25)

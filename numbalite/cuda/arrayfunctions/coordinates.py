@@ -86,7 +86,7 @@ class Grid:
 
 @implements("diag_indices")
 def diag_indices(n: Any, ndim: int = 2) -> tuple[DeviceNDArray, ...]:
-    return (numbers(0, 1, operator.index(n), np.int64),) * ndim
+    return (numbers(0, 1, max(operator.index(n), 0), np.int64),) * ndim
 
 
 @implements("diag_indices_from")
@@ -138,7 +138,12 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[DeviceNDArray, ...]:
 
 
 def _lengths(shape):
-    return tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    lengths = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    if math.prod(lengths) > np.iinfo(np.intp).max:
+        raise ValueError(
+            "invalid dims: array size defined by dims is larger than the maximum possible size."
+        )
+    return lengths
 
 
 @implements("unravel_index")
