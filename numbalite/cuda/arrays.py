@@ -68,6 +68,12 @@ class Flags(dict):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"flags of device arrays cannot be set: {name}")
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        raise TypeError(f"flags of device arrays cannot be set: {name}")
+
 
 class Pointer(int):
     """An address: an int that has the attribute `value` too, as a ctypes pointer has."""

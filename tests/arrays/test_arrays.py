@@ -54,6 +54,10 @@ def test_order(order):
     assert d.flags["F_CONTIGUOUS"] == x.flags.f_contiguous
     equal(d, x)
     assert d.copy_to_host().flags.f_contiguous == x.flags.f_contiguous
+    with pytest.raises(AttributeError, match="cannot be set: writeable"):
+        d.flags.writeable = False
+    with pytest.raises(TypeError, match="cannot be set: WRITEABLE"):
+        d.flags["WRITEABLE"] = False
 
 
 def test_cupys_names():
