@@ -41,12 +41,12 @@ class Flat:
     def __len__(self) -> int:
         return self.base.size
 
-    def __iter__(self) -> Iterator:
-        return iter(self.base.ravel())
+    def __iter__(self) -> Flat:
+        return self
 
     def __next__(self) -> Any:
         if self._rest is None:
-            self._rest = iter(self)
+            self._rest = iter(self.base.ravel())
         return next(self._rest)
 
     def copy(self) -> DeviceNDArray:
@@ -57,11 +57,13 @@ class Flat:
 
     def __getitem__(self, key: Any) -> Any:
         _check(key)
+        self._rest = None  # NumPy's begins again, too
         found: Any = self.base.ravel()[key]
         return found.copy() if isinstance(found, type(self.base)) else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check(key)
+        self._rest = None
         view = self.base._reshaped((self.base.size,), "C", False)
         line = self.base.ravel() if view is None else view
         value = value if isinstance(value, _core.DeviceArray) else np.asarray(value)

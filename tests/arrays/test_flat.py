@@ -36,6 +36,9 @@ def test_comparing_and_stepping(host):
     alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
     elements = moved(host).flat
     assert [next(elements), next(elements)] == host.ravel()[:2].tolist()
+    assert [int(x) for x in elements] == host.ravel()[2:].tolist() and not list(elements)
+    elements[0] = elements[0]
+    assert len(list(elements)) == 6
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
