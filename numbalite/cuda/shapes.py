@@ -173,6 +173,22 @@ def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
     return tuple(result)
 
 
+def as_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """The axes, outermost first, as NumPy's iterator walks over the elements in the order "K": an axis with no
+    stride stays among its neighbours."""
+    inwards: list[int] = []
+    for axis in reversed(range(len(shape))):
+        place = len(inwards)
+        for i in reversed(range(len(inwards))):
+            other = inwards[i]
+            if shape[axis] != 1 != shape[other] and strides[axis] and strides[other]:
+                if abs(strides[other]) <= abs(strides[axis]):
+                    break
+                place = i
+        inwards.insert(place, axis)
+    return inwards[::-1]
+
+
 def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Axes (length, stride, stride, ...), outermost first, of which neighbours are joined that all strides walk as
     one.

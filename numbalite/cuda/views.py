@@ -81,7 +81,7 @@ class Views:
         """
         source, order = self._bind(stream) if stream else self, shapes.order_of(order, "C")
         if order == "K":
-            axes = sorted(range(self.ndim), key=lambda i: (-abs(self.strides[i]), i))
+            axes = shapes.as_in_memory(self.shape, self.strides)
             source, order = source.transpose(axes), "C"
         if order == "A":
             order = self._own_order()

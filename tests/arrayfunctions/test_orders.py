@@ -65,3 +65,15 @@ def test_products_in_fortran_order():
     for name in ("einsum", "matmul"):
         for order in "CF":
             alike(lambda x, name=name, order=order: laid(CALLS[name](x, order)), ARRAY)
+
+
+def test_ravel_in_the_order_of_memory():
+    host = np.arange(24).reshape(2, 3, 4)
+    for view in (
+        lambda x: np.broadcast_to(x[:1], (3, 3, 4)),
+        lambda x: np.broadcast_to(x[:, :1], (2, 3, 4)).transpose(1, 0, 2),
+        lambda x: np.broadcast_to(x[:, :, :1], (5, 2, 3, 4)).transpose(2, 3, 0, 1),
+        lambda x: x.transpose(2, 0, 1)[::-1, :, 1:2],
+    ):
+        for name in ("ravel", "flatten", "copy"):
+            alike(lambda x, view=view, name=name: getattr(view(x), name)("K"), host)
