@@ -22,8 +22,20 @@ static int dimension_from(PyObject *obj, int64_t *value) {
     return 0;
 }
 
+/* Is it a number? NumPy's arrays without dimensions are sequences, too, but have no length. */
+static int is_number(PyObject *obj) {
+    if (!PyIndex_Check(obj))
+        return 0;
+    if (!PySequence_Check(obj))
+        return 1;
+    Py_ssize_t n = PySequence_Size(obj);
+    if (n < 0)
+        PyErr_Clear();
+    return n < 0;
+}
+
 int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
-    if (PyIndex_Check(obj) && !PySequence_Check(obj)) {
+    if (is_number(obj)) {
         layout->ndim = 1;
         return dimension_from(obj, &layout->shape[0]);
     }

@@ -122,11 +122,8 @@ class Views:
         or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
         if given and axes is not None:
             raise TypeError("transpose() takes axes or axes=, not both")
-        axes = given or (axes,)
-        if len(axes) == 1:
-            axes = () if axes[0] is None else shapes.numbers_of(axes[0])
-        if not axes:
-            axes = range(self.ndim)[::-1]
+        axes = given if len(given) > 1 else given[0] if given else axes
+        axes = range(self.ndim)[::-1] if axes is None else shapes.numbers_of(axes)
         if len(axes) != self.ndim:
             raise ValueError("axes don't match array")
         order = [shapes.axis_number(axis, self.ndim) for axis in axes]

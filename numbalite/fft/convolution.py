@@ -8,7 +8,7 @@ import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.recorded import recorded
-from numbalite.cuda.shapes import axis_number
+from numbalite.cuda.shapes import axis_number, numbers_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,7 +55,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
 def _axes(a, b, axes):
     if axes is None:
         axes = range(a.ndim)
-    axes = [axis_number(i, a.ndim) for i in ((axes,) if isinstance(axes, int) else axes)]
+    axes = [axis_number(i, a.ndim) for i in numbers_of(axes)]
     if not axes or len(set(axes)) < len(axes):
         raise ValueError(f"fftconvolve: axes must be unique, and one at least, not {axes}")
     for i in range(a.ndim):

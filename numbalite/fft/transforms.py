@@ -14,7 +14,7 @@ from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.shapes import AxisError
+from numbalite.cuda.shapes import AxisError, numbers_of
 from numbalite.fft.execution import (
     Operand,
     complex_to_complex,
@@ -317,7 +317,7 @@ def ihfft(
 
 def _shifts(x, axes, sign):
     axes = range(x.ndim) if axes is None else axes
-    numbers = [_axis("fftshift", axis, x) for axis in ((axes,) if isinstance(axes, int) else axes)]
+    numbers = [_axis("fftshift", axis, x) for axis in numbers_of(axes)]
     return tuple(sign * (x.shape[axis] // 2) for axis in numbers), tuple(numbers)
 
 

@@ -392,6 +392,38 @@ def test_axes_are_any_iterable():
     assert np.expand_dims(d, range(2)).shape == (1, 1, 2, 3, 4)
 
 
+SEQUENCES = [tuple, list, np.array, lambda numbers: np.array(numbers, "u1")]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_shapes_and_axes_are_any_sequence(sequence):
+    a, of = np.arange(24.0).reshape(2, 3, 4), sequence
+    alike(lambda x: x.reshape(of([4, 6])), a)
+    alike(np.reshape, a, of([24]))
+    alike(lambda x: x.transpose(of([2, 0, 1])), a)
+    alike(np.transpose, a, of([1, 0]))
+    alike(lambda x: np.zeros_like(x, shape=of([2, 5])), a)
+    alike(np.broadcast_to, a, of([2, 2, 3, 4]))
+    alike(np.tile, a, of([2, 1]))
+    alike(np.tensordot, a, a, (of([0, 2]), of([0, 2])))
+    alike(np.average, a, of([0, 2]))
+    alike(np.average, a, of([1]), weights=np.array([1.0, 2, 4]), returned=True)
+    alike(np.fft.fftshift, a, of([0, 2]))
+
+
+def test_numbers_of_numpys_as_shapes_and_axes():
+    a = np.arange(24.0).reshape(2, 3, 4)
+    for number in (np.int64(2), np.uint8(2), np.array(2)):
+        alike(np.tile, a, number)
+        alike(np.zeros_like, a, shape=number)
+        assert cuda.zeros(number).shape == (2,)
+    alike(np.fft.fftshift, a, np.int64(2))
+    alike(np.tensordot, a, a.transpose(1, 2, 0), np.int64(2))
+    alike(lambda x: x.transpose(range(3)), a)
+    alike(lambda x: x.transpose(()), a)
+    alike(lambda x: x.transpose(np.array(0)), a[0, 0])
+
+
 def test_copyto():
     d, host = cuda.to_device(np.zeros(4)), np.zeros(4)
     np.copyto(d, cuda.to_device(np.arange(4)), where=cuda.to_device(np.array([1, 0, 1, 1], bool)))

@@ -215,7 +215,7 @@ def _rolled(lies, steps):
 @implements("tile")
 def tile(A: Any, reps: Any) -> DeviceNDArray:
     a = arguments.array(A)
-    reps = tuple(reps) if hasattr(reps, "__len__") else (reps,)
+    reps = shapes.numbers_of(reps)
     return arranged.arranged(a, _tiled(arranged.lies(a), reps))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
+from numbalite.cuda import shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -293,6 +294,7 @@ def average(
 ) -> Any:
     """Waits with weights, for a sum of them that is zero is an error."""
     a = arguments.array(a)
+    axis = None if axis is None else shapes.numbers_of(axis)
     if weights is None:
         made = mean(a, axis, keepdims=keepdims)
         total = made.dtype.type(a.size / made.size if made.size else 0)
