@@ -54,6 +54,7 @@ def test_bincount():
         ((x[::-2], weights[::2], 80), (d[::-2], w[::2], 80)),
         ((x.astype("u1"), None, 3), (on_device(x.astype("u1")), None, 3)),
         ((x[:0], None, 2), (d[:0], None, 2)),
+        ((x[:0], weights[:0]), (d[:0], w[:0])),
         ((x * 1000,), (on_device(x * 1000),)),  # more than fit into shared memory
         ((x - 1,), (on_device(x - 1),)),
         ((weights,), (w,)),
@@ -102,6 +103,19 @@ def test_histograms_of_several_dimensions():
 
 
 RULES = ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
+
+
+def test_ranges_of_histograms():
+    x = RNG.random((40, 2)).astype("f4")
+    d = on_device(x)
+    for limits in (None, ((0, 1), (0, np.float32(0.9))), ((0, 0), (0, 1)), (None, (0.5, 1)),
+                   ((0, 1, 2), (0, 1)), ((1, 0), (0, 1))):  # fmt: skip
+        for bins in (3, (2, 4), [3, np.array([0, 0.5, 1])], (0, 1)):
+            same(np.histogramdd, (x, bins, limits), (d, bins, limits))
+    columns = (x[:, 0], x[:, 1].astype("f8"))
+    same(np.histogram2d, columns, tuple(map(on_device, columns)))
+    for limits in ((0, 1, 2), (0,), (1, 0), (0, np.nan)):
+        same(np.histogram, (x, 5, limits), (d, 5, limits))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -158,6 +172,16 @@ def test_digitize():
             same(np.digitize, (x, bins, right), (d, on_device(bins), right))
             same(np.digitize, (x, bins, right), (d, bins, right))
     same(np.digitize, (x * 1j, edges), (on_device(x * 1j), edges))
+
+
+def test_digitize_with_nan_among_the_bins():
+    x, nan = np.array([0, 1, 1.5, 2, 3, np.nan, np.inf, -np.inf]), np.nan
+    d = on_device(x)
+    for bins in ([nan], [nan, nan], [1, 2, nan], [1, 1, 2, nan, nan], [nan, 2, 1], [nan, nan, 2, 1, 1],
+                 [nan, 1, 2]):  # fmt: skip
+        for right in (False, True):
+            bins = np.array(bins, float)
+            same(np.digitize, (x, bins, right), (d, on_device(bins), right))
 
 
 # ---------------------------------------------------------------------------------- what is there once

@@ -79,13 +79,15 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArra
                 f"Cannot cast array data from {weights.dtype!r} to {np.dtype(np.float64)!r} according to the rule 'safe'"
             )
         weights = _flat(weights)
-    length = minlength
+    if not x.size:
+        nothing = arguments.empty((minlength,), np.intp, x)
+        nothing.fill(0)
+        return nothing
     x = _flat(x)
-    if x.size:
-        low, high = limits_of(x)
-        if low < 0:
-            raise ValueError("'list' argument must have no negative elements")
-        length = max(int(high) + 1, length)
+    low, high = limits_of(x)
+    if low < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    length = max(int(high) + 1, minlength)
     with arguments.on_device_of(x):
         return counting.by_number(x, weights, length)
 
@@ -97,6 +99,8 @@ def _edges(a, bins, limits):
     """(edges on the host, first edge and 1 / width of a bin where all are equally wide)"""
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
+        if limits is not None and len(limits) != 2:
+            raise ValueError(f"range is the lowest and the highest edge, not {len(limits)} numbers")
         if limits is None and a.size:
             return _equal_bins(bins, None, limits_of(a).astype(_real(a.dtype)))
         empty = np.zeros(0, _real(a.dtype))
@@ -216,6 +220,8 @@ def histogramdd(
         columns = [sample[:, k] for k in _numbers(sample.shape[1])]
     else:
         columns = arguments.arrays_of(sample)
+        common = np.result_type(*(one.dtype for one in columns))
+        columns = [one.astype(common, copy=False) for one in columns]
     dims = len(columns)
     if not hasattr(bins, "__len__"):
         bins = [bins] * dims
@@ -237,7 +243,12 @@ def histogramdd(
             column = _numbers_of("histogramdd", column)
             if np.ndim(of_bins) == 0 and not isinstance(of_bins, str) and of_bins < 1:
                 raise ValueError("histogramdd: a number of bins must be positive")
-            of_column, _, _ = _edges(column, of_bins, limits)
+            if limits is not None and np.ndim(of_bins) == 0:  # not of the sample's dtype
+                low, high = limits
+                ends = np.zeros(0, np.linspace(low, high, 0).dtype)
+                of_column = np.histogram_bin_edges(ends, operator.index(of_bins), limits)
+            else:
+                of_column, _, _ = _edges(column, of_bins, limits)
             edges.append(arguments.array(of_column))
             number = _bin_of(column, edges[-1])
             length = len(of_column) + 1

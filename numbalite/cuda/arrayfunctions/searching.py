@@ -72,6 +72,15 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Devi
         return digits(a, v, side, sorter)
 
 
+def _rises(bins):
+    """Do bins rise or fall? No difference between NaN and anything is one to NumPy; one that comes first falls."""
+    differ = np.flatnonzero(bins[1:] != bins[:-1])
+    rises = not differ.size or bool(bins[differ[0]] < bins[differ[0] + 1])
+    if np.any(bins[1:] < bins[:-1] if rises else bins[1:] > bins[:-1]):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return rises
+
+
 @implements("digitize")
 def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
     x, bins = arguments.arrays_of((x, bins))
@@ -90,8 +99,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
         if bins.size > 1:
             rises = bool(np.all(bins[1:] >= bins[:-1]))
             falls = not rises and bool(np.all(bins[1:] <= bins[:-1]))
-        if not rises and not falls:
-            raise ValueError("bins must be monotonically increasing or decreasing")
+        if not rises and not falls:  # where NaN is among them, its neighbours count
+            rises = _rises(bins.copy_to_host())
         side = "left" if right else "right"
         if rises:
             return digits(bins, x, side)
