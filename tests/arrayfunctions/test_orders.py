@@ -67,6 +67,11 @@ def test_products_in_fortran_order():
             alike(lambda x, name=name, order=order: laid(CALLS[name](x, order)), ARRAY)
 
 
+def test_arrays_without_dimensions_get_one():
+    alike(lambda x: np.asfortranarray(x, **like(x)), np.array(1.5))
+    alike(lambda x: np.ascontiguousarray(x, **like(x)), np.array(1.5))
+
+
 def test_ravel_in_the_order_of_memory():
     host = np.arange(24).reshape(2, 3, 4)
     for view in (

@@ -256,7 +256,8 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> DeviceNDArray:
 
 @implements("asfortranarray")
 def asfortranarray(a: Any, dtype: Any = None) -> DeviceNDArray:
-    return asarray(a, dtype, "F")
+    made = asarray(a, dtype, "F")
+    return made if made.ndim else made.reshape(1)
 
 
 # ------------------------------------------------------------------------------------------- numbers
