@@ -390,7 +390,8 @@ def _between_arrays(start, stop, num, gaps, endpoint, dtype):
     dtype = kind if dtype is None else np.dtype(dtype)
     distance = np.subtract(stop, start)
     step = np.true_divide(distance, gaps) if gaps else np.full_like(distance, np.nan)
-    counts = numbers(0.0, 1.0, num, np.float64, start).reshape((-1,) + (1,) * distance.ndim)
+    counts = numbers(0.0, 1.0, num, np.zeros(0, kind).real.dtype, start)
+    counts = counts.reshape((-1,) + (1,) * distance.ndim)
     made = np.add(np.multiply(counts, step if gaps else distance), start).astype(kind, copy=False)
     if endpoint and num > 1:
         made[-1, ...] = stop
