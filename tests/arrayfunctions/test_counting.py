@@ -212,6 +212,21 @@ def test_unique(dtype):
         same(lambda a, n=axis: np.unique(a, axis=n, **every), (rows,), (on_device(rows),))
 
 
+def test_unique_rows_with_nan():
+    rows = np.array(
+        [[2, np.nan, 2], [np.nan, 1, np.nan], [np.nan, 1, np.nan], [2, 2, 2], [2, 2, 2]]
+    )
+    every = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for dtype in ("f4", "f8", "c16"):
+        for axis in (0, 1):
+            for equal in (True, False):
+                same(
+                    lambda a: np.unique(a, axis=axis, equal_nan=equal, **every),  # noqa: B023
+                    (rows.astype(dtype),),
+                    (on_device(rows.astype(dtype)),),
+                )
+
+
 @pytest.mark.skipif(not hasattr(np, "unique_all"), reason="NumPy 2.0 has them")
 def test_unique_of_the_array_api():
     host = RNG.integers(0, 4, 30)

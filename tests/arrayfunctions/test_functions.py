@@ -475,7 +475,10 @@ def test_linspace():
         np.linspace(np.zeros(2), np.ones(2), 4, axis=1),
     )
     compare(np.linspace(cuda.to_device(np.zeros(2)), 1, 3), np.linspace(np.zeros(2), 1, 3))
-    ends = np.array([0, 120], "f4"), np.array([100, 0], "f4")  # steps in float32, each bit as NumPy's
+    ends = (
+        np.array([0, 120], "f4"),
+        np.array([100, 0], "f4"),
+    )  # steps in float32, each bit as NumPy's
     for dtype in ("f4", "i4"):
         made = np.linspace(*map(cuda.to_device, ends), 50, dtype=dtype)
         np.testing.assert_array_equal(made.get(), np.linspace(*ends, 50, dtype=dtype))

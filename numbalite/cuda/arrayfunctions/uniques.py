@@ -138,7 +138,7 @@ def unique(
             axis = shapes.axis_number(axis, ar.ndim)
             moved = np.moveaxis(ar, axis, 0)
             table = arguments.reshaped(moved, (moved.shape[0], _rest(moved.shape)))
-            found = _unique(table, *needs, equal_nan)
+            found = _unique(table, *needs, False)  # NumPy takes rows with NaN for different ones
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
         inverse = found.inverse
