@@ -266,11 +266,19 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return ary
 
     def get(
-        self, stream: StreamLike | None = None, order: str = "C", out: Any = None
+        self,
+        stream: StreamLike | None = None,
+        order: str = "C",
+        out: Any = None,
+        blocking: bool = True,
     ) -> np.ndarray:
-        """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies)."""
+        """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies). With blocking=False the copy
+        to a page-locked `out` is only put into the stream's order."""
         if out is not None:
-            return self.copy_to_host(out, stream or 0)
+            self.copy_to_host(out, stream or 0)
+            if blocking and stream:
+                getattr(stream, "synchronize", _core.synchronize)()
+            return out
         return np.asarray(self.copy_to_host(stream=stream or 0), order=order)  # type: ignore[call-overload]
 
     def set(self, arr: Any, stream: StreamLike | None = None) -> None:

@@ -64,8 +64,12 @@ def test_cupys_names():
     x = np.asarray(numbers((4, 5)), order="F")
     d = cuda.to_device(x)
     assert d.get().flags.c_contiguous and d.get(order="A").flags.f_contiguous
-    out = np.zeros_like(x)
+    out = cuda.pinned_array_like(x)
+    out[...] = 0
     assert d.get(cuda.stream(), out=out) is out
+    np.testing.assert_array_equal(out, x)
+    out[...] = 0
+    assert d.get(cuda.stream(), out=out, blocking=False) is out
     cuda.synchronize()
     np.testing.assert_array_equal(out, x)
     d.set(x + 1)
