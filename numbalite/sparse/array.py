@@ -97,8 +97,8 @@ class SparseArray(construct.Sparse, abc.ABC):
         """The same with a row and a column for each element."""
 
     @abc.abstractmethod
-    def transpose(self, copy: bool = False) -> Any:
-        """The transposed array."""
+    def _transposed(self) -> Any:
+        """The transposed array, over the same memory."""
 
     @abc.abstractmethod
     def copy(self) -> Any:
@@ -186,7 +186,13 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @property
     def T(self) -> Any:
-        return self.transpose()
+        return self._transposed()
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> Any:
+        """The transposed array, over the same memory unless copy is true: csc of a csr_array and the other way.
+        An array of one dimension is itself."""
+        made = self._transposed() if construct.turns(axes, self.ndim) else self
+        return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
         """The same in the format "csr", "csc" or "coo"; None is the present one."""
@@ -251,9 +257,15 @@ class SparseArray(construct.Sparse, abc.ABC):
         The result is sparse, in the same format; csr for a product of coo arrays. ValueError where the shapes
         do not fit.
         """
+        made = elementwise.multiply(self, other)
+        if made is NotImplemented:
+            raise TypeError(f"a {type(other).__name__} is neither a number nor an array")
+        return made
+
+    def __mul__(self, other: Any) -> Any:
         return elementwise.multiply(self, other)
 
-    __mul__ = __rmul__ = multiply
+    __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
         return elementwise.divide(self, other)

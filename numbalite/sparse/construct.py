@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
+from numbalite.cuda import assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.sparse import kernels
 from numbalite.ufuncs import operands
@@ -101,6 +101,16 @@ def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
     if min(lengths) < 0:
         raise ValueError(f"{name}: shape is {shape!r}: a length is negative")
     return lengths
+
+
+def turns(axes: Any, ndim: int) -> bool:
+    """Do these axes transpose? ValueError for what is no permutation."""
+    if axes is None:
+        return True
+    order = shapes.numbers_of(axes)
+    if sorted(axis % ndim if -ndim <= axis < ndim else ndim for axis in order) != list(range(ndim)):
+        raise ValueError(f"axes {axes!r} don't match a sparse array of {ndim} dimensions")
+    return order[0] % ndim == ndim - 1
 
 
 def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:

@@ -83,7 +83,9 @@ class Compressed(SparseArray):
         parts = data, indices, indptr = construct.compressed(name, given, dtype)
         lines = max(indptr.size - 1, 0)
         if shape is None:
-            others = int(np.max(indices).item()) + 1 if indices.size else 0
+            if not indices.size:
+                raise ValueError(f"{name}: without elements a shape has to be given")
+            others = int(np.max(indices).item()) + 1
             shape = (lines, others) if self._by_rows else (others, lines)
         found = construct.shape_of(name, shape)
         lines, others = found if self._by_rows else found[::-1]
@@ -104,6 +106,9 @@ class Compressed(SparseArray):
 
     def _parts(self):
         return self.data, self.indices, self.indptr
+
+    def __reduce__(self) -> Any:
+        return self._made, (self._parts(), self.shape, self._is_sorted)
 
     def _with(self, data):
         return self._made((data, self.indices, self.indptr), self.shape, self._is_sorted)
@@ -140,11 +145,9 @@ class Compressed(SparseArray):
             self._rows = csr_array._made(self._parts(), self.shape[::-1], self._is_sorted)
         return self._rows
 
-    def transpose(self, copy: bool = False) -> Any:
-        """The transposed array in the other format, over the same memory."""
+    def _transposed(self):
         other = csc_array if self._by_rows else csr_array
-        made = other._made(self._parts(), self.shape[::-1], self._is_sorted)
-        return made.copy() if copy else made
+        return other._made(self._parts(), self.shape[::-1], self._is_sorted)
 
     def tocoo(self, copy: bool = False) -> Any:
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
@@ -259,6 +262,8 @@ class coo_array(SparseArray):
                 raise ValueError(f"{name}: data has {data.size} elements, {what} has {one.size}")
         kind = construct.index_dtype(*coords)
         coords = tuple(one.astype(kind, copy=False) for one in coords)
+        if shape is None and not data.size:
+            raise ValueError(f"{name}: without elements a shape has to be given")
         ends = [int(np.max(one).item()) + 1 if one.size else 0 for one in coords]
         found = tuple(ends) if shape is None else construct.shape_of(name, shape, len(coords))
         for what, one, end, length in zip(names, coords, ends, found):
@@ -295,6 +300,9 @@ class coo_array(SparseArray):
 
     def _parts(self):
         return self.data, *self.coords
+
+    def __reduce__(self) -> Any:
+        return self._made, (self.data, self.coords, self.shape, self._is_sorted)
 
     def _with(self, data):
         return self._made(data, self.coords, self.shape, self._is_sorted)
@@ -338,10 +346,8 @@ class coo_array(SparseArray):
             coords = np.divmod(places, max(shape[1], 1))
         return self._made(self.data, coords, shape, self._is_sorted)
 
-    def transpose(self, copy: bool = False) -> coo_array:
-        """The transposed array over the same memory; one of one dimension is itself."""
-        made = self._made(self.data, self.coords[::-1], self.shape[::-1])
-        return made.copy() if copy else made
+    def _transposed(self):
+        return self._made(self.data, self.coords[::-1], self.shape[::-1])
 
     def tocoo(self, copy: bool = False) -> coo_array:
         return self.copy() if copy else self

@@ -1,7 +1,9 @@
 """cuda.sparse: formats, products and triangular systems, with dense NumPy arrays as the oracle, and SciPy's
 where they are installed."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -323,3 +325,47 @@ def test_errors():
     singular = make(np.array([[0.0, 0], [1, 1]]))
     with pytest.raises(np.linalg.LinAlgError, match="zero entry on diagonal"):
         sparse.spsolve_triangular(singular, np.ones(2))
+
+
+@pytest.mark.parametrize("made", FORMATS)
+def test_copies_and_pickles(made):
+    a = made(np.array([[0, 2.0, 0], [1, 0, 3]]))
+    for again in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a), copy.copy(a)):
+        assert type(again) is made
+        close(again, a.toarray().get())
+        close(again @ np.ones(3), np.array([2.0, 4]))
+    deep = copy.deepcopy(a)
+    deep.data *= 2
+    close(a, np.array([[0, 2.0, 0], [1, 0, 3]]))
+    assert copy.copy(a).data is a.data
+
+
+@pytest.mark.parametrize("made", FORMATS)
+def test_transpose_takes_axes(made):
+    host = np.array([[0, 2.0, 0], [1, 0, 3]])
+    a = made(host)
+    for axes in (None, (1, 0), [-1, -2], np.array([1, 0])):
+        close(a.transpose(axes), host.T)
+        close(a.transpose(axes=axes, copy=True), host.T)
+    close(a.transpose((0, 1)), host)
+    for wrong in (0, (0,), (0, 0), (1, 2), (0, 1, 2)):
+        with pytest.raises(ValueError, match="don't match"):
+            a.transpose(wrong)
+
+
+@pytest.mark.parametrize("made", FORMATS)
+def test_no_elements_have_no_shape(made):
+    nothing = np.zeros(0), (np.zeros(0, int), np.zeros(0, int))
+    with pytest.raises(ValueError, match="a shape has to be given"):
+        made(nothing)
+    assert made(nothing, shape=(2, 3)).shape == (2, 3)
+
+
+def test_products_with_what_is_no_array():
+    a = sparse.csr_array(np.eye(2))
+    for product in (a.dot, a.multiply):
+        for other in (None, "x", {}):
+            with pytest.raises(TypeError, match="neither a number nor an array"):
+                product(other)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        a * None
