@@ -20,6 +20,13 @@ def test_sets(name):
         alike(function, np.array([3, 1, 2]), np.array([2, 3, 7]), assume_unique=True)
 
 
+def test_unions_with_numbers():
+    for dtype in ("f4", "u1", "?", "c8"):
+        for number in (3, 2.5, 1j, True, np.float64(2), np.array(2.5), [2]):
+            alike(np.union1d, np.array([0, 1, 1], dtype), number)
+            alike(lambda x, n: np.concatenate([n, x], axis=None), np.array([0, 1], dtype), number)
+
+
 def test_where_and_not():
     alike(np.intersect1d, TABLE, WHOLE, return_indices=True)
     alike(np.intersect1d, WHOLE[:3], WHOLE[1:3], assume_unique=True, return_indices=True)

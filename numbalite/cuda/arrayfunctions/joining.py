@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
+_WEAK = int, float, complex
+"""Python's numbers, which take the dtype of the arrays beside them where their kind allows it."""
+
+
+def _joined_dtype(given, parts):
+    pairs = zip(given, parts, strict=True)
+    return np.result_type(*(one if type(one) in _WEAK else part.dtype for one, part in pairs))
+
+
 @implements("concatenate", "concat")
 def concatenate(
     arrays: Any,
@@ -30,7 +39,8 @@ def concatenate(
     dtype: Any = None,
     casting: Any = "same_kind",
 ) -> DeviceNDArray:
-    parts = arguments.arrays_of(arrays)
+    given = list(arrays)
+    parts = arguments.arrays_of(given)
     if not parts:
         raise ValueError("need at least one array to concatenate")
     if axis is None:
@@ -47,13 +57,15 @@ def concatenate(
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
-    wanted = np.result_type(*(one.dtype for one in parts)) if dtype is None else np.dtype(dtype)
+    wanted = _joined_dtype(given, parts) if dtype is None else np.dtype(dtype)
     is_new = out is None
     if is_new:
         out = _room(parts, shape, wanted)
     else:
         outputs.check_shape("concatenate", out, shape)
-    for one in parts:
+    for one, number in zip(parts, given, strict=True):
+        if type(number) in _WEAK:
+            continue
         if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {one.dtype!r} to {out.dtype!r} according to the rule {casting!r}"
