@@ -62,6 +62,7 @@ def test_areas():
         ((MATRIX,), {}), ((MATRIX,), {"dx": 0.5, "axis": 0}), ((MATRIX, places), {}), ((LINE,), {}),
         ((MATRIX, places[:4]), {"axis": 0}), ((MATRIX, MATRIX * 2), {}), ((MATRIX, places[:3]), {}),
         ((MATRIX > 0,), {}), ((MATRIX * 1j,), {}), ((MATRIX,), {"axis": 2}), ((LINE[:1],), {}),
+        ((MATRIX[0], MATRIX**2), {}), ((MATRIX[0], MATRIX[:2]), {"axis": 0}),
     ):  # fmt: skip
         alike(trapezoid, *args, **keywords)
 

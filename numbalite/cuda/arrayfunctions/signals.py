@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -194,6 +195,7 @@ def _edge(f0, f1, f2, h0, h1):
 
 @implements("trapezoid", "trapz")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    axis = operator.index(axis)
     if x is None:
         (y,) = arguments.arrays_of((y,))
         width = dx
@@ -203,9 +205,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         if x.ndim == 1:
             at = axes_of(axis, y.ndim)[0]
             width = width.reshape([-1 if i == at else 1 for i in range(y.ndim)])
-    (axis,) = axes_of(axis, y.ndim)
+    (at,) = axes_of(axis, y.ndim)
     left, right = (
-        y[tuple(part if i == axis else slice(None) for i in range(y.ndim))]
+        y[tuple(part if i == at else slice(None) for i in range(y.ndim))]
         for part in (slice(None, -1), slice(1, None))
     )
     return (width * (right + left) / 2.0).sum(axis)
