@@ -72,6 +72,6 @@ def test_blocks_and_choices():
         alike(np.block, arrays)
     for choices in (
         ([MATRIX > 1, MATRIX < -1], [MATRIX, -MATRIX]), ([LINE > 2, LINE > 1], [LINE, LINE * 2.0], -1),
-        ([LINE > 1], [LINE, LINE]), ([LINE], [LINE]),
+        ([LINE > 1], [LINE, LINE]), ([LINE], [LINE]), ([LINE > 1], [LINE.tolist()], LINE.tolist()),
     ):  # fmt: skip
         alike(np.select, *choices)

@@ -63,6 +63,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> DeviceNDArray:
             raise TypeError(
                 f"invalid entry {i} in condlist: should be boolean ndarray, not {condition.dtype}"
             )
+    *choicelist, default = (
+        np.asarray(one) if isinstance(one, (list, tuple)) else one for one in (*choicelist, default)
+    )
     dtype = np.result_type(*map(_dtype_of, choicelist), _dtype_of(default))
     made = default
     for condition, choice in zip(reversed(conditions), reversed(choicelist), strict=True):
