@@ -433,7 +433,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def fill(self, value: Any, stream: StreamLike = 0) -> None:
         """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
         that does not fit)."""
-        if getattr(value, "ndim", 0):
+        if getattr(value, "ndim", 0) or (isinstance(value, list) and not self.dtype.names):
             raise ValueError("fill() takes a scalar: use d[...] = array")
         _assign.assign(self[...], value, stream)
 

@@ -160,6 +160,8 @@ def _host_values(value, dtype):
         except (TypeError, ValueError):
             if not np.ndim(value):
                 raise
+    if isinstance(value, (list, tuple)) and not dtype.names:  # Python's numbers have to fit
+        return np.array(value, dtype)
     given = np.asarray(value)
     host = np.empty(given.shape, dtype)
     host[...] = given

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from kit.drawn import is_same_kind, outcome
-from kit.likenumpy import moved
+from kit.likenumpy import alike, moved
 from kit.numpycalls import CALLS, NEEDED, M, V
 from kit.sample import some
 
@@ -100,3 +100,39 @@ def test_outputs_are_named():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=rf"^{name}: out has shape \(2, 3\), the result \("):
             call()
+
+
+VALUES = [1j, [1j, 1j], 300, [300, 1], [2.7, 1], -1]
+ASSIGNMENTS = {
+    "integers": lambda x, v: x.__setitem__([0, 1], v),
+    "mask": lambda x, v: x.__setitem__(np.array([True, True, False, False]), v),
+    "put": lambda x, v: np.put(x, [0, 1], v),
+    "putmask": lambda x, v: np.putmask(x, x > 0, v),
+    "place": lambda x, v: np.place(x, x > 0, v),
+    "insert": lambda x, v: np.insert(x, 1, v),
+    "fill_diagonal": lambda x, v: np.fill_diagonal(x.reshape(2, 2), v),
+}
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i8"])
+def test_numbers_in_lists_that_do_not_fit(name, dtype):
+    def assigned(x, value):
+        made = ASSIGNMENTS[name](x, value)
+        return x if made is None else made
+
+    for value in VALUES:
+        alike(assigned, np.arange(4).astype(dtype), value)
+
+
+def test_fill_takes_a_scalar():
+    with pytest.raises(ValueError, match="takes a scalar"):
+        cuda.zeros(3).fill([1, 2, 3])
+
+
+def test_what_stands_for_nan_is_of_the_shape():
+    x = np.array([1, np.nan, np.inf])
+    for value in (5, np.array([5.0, 6, 7]), np.array([5.0])):
+        alike(lambda x, v: np.nan_to_num(x, nan=v, posinf=v), x, value)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        np.nan_to_num(cuda.to_device(x), nan=np.ones((2, 3)))

@@ -105,10 +105,10 @@ def _all_but(n, places, beside):
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> DeviceNDArray:
     a, axis = _line_or_axis(arr, axis)
     n = a.shape[axis]
-    if isinstance(values, int) or (
-        isinstance(values, list) and all(isinstance(one, int) for one in values)
+    if isinstance(values, (int, float, complex)) or (
+        isinstance(values, list) and all(isinstance(one, (int, float, complex)) for one in values)
     ):
-        values = np.array(values, a.dtype)  # or an OverflowError
+        values = np.array(values, a.dtype)  # or an OverflowError, a TypeError
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n), dtype=np.intp)
     places = _places(obj)

@@ -174,7 +174,7 @@ def column_stack(tup: Any) -> DeviceNDArray:
 
 @implements("append")
 def append(arr: Any, values: Any, axis: Any = None) -> DeviceNDArray:
-    return concatenate((arr, values), axis)
+    return concatenate(arguments.arrays_of((arr, values)), axis)
 
 
 @implements("roll")

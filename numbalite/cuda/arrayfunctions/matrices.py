@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda import assign, shapes
+from numbalite.cuda import assign, indexing, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -51,7 +51,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    a, val = arguments.array(a), arguments.array(val)
+    a = arguments.array(a)
+    val = indexing.like(val, a)
     rows, columns = a.shape[0], a.shape[-1]
     begins = range(0, rows, columns + 1) if wrap and a.ndim == 2 else (0,)
     done = 0

@@ -322,4 +322,10 @@ def nan_to_num(
     most = np.finfo(real).max if posinf is None else posinf
     least = np.finfo(real).min if neginf is None else neginf
     out = None if copy or given is not x else x
-    return _finite()(x, *(real.type(number) for number in (nan, most, least)), out=out)
+    instead = (
+        np.broadcast_to(arguments.array(one).astype(real, copy=False), x.shape)
+        if np.ndim(one)
+        else real.type(one)
+        for one in (nan, most, least)
+    )
+    return _finite()(x, *instead, out=out)
