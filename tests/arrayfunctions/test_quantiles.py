@@ -66,3 +66,13 @@ def test_dtypes_of_places_count(method):
     line = np.arange(5, dtype="f4")
     for q in (np.float32(0.5), np.float64(0.5), 0.5):
         same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})
+
+
+def test_places_of_whole_numbers_and_booleans():
+    host = np.random.default_rng(7).integers(0, 100, 300).astype("f4")
+    host[2] = np.nan
+    device = cuda.to_device(host)
+    for q in (True, np.array([True, False]), [0, 1], 1):
+        same(np.nanquantile, (device, q), (host, q))
+    for q in (np.uint8(1), np.array([1, 0], "i1")):  # n times q is more than they hold
+        same(np.nanquantile, (device, q), (host, q.astype(int)))

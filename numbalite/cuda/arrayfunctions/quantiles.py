@@ -270,7 +270,8 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
 def _numbers(a, q):
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    return arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
+    q = arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
+    return q.astype(np.intp) if q.dtype.kind in "biu" else q
 
 
 def _quantiles(passes_nan):
