@@ -116,7 +116,7 @@ def svd(
     """The singular values, and with compute_uv the vectors. LinAlgError where it does not converge; for
     that it waits. `hermitian` makes nothing quicker."""
     with on_device_of(a):
-        a = matrices("svd", a)
+        a = square("svd", a) if hermitian else matrices("svd", a)
         u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
         return named("svd", u, values, vh) if compute_uv else values
 
@@ -135,7 +135,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         A = given.array(A, "A")
         if A.ndim < 2:
             return int(np.any(A))
-        values = svd(A, compute_uv=False)
+        values = svd(A, compute_uv=False, hermitian=hermitian)
         if tol is None:
             eps = np.finfo(values.dtype).eps
             rtol = max(A.shape[-2:]) * eps if rtol is None else _with_axis(rtol)
@@ -160,7 +160,7 @@ def _adjoint(a):
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_VALUE) -> Any:
     """Moore and Penrose's inverse, by singular values."""
     with on_device_of(a):
-        a = matrices("pinv", a)
+        a = square("pinv", a) if hermitian else matrices("pinv", a)
         dtype = computed_in("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
         if rcond is None:
             rcond = 1e-15 if rtol is _NO_VALUE else rtol

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.drawn import Placed, examples, recipes, to_host
+from kit.likenumpy import alike
 
 from numbalite import _core, cuda
 from numbalite.errors import CudaAPIError
@@ -266,3 +267,10 @@ def test_on_a_stream():
     result = L.solve(with_stream, np.ones(4))
     stream.synchronize()
     close(result, L.solve(a, np.ones(4)))
+
+
+def test_hermitian_matrices_are_square():
+    for matrix in (np.arange(6.0).reshape(2, 3), np.eye(2)):
+        for name in ("matrix_rank", "pinv", "svd"):
+            words = {"compute_uv": False} if name == "svd" else {}
+            alike(getattr(np.linalg, name), matrix, hermitian=True, **words)
