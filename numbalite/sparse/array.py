@@ -188,6 +188,13 @@ class SparseArray(construct.Sparse, abc.ABC):
     def T(self) -> Any:
         return self._transposed()
 
+    @property
+    def mT(self) -> Any:
+        """The transposed matrix."""
+        if self.ndim != 2:
+            raise ValueError("mT: a sparse array of two dimensions is needed")
+        return self._transposed()
+
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
         """The transposed array, over the same memory unless copy is true: csc of a csr_array and the other way.
         An array of one dimension is itself."""
@@ -270,6 +277,12 @@ class SparseArray(construct.Sparse, abc.ABC):
     def __truediv__(self, other: Any) -> Any:
         return elementwise.divide(self, other)
 
+    def __imul__(self, other: Any) -> Any:
+        return elementwise.scaled(self, other, np.multiply)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return elementwise.scaled(self, other, np.true_divide)
+
     def __add__(self, other: Any) -> Any:
         return elementwise.add(self, other)
 
@@ -291,6 +304,9 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def __abs__(self) -> Any:
         return elementwise.mapped(self, np.abs)
+
+    def __round__(self, ndigits: int = 0) -> Any:
+        return elementwise.mapped(self, lambda values: np.round(values, ndigits))
 
     def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
         """Each element to the power n, a number: of another dtype first where `dtype` says so.

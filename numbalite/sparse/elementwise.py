@@ -72,6 +72,14 @@ def mapped(a: Any, function: Any) -> Any:
     return a.map(function)
 
 
+def scaled(a: Any, number: Any, ufunc: Any) -> Any:
+    """a *= number or a /= number, in the memory of its values; NotImplemented for what is no number."""
+    if not _is_number(number):
+        return NotImplemented
+    ufunc(a.data, number, out=a.data)
+    return a
+
+
 # ---------------------------------------------------------------------------------- with dense arrays
 
 

@@ -95,6 +95,7 @@ A.power(3, dtype='f4')
 OF_FLOATS = """
 A.sqrt()
 A.sin()
+round(A, 1)
 np.sqrt(A)
 """
 OF_LINES = """
@@ -207,3 +208,19 @@ def test_errors():
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
+
+
+@pytest.mark.parametrize("made", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
+def test_scaling_in_place(made):
+    dense = np.array([[0, 2.0], [3, 0]])
+    a = again = made(dense)
+    again *= 3
+    again /= 2
+    assert again is a
+    np.testing.assert_array_equal(a.toarray().get(), dense * 3 / 2)
+    np.testing.assert_array_equal(a.mT.toarray().get(), dense.T * 3 / 2)
+    again *= a  # a new array
+    np.testing.assert_array_equal(again.toarray().get(), (dense * 3 / 2) ** 2)
+    whole = made(dense.astype(int))
+    with pytest.raises(TypeError, match="casting rule"):
+        whole *= 1.5
