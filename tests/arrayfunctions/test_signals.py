@@ -28,6 +28,11 @@ def test_convolutions(dtype):
     alike(np.convolve, MATRIX, LINE)
 
 
+def test_gradients_are_in_c_order():
+    for one in np.gradient(cuda.to_device(MATRIX)):
+        assert one.is_c_contiguous()  # so that kernels take it by a pointer
+
+
 @pytest.mark.parametrize("edge_order", [1, 2, 3])
 def test_gradients(edge_order):
     places = np.array([0, 1, 3, 4, 7, 9])

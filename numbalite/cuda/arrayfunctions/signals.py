@@ -159,8 +159,10 @@ def _distances(places, length):
 
 
 def _slope(f, step, edge_order, axis):
-    """Along the last axis, which is the ``axis`` of the result."""
-    made = arguments.empty(f.shape, f.dtype, f)
+    """Along the last axis, which is the ``axis`` of the result, a new array in C order."""
+    whole = np.moveaxis(f, -1, axis)
+    whole = arguments.empty(whole.shape, f.dtype, f)
+    made = np.moveaxis(whole, axis, -1)
     if np.ndim(step) == 0:
         made[..., 1:-1] = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
         before = after = step
@@ -181,7 +183,7 @@ def _slope(f, step, edge_order, axis):
         back = front if np.ndim(step) == 0 else (step[-1:], step[-2:-1])
         made[..., :1] = _edge(f[..., :1], f[..., 1:2], f[..., 2:3], *front)
         made[..., -1:] = -_edge(f[..., -1:], f[..., -2:-1], f[..., -3:-2], *back)
-    return np.moveaxis(made, -1, axis)
+    return whole
 
 
 def _edge(f0, f1, f2, h0, h1):
