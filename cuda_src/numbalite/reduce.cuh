@@ -622,7 +622,8 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
 
 /* --------------------------------------------------------------------------------- threads */
 
-/* Elements from number `first` on, with equal strides between them. */
+/* Elements from number `first` on, with equal strides between them: some at a time as a tree, and several of these
+ * before they are added to all that came before, so that a sum of many numbers is as accurate as one of few. */
 template <class S, bool Masked, class T, class Op>
 NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, const char *where,
                                  int64 where_step, int64 first, int64 count, Op op) {
@@ -633,25 +634,25 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
                 append(total, op.from(*(const S *)(x + i * step), first + i), op);
         return;
     }
-    if (!total.has && count > 0) {
-        total.value = op.from(*(const S *)x, first);
-        total.has = true;
-        i = 1;
-    }
-    T value = total.value;
-    constexpr int ahead = sizeof(T) <= 8 ? 8 : 4;
-    for (; i + ahead <= count; i += ahead) {
-        S items[ahead];
+    constexpr int ahead = sizeof(T) <= 8 ? 8 : 4, several = 16;
+    while (i + ahead <= count) {
+        maybe<T> group = nothing<T>();
+        for (int turn = 0; turn < several && i + ahead <= count; ++turn, i += ahead) {
+            T v[ahead];
 #pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            items[k] = *(const S *)(x + (i + k) * step);
+            for (int k = 0; k < ahead; ++k)
+                v[k] = op.from(*(const S *)(x + (i + k) * step), first + i + k);
 #pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            value = op(value, op.from(items[k], first + i + k));
+            for (int half = 1; half < ahead; half *= 2)
+#pragma unroll
+                for (int k = 0; k + half < ahead; k += 2 * half)
+                    v[k] = op(v[k], v[k + half]);
+            append(group, v[0], op);
+        }
+        append(total, group, op);
     }
     for (; i < count; ++i)
-        value = op(value, op.from(*(const S *)(x + i * step), first + i));
-    total.value = value;
+        append(total, op.from(*(const S *)(x + i * step), first + i), op);
 }
 
 template <class S, class T, class O, bool Masked, class Op>

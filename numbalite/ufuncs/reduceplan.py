@@ -415,7 +415,7 @@ def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_o
     results = math.prod(dim.length for dim in kept)
     length = math.prod(dim.length for dim in folded)
     if serial:
-        parts = min(64, max(1, length // 16384)) if results < 64 else 1
+        parts = min(512, max(1, length // 16384)) if results < 64 else 1
         chunk = -(-length // parts) or 1
         threads = 1 if results * parts < 1024 else 32
         return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)

@@ -109,6 +109,17 @@ def test_errors_are_small(code):
     assert reduction("a + b")(cuda.to_device(x)).tobytes() == found.tobytes()
 
 
+def test_equal_numbers():
+    """Their errors do not cancel out; in columns they are added by a thread each where there is no other way."""
+    x = np.full((75_000, 4), 0.1, "f4")
+    device, exact = cuda.to_device(x), 75_000 * float(np.float32(0.1))
+    bound = 200 * np.finfo("f4").eps
+    np.testing.assert_allclose(reduction("a + b")(device), 4 * exact, rtol=bound)
+    for way in np.s_[:], np.s_[::-1]:
+        found = reduction("a + b")(device[way], axis=0).copy_to_host()
+        np.testing.assert_allclose(found, exact, rtol=bound)
+
+
 def test_floats_in_any_order_stop_at_nothing():
     """NaNs and infinities are sums' too."""
     x = np.zeros((70, 2000), "f4")
