@@ -7,7 +7,6 @@ is read when first needed. Within it each Python thread chooses for its own call
 from __future__ import annotations
 
 import operator
-import os
 
 from numbalite import config
 
@@ -20,12 +19,7 @@ def most() -> int:
     if _most is None:
         from numbalite import _core
 
-        count = config.NUM_THREADS
-        if count is None:
-            try:
-                count = len(os.sched_getaffinity(0))
-            except (AttributeError, OSError):
-                count = os.cpu_count() or 1
+        count = config.NUM_THREADS or config.processors()
         _core.host_threads_limit(count)
         _most = count
     return _most

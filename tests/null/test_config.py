@@ -61,10 +61,22 @@ def test_assigned_values_are_what_the_environment_would_give():
         setattr(config, name, getattr(config, name))  # what was read can be put back
         assert getattr(config, name) == value, name
     assert config.CUDA_NVRTC_EXTRA_SEARCH_PATHS == config.CUDA_INCLUDE_PATH == ("/c",)
+    config.CUDA_DEBUGINFO_DEFAULT = 1
+    assert config.CUDA_DEBUGINFO is True
     config.ENABLE_CUDASIM = False
     assert config.DRIVER == "auto" and not config.ENABLE_CUDASIM
     del config.DRIVER
     assert "DRIVER" not in vars(config)
+
+
+@pytest.mark.usefixtures("assigned")
+def test_numbas_variables_are_there():
+    config.CUDA_ENABLE_PYNVJITLINK = True  # as NVIDIA's lessons begin
+    config.CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY = 1
+    assert not config.CUDA_USE_NVIDIA_BINDING
+    assert config.NUMBA_NUM_THREADS == (config.NUM_THREADS or config.NUMBA_DEFAULT_NUM_THREADS)
+    config.NUMBA_NUM_THREADS = 3
+    assert config.NUM_THREADS == config.NUMBA_NUM_THREADS == 3
 
 
 @pytest.mark.usefixtures("assigned")
