@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
 import numbalite
@@ -13,9 +14,15 @@ from numbalite.types import *  # noqa: F403
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-__version__ = f"0.62.1+numbalite.{numbalite.__version__}"
-"""The release of numba whose names these are, and numbalite's."""
-version_info = (0, 62, 1)
+__version__ = "0.62.1"
+"""The release of numba whose names these are. Programs take it apart at the dots, so nothing else is in it."""
+
+_VersionInfo = collections.namedtuple(
+    "_VersionInfo", "major minor patch short full string tuple git_revision"
+)
+version_info = _VersionInfo(
+    0, 62, 1, (0, 62), (0, 62, 1), __version__, tuple(__version__.split(".")), None
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,9 @@ def test_a_program_runs_as_it_is(python):
         assert config is config2 is numbalite.config and random is numbalite.cuda.random
         assert cuda.__name__ == cuda.__spec__.name == "numbalite.cuda"
         assert as_dtype(float32) == as_dtype(float32[:, ::1]) == np.float32 and from_dtype(np.int32) is int32
-        assert numba.__version__.startswith("0.") and "numbalite" in numba.__version__
+        assert numba.__name__ == "numbalite.numba.top" and numbalite.__version__ != numba.__version__
+        version = tuple(map(int, numba.__version__.split(".")))
+        assert numba.version_info[:3] == version == numba.version_info.full and version[:2] == numba.version_info.short
         assert list(prange(2, 5)) == [2, 3, 4] and set(dir(numbalite)) < set(dir(numba))
 
         @vectorize([float32(float32, float32)], target="cuda")
