@@ -155,9 +155,13 @@ def same_type(name: str, count: int) -> Rule:
 
 
 def whole(name: str) -> Rule:
-    """math.floor and the like: a float to an integer."""
+    """math.floor and the like: in kernels a float of the argument's type, as in numba.cuda, elsewhere an
+    integer, as in Python."""
+    in_kernels = floating(name)
 
     def rule(call):
+        if call.of.session.is_kernel:
+            return in_kernels(call)
         (value,) = call.numbers(1)
         if is_whole(value.type):
             return value

@@ -35,7 +35,6 @@ class Function:
         self.first_line = min(
             [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]
         )
-        fixed(self, "kwarg")
         self.parameters = tuple(arg.arg for arg in tree.parameters(node.args))
         self.rest = node.args.vararg.arg if node.args.vararg else ""
         """The parameter that is a tuple of all arguments that no other one takes."""

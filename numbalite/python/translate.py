@@ -20,7 +20,7 @@ from numbalite.python.flow import Flow, free_names
 from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
-from numbalite.python.read import Function, lookup
+from numbalite.python.read import Function, fixed, lookup
 from numbalite.python.unroll import literal_unroll, unrolled
 from numbalite.python.values import (
     AND,
@@ -128,6 +128,7 @@ class Translator(Bindings):
 
     def run(self) -> Translation:
         """Raises Problem; NotYet where a type is only computed from itself."""
+        fixed(self.function, "kwarg")
         try:
             return self._run()
         except NotYet as unknown:

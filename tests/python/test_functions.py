@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from numbalite import cuda, float32, int32
+from numbalite import cuda, float32, int32, jit
 from numbalite.errors import TranslationError
 from numbalite.python.unroll import literal_unroll
 
@@ -392,6 +392,9 @@ def test_any_number_of_arguments():
     assert out.tolist() == [11, 19, 9.5, 14.5, 8, 7]
     with pytest.raises(TranslationError, match="any number of arguments, out"):
         cuda.jit(lambda *out: None)
+    named = jit(lambda a, **named: a)  # a program may have such a function and never call it
+    with pytest.raises(TranslationError, match="any number of arguments, named"):
+        named(1)
 
     @cuda.jit
     def wrong(out):

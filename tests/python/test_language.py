@@ -305,6 +305,34 @@ def test_functions():
 
 
 @cuda.jit
+def rounded(x, n, out, left):
+    i = cuda.grid(1)
+    out[i] = math.floor(x[i])
+    left[i] = x[i] - math.ceil(x[i])
+    if i == 0:
+        out[i] = math.trunc(x[i]) / 2 + math.floor(n)
+
+
+def test_floor_is_a_float_as_in_numba_cuda():
+    x = np.float32([-2.5, 1e30, -np.inf])
+    out, left = np.zeros(3), np.ones(3, np.float32)
+    rounded[1, 3](x, 7, out, left)
+    assert out.tolist() == [6.0, float(x[1]), -np.inf]
+    assert left.tolist()[:2] == [-0.5, 0.0] and np.isnan(left[2])
+    (text,) = rounded.inspect_source().values()
+    assert "left[i] = x[i] - ceil(x[i]);" in text and "int64(" not in text
+
+    @cuda.jit
+    def wrong(x, out):
+        out[math.floor(x)] = 1
+
+    with pytest.raises(
+        errors.TranslationError, match=r"not a valid index(.|\n)*int\(x\) makes one"
+    ):
+        wrong[1, 1](1.5, out)
+
+
+@cuda.jit
 def whole_literals(out, bits):
     out[0] = 2**63
     out[1] = 2**62 * 2 - 1
