@@ -417,10 +417,18 @@ def _namespaces(text):
     return re.findall(r"\bnamespace\s+(\w+)\s*\{", text)
 
 
+_OF_A_LOOP = re.compile(
+    r"#\s*pragma\s+(?:(?:GCC|clang)\s+)?(?:unroll\w*|nounroll\w*|loop|ivdep|omp|acc)\b"
+)
+"""A preprocessor line that belongs to the loop behind it: compilers refuse it elsewhere."""
+
+
 def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declaration]]:
-    """The text with all but these declarations blanked, preprocessor lines apart; and what was blanked."""
+    """The text with all but these declarations blanked, preprocessor lines apart that are no part of a
+    statement; and what was blanked."""
     left_out = sorted(set(file.declarations) - set(kept))
     directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
+    directives = [t for t in directives if not _OF_A_LOOP.match(t.text)]
     out, at = [], 0
     for declaration in left_out:
         out.append(file.text[at : declaration.start])

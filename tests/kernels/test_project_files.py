@@ -61,7 +61,17 @@ COMMON = """#pragma once
 inline void log(const std::string& s) { printf("%s", s.c_str()); }
 """
 DEEPER = "#pragma once\n__device__ inline int five() { return 5; }\n#include <map>\n"
-HELPERS = "__device__ int helper(int x) { return x + five(); }\nvoid host_helper() { cudaMalloc(0, 1); }\n"
+HELPERS = """__device__ int helper(int x) { return x + five(); }
+void host_helper() {
+    cudaMalloc(0, 1);
+    #pragma omp parallel for
+    for (int i = 0; i < 3; ++i)
+        #pragma unroll
+        for (int j = 0; j < 3; ++j)
+            #pragma GCC unroll 4
+            for (int k = 0; k < 3; ++k);
+}
+"""
 
 
 @pytest.fixture
