@@ -44,13 +44,6 @@ __global__ void records(record *p, int n) {
     r.x += 1;
     p[i] = r;
 }
-__global__ void heap(int *out, int k, int late) {
-    int *p = (int *)malloc(40);
-    for (int i = 0; i < 10; i++) p[i] = i;
-    if (late) free(p);
-    out[0] = p[k];
-    if (!late) free(p);
-}
 __global__ void variable(int k) { table[threadIdx.x + k] = 1; atomicAdd(&calls, 1); }
 __global__ void constants(float *out) { out[threadIdx.x] = weights[threadIdx.x]; }
 __global__ void local(int *out, int k) {
@@ -346,13 +339,6 @@ def test_freed_memory(kernels):
     del y
     error = fails(kernels.pointers[1, 2], p, 3)
     assert "has been freed" in str(error) and error.thread == (1, 0, 0)
-
-
-def test_the_heap_of_kernels(kernels):
-    out = zeros(1, dtype=np.int32)
-    works(kernels.heap[1, 1], out, 9, 0)
-    assert "after the end of 40 bytes of malloc()" in str(fails(kernels.heap[1, 1], out, 10, 0))
-    assert "have been freed" in str(fails(kernels.heap[1, 1], out, 3, 1))
 
 
 def test_arrays_on_the_stack(kernels):

@@ -420,7 +420,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
         write_element(&found.parameter, address, element ? element : &unused, text, size);
     if (found.is_ours)
         add_owner(&found, text, size);
-    else
+    else if (!nl_sim_heap_name(address, text, size))
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }
 
@@ -464,7 +464,7 @@ int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, siz
         return 1;
     if (address - w->image_low < w->image_high - w->image_low)
         return 1;
-    if (is_argument(w, address) || nl_sim_heap_covers(address, size))
+    if (is_argument(w, address))
         return 1;
     return nl_sim_memory_covers(address, size);
 }

@@ -23,7 +23,7 @@ int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address);
 /* Tells variables apart. */
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address);
 /* An address outside of the simulated memory: may kernels use it (a local variable, a variable of
- * the module, the kernels' heap)? */
+ * the module)? */
 int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size);
 
 #endif

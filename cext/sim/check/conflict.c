@@ -12,7 +12,6 @@
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
-#include "sim/engine/heap.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
 #include "sim/engine/scheduler.h"
@@ -230,7 +229,7 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     if (address - (uintptr_t)stack->low < stack->size)
         return PRIVATE;
-    if (address - w->image_low < w->image_high - w->image_low || nl_sim_heap_covers(address, 1))
+    if (address - w->image_low < w->image_high - w->image_low)
         return GLOBAL;
     return PRIVATE;
 }

@@ -14,6 +14,7 @@
 #include "sim/check/shuffle.h"
 #include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
+#include "sim/engine/heap.h"
 #include "sim/engine/job.h"
 #include "sim/engine/shadow.h"
 
@@ -109,6 +110,8 @@ static void pass(nl_sim_worker *w) {
 }
 
 static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
+    if (w->job->check->wanted.mask & NL_CHECK_ACCESSES)
+        nl_sim_heap_unwritten(address);
     if (w->race)
         nl_sim_race_renew(w, address, size);
 }

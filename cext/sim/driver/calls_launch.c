@@ -19,6 +19,7 @@
 #include "sim/driver/variables.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/heap.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/nested.h"
@@ -152,8 +153,10 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     nl_sim_job_open(&l->job);
     l->job.overlap = op->overlap;
     nl_sim_stream_set_job(stream, &l->job);
-    if (!(l->checks.mask & NL_CHECK_ACCESSES))
+    if (!(l->checks.mask & NL_CHECK_ACCESSES)) {
         nl_sim_memory_written();
+        nl_sim_heap_written();
+    }
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
@@ -301,7 +304,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
-    if (mask && nl_sim_memory_watch() < 0) {
+    if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
         nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
                              "memory (a limit of the process, or of the system)");
         nl_sim_outcome_report(0, &fault);

@@ -1,6 +1,6 @@
-/* sim/engine/heap: blocks of powers of two in a range of their own, apart from the program's heap.
- * What is known of a block is kept outside of the range, so that a kernel that writes where it
- * should not damages other kernels' blocks at worst. */
+/* sim/engine/heap: blocks of powers of two, apart from the program's heap. What is known of a block
+ * is kept outside of them, so that a kernel that writes where it should not damages other kernels'
+ * blocks at worst. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -10,13 +10,17 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include "base/lock.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/shadow.h"
 
 enum { GRAIN_BITS = 5, CLASSES = 40, LIVE = 0x80, FIRST = 0x40 };
 enum { DEFAULT_SIZE = 8 << 20 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
-    size_t size; /* 0: the default */
+    size_t size;    /* 0: the default */
+    int is_watched; /* the shadow says which bytes are there, and written */
+    int unwritten;  /* there may be blocks that have not been written */
     char *low;
     uint8_t *state;         /* per grain: 0, or at the first of a block its class | FIRST | LIVE */
     uint64_t *asked;        /* per grain: at the first of a block, the size that was asked for */
@@ -53,17 +57,54 @@ int nl_sim_heap_set_size(size_t size) {
 static int open_lock_held(void) {
     if (heap.low)
         return 0;
-    size_t size = heap.size ? heap.size : DEFAULT_SIZE;
-    uint32_t grains = (uint32_t)(size >> GRAIN_BITS);
-    char *low = map((size_t)grains << GRAIN_BITS);
+    size_t size = heap.size ? heap.size : DEFAULT_SIZE, room;
+    char *low = (char *)nl_sim_memory_heap(&room);
+    uint32_t grains = (uint32_t)((size < room ? size : room) >> GRAIN_BITS);
+    if (!low || mprotect(low, (size_t)grains << GRAIN_BITS, PROT_READ | PROT_WRITE) != 0)
+        return -1;
     heap.state = map(grains);
     heap.next = map(grains * sizeof *heap.next);
     heap.asked = map(grains * sizeof *heap.asked);
-    if (!low || !heap.state || !heap.next || !heap.asked)
+    if (!heap.state || !heap.next || !heap.asked)
         return -1;
     heap.low = low;
     heap.grains = grains;
     return 0;
+}
+
+static void cast_lock_held(uint32_t grain, int state) {
+    if (heap.is_watched)
+        nl_sim_shadow_set((uintptr_t)heap.low + ((size_t)grain << GRAIN_BITS), heap.asked[grain],
+                          state);
+}
+
+static void cast_all_lock_held(void) {
+    for (uint32_t grain = 0; grain < heap.fresh; grain++) {
+        if (heap.state[grain] & LIVE)
+            cast_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
+    }
+}
+
+void nl_sim_heap_watch(void) {
+    nl_mutex_lock(&lock);
+    heap.is_watched = 1;
+    cast_all_lock_held();
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_heap_unwritten(uintptr_t block) {
+    nl_mutex_lock(&lock);
+    heap.unwritten = 1;
+    cast_lock_held((uint32_t)((block - (uintptr_t)heap.low) >> GRAIN_BITS), NL_SIM_THERE);
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_heap_written(void) {
+    nl_mutex_lock(&lock);
+    if (heap.unwritten)
+        cast_all_lock_held();
+    heap.unwritten = 0;
+    nl_mutex_unlock(&lock);
 }
 
 static void *alloc_lock_held(unsigned class, uint64_t size) {
@@ -81,6 +122,7 @@ static void *alloc_lock_held(unsigned class, uint64_t size) {
     }
     heap.state[grain] = (uint8_t)(class | FIRST | LIVE);
     heap.asked[grain] = size;
+    cast_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
     return heap.low + ((size_t)grain << GRAIN_BITS);
 }
 
@@ -107,6 +149,7 @@ int nl_sim_heap_free(void *block) {
     if (heap.low && (char *)block >= heap.low && grain < heap.grains &&
         offset % (1u << GRAIN_BITS) == 0 && (heap.state[grain] & LIVE)) {
         unsigned class = (heap.state[grain] &= (uint8_t)~LIVE) & (FIRST - 1);
+        cast_lock_held((uint32_t)grain, 0);
         heap.next[grain] = heap.free[class];
         heap.free[class] = (uint32_t)grain + 1;
         status = 0;
@@ -129,16 +172,17 @@ static int find_block_lock_held(uintptr_t address, uint32_t *first) {
     return 0;
 }
 
-int nl_sim_heap_covers(uintptr_t address, size_t size) {
+int nl_sim_heap_name(uintptr_t address, char *text, size_t size) {
     uint32_t first;
-    int covers = 0;
     nl_mutex_lock(&lock);
-    if (find_block_lock_held(address, &first) && (heap.state[first] & LIVE)) {
-        uintptr_t inside = address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS);
-        covers = inside < heap.asked[first] && size <= heap.asked[first] - inside;
-    }
+    int found = find_block_lock_held(address, &first) && (heap.state[first] & LIVE);
+    uintptr_t inside = found ? address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS) : 0;
+    found = found && inside < heap.asked[first];
+    if (found)
+        snprintf(text, size, "byte %llu of %llu bytes of malloc()", (unsigned long long)inside,
+                 (unsigned long long)heap.asked[first]);
     nl_mutex_unlock(&lock);
-    return covers;
+    return found;
 }
 
 int nl_sim_heap_describe(uintptr_t address, char *text, size_t size) {
@@ -166,13 +210,19 @@ int nl_sim_heap_describe(uintptr_t address, char *text, size_t size) {
 void nl_sim_heap_reset(void) {
     nl_mutex_lock(&lock);
     if (heap.low) {
-        munmap(heap.low, (size_t)heap.grains << GRAIN_BITS);
+        size_t size = heap.size, span = (size_t)heap.grains << GRAIN_BITS;
+        int is_watched = heap.is_watched;
+        /* pages of zeros in their place, which nobody may touch */
+        mmap(heap.low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+             0);
+        if (is_watched)
+            nl_sim_shadow_drop((uintptr_t)heap.low, span);
         munmap(heap.state, heap.grains);
         munmap(heap.next, heap.grains * sizeof *heap.next);
         munmap(heap.asked, heap.grains * sizeof *heap.asked);
-        size_t size = heap.size;
         __builtin_memset(&heap, 0, sizeof heap);
         heap.size = size;
+        heap.is_watched = is_watched;
     }
     nl_mutex_unlock(&lock);
 }

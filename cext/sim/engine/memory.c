@@ -19,6 +19,7 @@ enum {
     MAX_DEVICES = 64,
     ALIGNMENT = 256,
     GUARD = 65536,
+    HEAP_PART = 4, /* of the range, a 4th */
     HUGE_PAGE = 2 << 20,
     NEAR = 256 << 20, /* a fault this far from an allocation is explained by it */
     RED = 0xa5,
@@ -39,6 +40,7 @@ typedef struct allocation {
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     uintptr_t low, high, cursor;
+    uintptr_t top; /* of what allocations get; from there on it is the heap's */
     size_t page, total;
     size_t used[MAX_DEVICES];
     uint64_t last_id;
@@ -66,12 +68,19 @@ void nl_sim_memory_open(int devices) {
             if (range != MAP_FAILED) {
                 memory.low = round_up((uintptr_t)range + GUARD, HUGE_PAGE);
                 memory.high = (uintptr_t)range + size;
+                memory.top = memory.high - size / HEAP_PART;
                 memory.cursor = memory.low;
                 break;
             }
         }
     }
     nl_mutex_unlock(&lock);
+}
+
+uintptr_t nl_sim_memory_heap(size_t *size) {
+    uintptr_t low = round_up(memory.top + NEAR, HUGE_PAGE);
+    *size = low < memory.high ? memory.high - low : 0;
+    return *size ? low : 0;
 }
 
 size_t nl_sim_memory_total(void) {
@@ -232,7 +241,7 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
     int wrapped = 0;
     uintptr_t low = round_up(memory.cursor, alignment);
     for (;;) {
-        if (low + span + GUARD > memory.high || low + span + GUARD < low) {
+        if (low + span + GUARD > memory.top || low + span + GUARD < low) {
             if (wrapped)
                 return 0;
             wrapped = 1;
@@ -263,7 +272,7 @@ static void give_back(uintptr_t low, size_t span) {
 static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size,
                                 uintptr_t *address) {
     int counted = kind != NL_SIM_MEMORY_HOST && kind != NL_SIM_MEMORY_SHARED;
-    if (size > memory.high - memory.low)
+    if (size > memory.top - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
     size_t padded = round_up(size, ALIGNMENT), span = round_up(padded, memory.page);
     if (counted && (padded > memory.total || memory.used[device] > memory.total - padded))
@@ -382,7 +391,7 @@ CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file) {
 
 static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
                                     uintptr_t *address) {
-    if (file->span > memory.high - memory.low)
+    if (file->span > memory.top - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
     uintptr_t low = find_addresses(file->span, memory.page);
     if (!low || reserve_entry() < 0)
@@ -554,15 +563,17 @@ int nl_sim_memory_holds(uintptr_t address) {
 
 /* It is filled before it is kept: what other threads write meanwhile was noted in the table when
  * they asked for it. */
-int nl_sim_memory_watch(void) {
+int nl_sim_memory_watch(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);
     if (!nl_sim_shadow_is_kept()) {
         status = nl_sim_shadow_map(memory.low, memory.high - memory.low);
         for (size_t i = 0; status == 0 && i < memory.count; i++)
             cast_shadow(&memory.table[i]);
-        if (status == 0)
+        if (status == 0) {
+            also();
             nl_sim_shadow_keep();
+        }
     }
     nl_mutex_unlock(&lock);
     return status;

@@ -59,6 +59,9 @@ typedef struct nl_sim_memory_file {
 CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
 /* The memory that such a file holds, of kind OPENED. */
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
+/* The part of the range that is for the heap of kernels: nothing else is there. Its pages are not
+ * accessible; 0 where there is none. */
+uintptr_t nl_sim_memory_heap(size_t *size);
 /* Everything that belongs to a device. */
 void nl_sim_memory_clear(int device);
 
@@ -84,8 +87,8 @@ void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
 /* Is it an address of device memory, whether something lies there or not? */
 int nl_sim_memory_holds(uintptr_t address);
 /* From now on the shadow is kept; no matter if it is already. -1 without the address space for it.
- */
-int nl_sim_memory_watch(void);
+ * `also` fills it for what is in the part of the heap. */
+int nl_sim_memory_watch(void (*also)(void));
 /* Something may have been written anywhere: by a kernel that is not checked. */
 void nl_sim_memory_written(void);
 /* As nl_sim_memory_covers; and these bytes are going to be written. */

@@ -1,0 +1,80 @@
+"""Checked kernels on the simulator: memory that kernels get by malloc and new."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import KernelError
+
+if not cuda.is_simulated():
+    pytest.skip("only the simulator looks for mistakes", allow_module_level=True)
+
+SOURCE = """
+__global__ void heap(int *out, int k, int late) {
+    int *p = (int *)malloc(40);
+    for (int i = 0; i < 10; i++) p[i] = i;
+    if (late) free(p);
+    out[0] = p[k];
+    if (!late) free(p);
+}
+__global__ void fresh(int *out, int *kept, int how) {
+    int *p = how & 4 ? (int *)*(unsigned long long *)kept : new int[10];
+    if (how & 1) p[3] = 1;
+    if (how & 2) memset(p, 0, 40);
+    out[0] = p[3];
+    if (how & 8) *(unsigned long long *)kept = (unsigned long long)p;
+    else delete[] p;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return cuda.module(SOURCE)
+
+
+@pytest.fixture(autouse=True)
+def checked():
+    with cuda.checks("memory", "unwritten"):
+        yield
+
+
+def fails(launch, *args):
+    """The report of a launch that fails."""
+    with pytest.raises(KernelError) as caught:
+        launch(*args)
+        cuda.synchronize()
+    return caught.value
+
+
+def works(launch, *args):
+    launch(*args)
+    cuda.synchronize()
+
+
+def zeros(size):
+    return cuda.to_device(np.zeros(size, np.int32))
+
+
+def test_the_heap_of_kernels(kernels):
+    out = zeros(1)
+    works(kernels.heap[1, 1], out, 9, 0)
+    assert "after the end of 40 bytes of malloc()" in str(fails(kernels.heap[1, 1], out, 10, 0))
+    assert "have been freed" in str(fails(kernels.heap[1, 1], out, 3, 1))
+
+
+def test_new_memory_of_the_heap_is_unwritten(kernels):
+    out, kept = zeros(1), zeros(2)
+    for how in (1, 2, 3):
+        works(kernels.fresh[1, 1], out, kept, how)
+    error = fails(kernels.fresh[1, 1], out, kept, 0)
+    assert "reads byte 12 of 40 bytes of malloc(), which nothing has written" in str(error)
+    assert error.kind == "unwritten"
+    fails(kernels.fresh[1, 1], out, kept, 8)
+    fails(kernels.fresh[1, 1], out, kept, 4 + 8)  # the block of the launch before
+    with cuda.checks("none"):
+        kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # nobody looks what it writes
+    works(kernels.fresh[1, 1], out, kept, 4)
+    with cuda.checks("none"):
+        kernels.fresh[1, 1](out, kept, 8)
+    works(kernels.fresh[1, 1], out, kept, 4)
