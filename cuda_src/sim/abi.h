@@ -17,7 +17,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 5
+#define NL_SIM_ABI 6
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -73,10 +73,11 @@ typedef struct nl_sim_global {
     unsigned long long size;
 } nl_sim_global;
 
-/* Where in the user's source a thread waits: __builtin_FILE() and __builtin_LINE() of the call. */
+/* Where in the user's source a thread waits: __builtin_FILE() and __builtin_LINE() of the call; of the
+ * block's barriers the column, too, where the compiler tells it, else 0. */
 typedef struct nl_sim_site {
     const char *file;
-    int line;
+    int line, column;
 } nl_sim_site;
 
 typedef enum nl_sim_block_op {

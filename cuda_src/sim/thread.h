@@ -63,9 +63,9 @@ struct engine_call {
     }
 };
 
-NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line) {
+NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line, int column = 0) {
     engine_call call;
-    return ops->barrier(op, value, rank(), nl_sim_site{file, line});
+    return ops->barrier(op, value, rank(), nl_sim_site{file, line, column});
 }
 
 /* The threads of a tile of several warps meet: each gets the value of the tile's thread `source`. */
@@ -192,21 +192,28 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
 
 /* ---- barriers of the block; the call's place in the source is for the engine's reports ---- */
 
-NUMBALITE_SIM_INLINE void __syncthreads(const char *file = __builtin_FILE(),
-                                        int line = __builtin_LINE()) {
-    numbalite_sim::barrier(NL_SIM_BARRIER, 0, file, line);
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_COLUMN)
+#define NUMBALITE_SIM_COLUMN __builtin_COLUMN()
+#endif
+#endif
+#ifndef NUMBALITE_SIM_COLUMN
+#define NUMBALITE_SIM_COLUMN 0
+#endif
+#define NUMBALITE_SIM_BARRIER_SITE \
+    const char *file = __builtin_FILE(), int line = __builtin_LINE(), int column = NUMBALITE_SIM_COLUMN
+
+NUMBALITE_SIM_INLINE void __syncthreads(NUMBALITE_SIM_BARRIER_SITE) {
+    numbalite_sim::barrier(NL_SIM_BARRIER, 0, file, line, column);
 }
-NUMBALITE_SIM_INLINE int __syncthreads_count(int predicate, const char *file = __builtin_FILE(),
-                                             int line = __builtin_LINE()) {
-    return numbalite_sim::barrier(NL_SIM_BARRIER_COUNT, predicate, file, line);
+NUMBALITE_SIM_INLINE int __syncthreads_count(int predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return numbalite_sim::barrier(NL_SIM_BARRIER_COUNT, predicate, file, line, column);
 }
-NUMBALITE_SIM_INLINE int __syncthreads_and(int predicate, const char *file = __builtin_FILE(),
-                                           int line = __builtin_LINE()) {
-    return numbalite_sim::barrier(NL_SIM_BARRIER_AND, predicate, file, line);
+NUMBALITE_SIM_INLINE int __syncthreads_and(int predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return numbalite_sim::barrier(NL_SIM_BARRIER_AND, predicate, file, line, column);
 }
-NUMBALITE_SIM_INLINE int __syncthreads_or(int predicate, const char *file = __builtin_FILE(),
-                                          int line = __builtin_LINE()) {
-    return numbalite_sim::barrier(NL_SIM_BARRIER_OR, predicate, file, line);
+NUMBALITE_SIM_INLINE int __syncthreads_or(int predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return numbalite_sim::barrier(NL_SIM_BARRIER_OR, predicate, file, line, column);
 }
 
 /* ---- fences, which threads may be waiting at ---- */

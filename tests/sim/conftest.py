@@ -58,7 +58,7 @@ class Global(ctypes.Structure):
 
 
 class Site(ctypes.Structure):
-    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int)]
+    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int), ("column", ctypes.c_int)]
 
 
 u32, u64, ptr = ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_void_p

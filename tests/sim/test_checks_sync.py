@@ -9,6 +9,7 @@ import pytest
 from kit.lines import lines_of
 
 from numbalite import cuda
+from numbalite.compilers import host, hostbuild
 from numbalite.errors import KernelError
 
 pytestmark = pytest.mark.skipif(
@@ -195,6 +196,27 @@ def test_collectives_have_their_names(call):
     with pytest.raises(KernelError, match=rf"calls __{call.partition('(')[0]} with mask"):
         with cuda.checks("sync"):
             cuda.jit(source=source)[1, 32](np.zeros(1, np.int32))
+
+
+@pytest.mark.skipif(hostbuild.identify(host.find()).family == "gcc", reason="g++ tells no columns")
+def test_two_barriers_in_one_line_are_two():
+    kernel = cuda.jit(
+        source="""
+#define BARRIER() __syncthreads()
+__global__ void both(int *x, int n) {
+    for (int i = 0; i < 2; ++i) { __syncthreads(); BARRIER(); BARRIER(); }
+    if (threadIdx.x < n) { __syncthreads(); x[0] = 1; } else __syncthreads();
+}"""
+    )
+    x = np.zeros(1, np.int32)
+    kernel[1, 64](x, 0)
+    kernel[1, 64](x, 64)
+    with pytest.raises(KernelError, match="different barriers") as caught:
+        kernel[1, 64](x, 16)
+    assert re.search(
+        r"threads 0-15 at \S+:(\d+):28 in __syncthreads; threads 16-63 at \S+:\1:62 in __sync",
+        str(caught.value),
+    )
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

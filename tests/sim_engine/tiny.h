@@ -35,7 +35,7 @@ struct around {
 
 #define SITE \
     nl_sim_site { \
-        "test.py", line \
+        "test.py", line, 0 \
     }
 #define AT int line = __builtin_LINE()
 

@@ -70,7 +70,7 @@ void nl_sim_arena_block(nl_sim_worker *w) {
 _Noreturn static void too_much(nl_sim_worker *w) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, NL_CHECK_STACK,
                        "the shared variables of the block need more memory than there is",
-                       w->current, (nl_sim_site){NULL, 0});
+                       w->current, (nl_sim_site){.file = NULL});
 }
 
 /* The variable of a worker's block. */

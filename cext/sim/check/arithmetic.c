@@ -56,7 +56,7 @@ void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN : NL_CHECK_DIVIDE;
     /* A place in a header of ours is none of the user's: `pc` leads to where it was called. */
     int is_users = what->line && !nl_sim_lines_are_ours(what->file);
-    nl_sim_site site = {is_users ? what->file : NULL, is_users ? what->line : 0};
+    nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};
     if (!nl_sim_check_is_on(w, kind) ||
         nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;

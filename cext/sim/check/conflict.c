@@ -125,8 +125,8 @@ void nl_sim_conflict_early(nl_sim_worker *w, uintptr_t address, size_t size, uns
                            const void *pc, const nl_sim_race_side *copy) {
     char name[200], whose[80];
     uint64_t variable = (uintptr_t)copy->pc;
-    if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_RACE, pc, (nl_sim_site){NULL, 0},
-                             variable, w->next))
+    if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_RACE, pc,
+                             (nl_sim_site){.file = NULL}, variable, w->next))
         return;
     nl_sim_dim thread = thread_index(w, copy->thread), block = block_index(w, copy->block);
     nl_sim_race_side now = {.write = (kind & NL_SIM_ACCESS_WRITE) != 0,
@@ -252,8 +252,8 @@ static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, un
     nl_sim_overlap_clash clash;
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0, atomic = (kind & NL_SIM_ACCESS_ATOMIC) != 0;
     if (!nl_sim_overlap_touch(w->job->overlap, address, size, writes, atomic, &clash) ||
-        nl_sim_findings_know(&w->job->check->findings, NL_CHECK_STREAM, pc, (nl_sim_site){NULL, 0},
-                             clash.number, w->next))
+        nl_sim_findings_know(&w->job->check->findings, NL_CHECK_STREAM, pc,
+                             (nl_sim_site){.file = NULL}, clash.number, w->next))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_STREAM,
                         .pc = pc,

@@ -123,7 +123,7 @@ static const void *find_place(const nl_sim_worker *w, uintptr_t at, uintptr_t st
 
 static void report(nl_sim_worker *w, const void *pc, int code) {
     nl_sim_findings *all = &w->job->check->findings;
-    if (nl_sim_findings_know(all, NL_CHECK_NAN, pc, (nl_sim_site){NULL, 0}, 0, w->next))
+    if (nl_sim_findings_know(all, NL_CHECK_NAN, pc, (nl_sim_site){.file = NULL}, 0, w->next))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_NAN, .pc = pc};
     snprintf(f.text, sizeof f.text, "%s",

@@ -262,8 +262,8 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, i
         unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MOST_CALLS);
         if (!choose(&u, &found, &before, calls, count, &place, exact))
             return 0;
-        *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
-                              (int)place.line};
+        *site = (nl_sim_site){.file = keep(u.files[place.file].folder, u.files[place.file].name),
+                              .line = (int)place.line};
         *column = (unsigned)place.column;
         return 1;
     }

@@ -89,8 +89,8 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
     uint32_t later = w->warp[index].ready & nl_sim_above(thread % NL_SIM_LANES);
     if (__builtin_expect(!w->fibers || b->arrived == 0 || b->arrived + 1 >= w->live ||
                              b->op != (int)op || b->site.file != site.file ||
-                             b->site.line != site.line || later == 0 || w->active_waiting != 0 ||
-                             w->stacks.free_count == 0,
+                             b->site.line != site.line || b->site.column != site.column ||
+                             later == 0 || w->active_waiting != 0 || w->stacks.free_count == 0,
                          0))
         return arrive_in_general(op, value, thread, site, sp);
     note_arrival(w, op, value, thread, site);

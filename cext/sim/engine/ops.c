@@ -71,7 +71,7 @@ static void free_block(void *block) {
     if (nl_sim_heap_free(block) < 0)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
                            "free() of an address that malloc() did not give, or gave back already",
-                           w->fibers ? w->current : (unsigned)-1, (nl_sim_site){NULL, 0});
+                           w->fibers ? w->current : (unsigned)-1, (nl_sim_site){.file = NULL});
 }
 
 const nl_sim_ops nl_sim_engine = {

@@ -97,7 +97,7 @@ static int is_in_warp(const nl_sim_thread *t) {
 /* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
 static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = is_in_warp(a);
-    return a->wait == b->wait && a->site.line == b->site.line &&
+    return a->wait == b->wait && a->site.line == b->site.line && a->site.column == b->site.column &&
            (a->site.file == b->site.file || a->site.line == 0 ||
             strcmp(a->site.file, b->site.file) == 0) &&
            (!warp || a->mask == b->mask);
@@ -186,11 +186,27 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     }
 }
 
-/* " at k.cu:3"; the first place that is told is that of the fault. */
-static void add_place(nl_fault *f, nl_text *t, nl_sim_site site) {
+/* Does another thread wait in the same line, but at another place there? */
+static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
+    for (unsigned i = 0; i < w->threads; i++) {
+        nl_sim_site other = w->thread[i].site;
+        if (waits(w, i) && other.column != site.column) {
+            other.column = site.column;
+            if (nl_sim_same_site(other, site))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* " at k.cu:3", and the column where that alone tells places apart; the first place that is told is
+ * that of the fault. */
+static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w, nl_sim_site site) {
     if (!f->at.line)
         nl_fault_locate(&f->at, site.file, site.line);
     nl_text_add(t, " at %s:%d", site.file ? site.file : "?", site.line);
+    if (site.line && shares_line(w, site))
+        nl_text_add(t, ":%d", site.column);
 }
 
 /* Of threads that could run, but have not got on. What one of them touched last is most likely what
@@ -200,7 +216,7 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     char name[200];
     nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        add_place(f, t, thread->site);
+        add_place(f, t, w, thread->site);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_add(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
@@ -233,7 +249,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             add_spinning(f, t, w, thread);
             continue;
         }
-        add_place(f, t, thread->site);
+        add_place(f, t, w, thread->site);
         nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread)) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
@@ -282,11 +298,11 @@ static void find_lines(nl_sim_worker *w) {
     nl_sim_thread *running = &w->thread[w->current];
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
-        running->site = (nl_sim_site){NULL, 0};
+        running->site = (nl_sim_site){.file = NULL};
         /* Where it was interrupted; within a function of ours, or in code that has no line, its
          * last access says where. */
         int exact = 0;
-        nl_sim_site at = {NULL, 0};
+        nl_sim_site at = {.file = NULL};
         if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->observer &&
             nl_sim_lines_find_near(w->job->image, (const void *)(w->trap.instruction + 1), &at,
                                    &exact) &&

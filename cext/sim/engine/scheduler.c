@@ -22,7 +22,7 @@ enum {
 void nl_sim_scheduler_lacks_stack(nl_sim_worker *w, unsigned thread) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0,
                        "no memory for the stacks of the block's threads", thread,
-                       (nl_sim_site){NULL, 0});
+                       (nl_sim_site){.file = NULL});
 }
 
 void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
@@ -187,7 +187,7 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
 void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     unsigned thread = w->current;
     nl_sim_thread *t = &w->thread[thread];
-    t->site = (nl_sim_site){NULL, 0};
+    t->site = (nl_sim_site){.file = NULL};
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);

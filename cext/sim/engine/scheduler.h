@@ -13,7 +13,6 @@
 #ifndef NL_SIM_ENGINE_SCHEDULER_H
 #define NL_SIM_ENGINE_SCHEDULER_H
 
-#include <string.h>
 #include "sim/engine/report.h"
 #include "sim/engine/worker.h"
 
@@ -43,10 +42,6 @@ void nl_sim_scheduler_complete_active(nl_sim_worker *worker);
 void nl_sim_scheduler_preempt(nl_sim_worker *worker);
 /* nl_sim_ops.yield */
 void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site);
-
-static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {
-    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
-}
 
 static inline uint32_t nl_sim_lane_bit(unsigned thread) {
     return 1u << (thread % NL_SIM_LANES);

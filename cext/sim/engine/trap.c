@@ -102,7 +102,7 @@ static void advise(int has_line, CUresult status, nl_text *text) {
 
 void nl_sim_trap_record(nl_sim_worker *w, int thread) {
     nl_fault fault;
-    nl_sim_site site = {NULL, 0};
+    nl_sim_site site = {.file = NULL};
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_report_endless(w);
         return;

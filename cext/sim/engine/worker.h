@@ -14,6 +14,7 @@
 #define NL_SIM_ENGINE_WORKER_H
 
 #include <stdint.h>
+#include <string.h>
 #include "base/lock.h"
 #include "sim/abi.h"
 #include "sim/engine/stack.h"
@@ -185,5 +186,11 @@ _Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
 /* All workers as they were after fork: the child uses none. */
 void nl_sim_worker_forget(void);
+
+/* Is it the same call in the source? */
+static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {
+    return a.line == b.line && a.column == b.column &&
+           (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
 
 #endif
