@@ -27,6 +27,7 @@ from numbalite.python.values import (
     PRIMARY,
     Known,
     Value,
+    is_complex,
     is_number,
     is_whole,
 )
@@ -415,6 +416,8 @@ class Translator(Bindings):
         if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
             return None
         if not is_number(left.type) or left.cxx != left.type:
+            return None
+        if is_complex(right.type) and not is_complex(left.type):
             return None
         expected = arithmetic.plain(left, symbol, right)
         if result.text not in expected and not (is_whole(left.type) and is_whole(right.type)):

@@ -131,6 +131,10 @@ def with_tuple_store(x):
     t[0] = x[0]
 
 
+def with_complex_added_to_float(x):
+    x[0] += 1j
+
+
 def with_complex_to_float(x):
     x[0] = 1j
 
@@ -290,6 +294,7 @@ REFUSED = {
     with_undefined: (r"x\[0\] = y", "y is used before it is assigned", ""),
     with_tuple_store: (r"t\[0\]", "items of a tuple cannot be assigned", ""),
     with_complex_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
+    with_complex_added_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
     with_strange_shape: (r"cuda.shared", "must be known when compiling", "names of the Python"),
     with_captured_list: ("LIST", "list", ""),
     with_wrong_count: ("a, b", "3 values for 2 targets", ""),
