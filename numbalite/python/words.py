@@ -10,7 +10,7 @@ from typing import Any
 from numbalite import types
 from numbalite.python import bfloat, half, libdevice, memory, pointers, rules, subscripts
 from numbalite.python.arithmetic import converted
-from numbalite.python.calls import Call, Rule, either, floating, intrinsic, spelled
+from numbalite.python.calls import Call, Rule, either, floating, intrinsic
 from numbalite.python.values import (
     PRIMARY,
     Value,
@@ -187,21 +187,27 @@ def _random(name: str, t) -> Rule:
     return rule
 
 
-def bits(narrow: str, wide: str, result: Any = types.int32) -> Rule:
+def bits(narrow: str, wide: str) -> Rule:
     """A function that counts bits, which has a name for 32 and one for 64 of them."""
 
     def rule(call):
         (value,) = call.numbers(1)
         if not is_whole(value.type):
             call.fail(f"takes an integer, not {value.type}")
-        value = _exactly(value)
-        t = result or value.type
-        text = f"{wide if value.type.size == 8 else narrow}({value.text})"
-        return call.made(
-            t, text if result else f"{spelled(t)}({text})", range=(0, 64) if result else None
-        )
+        name = wide if value.type.size == 8 else narrow
+        return call.made(types.int32, f"{name}({_exactly(value).text})", range=(0, 64))
 
     return rule
+
+
+def _brev(call):
+    """Of uint64 64 bits, of every other integer the lower 32, as in numba.cuda."""
+    (value,) = call.numbers(1)
+    if not is_whole(value.type):
+        call.fail(f"takes an integer, not {value.type}")
+    if value.type is types.uint64:
+        return call.made(types.uint64, f"uint64(__brevll({_exactly(value).text}))")
+    return call.made(types.uint32, f"__brev({converted(value, types.uint32).text})")
 
 
 def _fma(call):
@@ -262,7 +268,7 @@ WORDS: dict[str, Rule] = {
     "popc": bits("__popc", "__popcll"),
     "clz": bits("__clz", "__clzll"),
     "ffs": bits("__ffs", "__ffsll"),
-    "brev": bits("__brev", "__brevll", None),
+    "brev": _brev,
     "fma": _fma,
     "cbrt": floating("cbrt"),
     "selp": either("test", "a", "b"),

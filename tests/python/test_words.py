@@ -166,6 +166,22 @@ def test_vectors():
 
 
 @cuda.jit
+def bit_reversed(i, small, wide, out):
+    out[0] = cuda.brev(i)
+    out[1] = cuda.brev(i) >> (32 - 3)
+    out[2] = cuda.brev(np.int32(1)) > 0
+    out[3] = cuda.brev(small)
+    out[4] = cuda.brev(wide) >> np.uint64(32)
+
+
+def test_bits_are_reversed_in_32_as_in_numba_cuda():
+    """Those of fast Fourier transforms, of an int64 such as cuda.grid(1)."""
+    out = np.zeros(5, np.int64)
+    bit_reversed[1, 1](3, np.int8(-1), np.uint64(1), out)
+    assert out.tolist() == [3 << 30, 6, 1, (1 << 32) - 1, 1 << 31]
+
+
+@cuda.jit
 def library(x, f, y, r, i):
     r[0], r[1] = libdevice.sincos(x)
     r[2], i[0] = math.frexp(x)
