@@ -7,7 +7,8 @@
  * a struct apart without any help from the standard library, which NVRTC does not have. Further
  * items are in a tuple behind the first eight. A tuple converts to one of as many other types, so
  * that what a function returns need not be exact. t[i], for any i, is there where all items have
- * the same type. A launch writes tuples as they lie here (numbalite/types.py). */
+ * the same type. A launch writes tuples as they lie here (cext/py/aggregate.c, by the
+ * offsets of Tuple in numbalite/types/classes.py). */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 

@@ -106,7 +106,7 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
 #include "own.h"
 
-/* simsource.py puts these in the place of what cannot be compiled at all. */
+/* numbalite/sim/translation.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(instruction) \
     static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
 /* In headers of the user, whose functions not all are called: an error where a function is compiled that has it. The
