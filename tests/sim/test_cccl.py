@@ -146,6 +146,25 @@ def test_iterators():
     assert x[0] == 12 % 7
 
 
+def test_times_of_the_host_and_of_libcu():
+    """libcu++ declares time_t where it takes the compiler for NVRTC, and the host's <chrono> brings it too."""
+    m = cuda.module(
+        """
+        #include <cub/block/block_reduce.cuh>
+        #include <chrono>
+        #include <cooperative_groups.h>
+        #include <cuda/std/chrono>
+        __global__ void k(long long* x) {
+            cuda::std::time_t seconds = 3;
+            x[0] = cuda::std::chrono::milliseconds(cuda::std::chrono::seconds(seconds)).count();
+        }
+        """
+    )
+    x = np.zeros(1, np.int64)
+    m.k[1, 1](x)
+    assert x[0] == 3000
+
+
 def test_all_of_cub_is_for_the_host():
     with pytest.raises(CompileError, match="is for the host too"):
         cuda.module("#include <cub/cub.cuh>\n__global__ void k() {}")
