@@ -71,7 +71,7 @@ _SCANNED_ROWS = (
     1 << 13,
     1 << 8,
 )  # of a scan, from which each is for a thread: at least, and for each element of one
-_SCANNED_BY_THREADS = 48  # elements of a row, up to which that is better than a warp for each
+_SCANNED_BY_THREADS = 64  # elements of a row, up to which that is better than a warp for each
 _WARP_LINES, _WARP_LINE = (
     1 << 10,
     512,
