@@ -508,6 +508,20 @@ def test_creation():
         np.zeros(3, "O", like=like)
 
 
+def test_arrays_of_device_arrays(monkeypatch):
+    """Lists with device arrays in them are joined on the device."""
+    x = np.arange(3.0)
+    d = cuda.to_device(x)
+    monkeypatch.setattr(type(d), "__array__", lambda *args, **keywords: pytest.fail("a copy"))
+    compare(np.array([d, d * 2], like=d), np.array([x, x * 2]))
+    compare(cuda.array([[d, x], [d, [4, 5, 6]]], "f4"), np.array([[x, x], [x, [4, 5, 6]]], "f4"))
+    with pytest.raises(ValueError, match="same shape"):
+        np.array([d, d[:2]], like=d)
+    for listed in ([d, d], [1, 2]):
+        with pytest.raises(ValueError, match="avoid copy"):
+            np.asarray(listed, copy=False, like=d)
+
+
 # ------------------------------------------------------------------------------------------- texts
 
 

@@ -13,6 +13,7 @@ from numbalite.cuda import arrays, assign, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.kernels.decorators import jit
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -210,6 +211,18 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> D
 # ------------------------------------------------------------------------ `like=` of what NumPy reads
 
 
+def _holds_arrays(value):
+    """Is it a list with device arrays in it?"""
+    return isinstance(value, (list, tuple)) and any(
+        operands.is_on_device(one) or _holds_arrays(one) for one in value
+    )
+
+
+def _stacked(values):
+    """Such a list as one array, which NumPy would make of what it copies to the host."""
+    return np.stack([_stacked(one) if _holds_arrays(one) else one for one in values])
+
+
 @implements("asarray", "asanyarray")
 def asarray(
     a: Any,
@@ -221,6 +234,8 @@ def asarray(
 ) -> DeviceNDArray:
     if isinstance(a, _core.DeviceArray):
         made = arguments.array(a)
+    elif _holds_arrays(a):
+        made = _stacked(a)
     else:
         made = arguments.array(np.asarray(a, dtype))
     order = shapes.order_of(order)
@@ -228,7 +243,7 @@ def asarray(
     if order == "A" and not (copy and dtype == made.dtype):
         order = "K"  # so NumPy has it
     result = made.astype(dtype, order, copy=bool(copy))
-    if copy is False and result is not made:
+    if copy is False and (result is not made or isinstance(a, (list, tuple))):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return result
 
