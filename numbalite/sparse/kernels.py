@@ -16,21 +16,28 @@ def check(indptr, indices, columns, bad):
     """
 
 
+@jit(device=True)
+def count_below(sorted, begin, end, wanted):
+    """
+    long long low = begin, high = end;
+    while (low < high) {
+        long long middle = low + (high - low) / 2;
+        if (sorted[middle] < wanted) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+    """
+
+
 @jit
 def split_places(dense, places, indices, data, indptr):
     """
-    long long i = grid<1>(), begin = 0, end = places.size(), columns = dense.shape[1];
-    if (i < end) {
+    long long i = grid<1>(), count = places.size(), columns = dense.shape[1];
+    if (i < count) {
         indices[i] = places[i] % columns;
         data[i] = dense(places[i] / columns, places[i] % columns);
     }
-    if (i >= indptr.size()) return;
-    while (begin < end) {
-        long long middle = begin + (end - begin) / 2;
-        if (places[middle] < i * columns) begin = middle + 1;
-        else end = middle;
-    }
-    indptr[i] = begin;
+    if (i < indptr.size()) indptr[i] = count_below(places, 0, count, i * columns);
     """
 
 
@@ -55,14 +62,8 @@ def put_elements(data, rows, columns, dense):
 @jit
 def rows_of(indptr, rows):
     """
-    long long k = grid<1>(), row = 0, end = indptr.size() - 1;
-    if (k >= rows.size()) return;
-    while (end - row > 1) {
-        long long middle = row + (end - row) / 2;
-        if (indptr[middle] <= k) row = middle;
-        else end = middle;
-    }
-    rows[k] = row;
+    long long k = grid<1>();
+    if (k < rows.size()) rows[k] = count_below(indptr, 0, indptr.size(), k + 1) - 1;
     """
 
 
@@ -90,13 +91,9 @@ def pick(dense, rows, columns, picked):
 @jit
 def gather_lines(data, indices, indptr, lines, new_indptr, new_indices, new_data):
     """
-    long long k = grid<1>(), line = 0, end = lines.size();
+    long long k = grid<1>();
     if (k >= new_data.size()) return;
-    while (end - line > 1) {
-        long long middle = line + (end - line) / 2;
-        if (new_indptr[middle] <= k) line = middle;
-        else end = middle;
-    }
+    long long line = count_below(new_indptr, 0, new_indptr.size(), k + 1) - 1;
     long long from = indptr[lines[line]] + k - new_indptr[line];
     new_indices[k] = indices[from];
     new_data[k] = data[from];
@@ -120,11 +117,7 @@ def sample(data, indices, indptr, is_sorted, rows, columns, values):
     long long i = grid<1>();
     if (i >= values.size()) return;
     long long column = columns[i], k = indptr[rows[i]], end = indptr[rows[i] + 1];
-    for (long long high = end; is_sorted && k < high;) {
-        long long middle = k + (high - k) / 2;
-        if (indices[middle] < column) k = middle + 1;
-        else high = middle;
-    }
+    if (is_sorted) k = count_below(indices, k, end, column);
     for (; k < end && !(is_sorted && indices[k] != column); ++k)
         if (indices[k] == column) values[i] = values[i] + data[k];
     """
