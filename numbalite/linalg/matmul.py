@@ -204,9 +204,9 @@ def _moved_axes(a, b, axes):
         axes = [*axes, ()]
     moved = []
     for one, given in ((a, axes[0]), (b, axes[1])):
-        given = (given,) if hasattr(given, "__index__") else tuple(given)
+        given = shapes.numbers_of(given)
         moved.append(moveaxis(one, given, tuple(range(-len(given), 0))))
-    last = (axes[2],) if hasattr(axes[2], "__index__") else tuple(axes[2])
+    last = shapes.numbers_of(axes[2])
     return *moved, lambda made: moveaxis(made, tuple(range(-len(last), 0)), last)
 
 

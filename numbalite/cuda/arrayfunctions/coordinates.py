@@ -138,7 +138,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[DeviceNDArray, ...]:
 
 
 def _lengths(shape):
-    lengths = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    lengths = shapes.numbers_of(shape)
     if math.prod(lengths) > np.iinfo(np.intp).max:
         raise ValueError(
             "invalid dims: array size defined by dims is larger than the maximum possible size."
