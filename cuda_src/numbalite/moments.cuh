@@ -1,5 +1,5 @@
-/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, truths and
- * counts of them, sums of what is made of each number, and the places of extremes. All of them commute. */
+/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, truths, sums
+ * of what is made of each number (counts, norms), and the places of extremes. All of them commute. */
 #ifndef NUMBALITE_MOMENTS_CUH
 #define NUMBALITE_MOMENTS_CUH
 
@@ -110,31 +110,6 @@ template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
     NUMBALITE_FUNCTION bool operator()(bool a, bool b) const { return IsAll ? a & b : a | b; }
 };
 
-/* How many numbers are true. */
-struct tally {
-    int64 count;
-};
-struct count_of : operation_on<count_of, tally> {
-    typedef tally value;
-    typedef operation_on<count_of, tally> base;
-    static constexpr bool commutes = true;
-    using base::from;
-
-    NUMBALITE_FUNCTION tally operator()(const tally &a, const tally &b) const {
-        return tally{a.count + b.count};
-    }
-    NUMBALITE_FUNCTION tally from(const tally &x, int64) const { return x; }
-    template <class S> NUMBALITE_FUNCTION tally from(const S &x, int64) const {
-        return tally{nl_convert<bool>(x)};
-    }
-    template <class O> NUMBALITE_FUNCTION O result(const tally &total, double) const {
-        if constexpr (nl_detail::is_same_type<O, tally>::value)
-            return total; /* a part */
-        else
-            return nl_convert<O>(total.count);
-    }
-};
-
 /* ---- sums of what is made of each number ---- */
 
 template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
@@ -175,6 +150,13 @@ template <class W> struct squared {
     static NUMBALITE_FUNCTION real_of<W> end(const real_of<W> &total) { return ::sqrt(total); }
 };
 template <class W> using norm_of = sum_of_each<W, real_of<W>, squared<W>>;
+
+/* How many numbers are true. */
+struct one_if_true {
+    static NUMBALITE_FUNCTION int64 of(bool x) { return x; }
+    static NUMBALITE_FUNCTION int64 end(int64 total) { return total; }
+};
+using count_of = sum_of_each<bool, int64, one_if_true>;
 
 /* NaN counts as 0. */
 template <class W> struct number_or_0 {

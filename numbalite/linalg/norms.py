@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def _fold_of(name, ufunc, dtype):
-    """The fold of a function of each element in one pass: of its square, or its magnitude."""
+def _magnitudes(ufunc, dtype):
+    """The fold of all magnitudes in one pass."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
-    function = elementwise.function(name, "squares")
+    function = elementwise.function("magnitude", "squares")
     return MappedFold(function, signature, counterpart(ufunc), real)
 
 
-def _folded(name, ufunc, x, axis, keepdims):
+def _folded(ufunc, x, axis, keepdims):
+    """The magnitudes, folded."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
-        return _fold_of(name, ufunc, x.dtype)((x,), axis, keepdims, None, 0)
-    made = np.abs(x) if name == "magnitude" else elementwise.ufunc(name, "squares")(x)
+        return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
-    return reductions.fold(ufunc, made, axis, None, None, keepdims, initial)
+    return reductions.fold(ufunc, np.abs(x), axis, None, None, keepdims, initial)
 
 
 @functools.cache
@@ -50,7 +50,8 @@ def _norms(dtype):
 def _euclidean(x, axis, keepdims):
     if x.dtype.char in IN_OWN_PRECISION and x.size:
         return run(_norms(x.dtype), x, axis, keepdims, real_of(x.dtype), 1.0, True)
-    return np.sqrt(_folded("squared", np.add, x, axis, keepdims))
+    squares = elementwise.ufunc("squared", "squares")(x)
+    return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
 
 def _vector(x, order, axis, keepdims):
@@ -61,7 +62,7 @@ def _vector(x, order, axis, keepdims):
     if order == 0:
         return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
     if order in _FOLDED_MAGNITUDES:
-        return _folded("magnitude", _FOLDED_MAGNITUDES[order], x, axis, keepdims)
+        return _folded(_FOLDED_MAGNITUDES[order], x, axis, keepdims)
     size = np.abs(x)
     power = size.dtype.type(order)
     total = reductions.sum(np.power(size, power), axis, keepdims=keepdims)
@@ -90,7 +91,7 @@ def _matrix(x, order, axes, keepdims):
         made = _BY_VALUES[order](svd(last, compute_uv=False))
     elif order in _BY_SUMS:
         fold, which = _BY_SUMS[order]
-        sums = _folded("magnitude", np.add, x, axes[which], True)
+        sums = _folded(np.add, x, axes[which], True)
         keywords = {"initial": 0} if fold is reductions.max else {}
         made = fold(sums, tuple(sorted(axes)), **keywords)
     else:

@@ -98,10 +98,10 @@ def test_dtypes(nvrtc, loops, code):
 
 
 @pytest.mark.parametrize("code", some(1, "fdFD"))
-@pytest.mark.parametrize("operation", ["norm_of", "nan_sum_of", "mean_of"])
+@pytest.mark.parametrize("operation", ["norm_of<{}>", "nan_sum_of<{}>", "mean_of<{}>", "count_of"])
 def test_operations_of_our_own(nvrtc, operation, code):
     dtype = np.dtype(code)
-    loops = onepass.own_loops(f"{operation}<{onepass.cxx(dtype)}>", operation, dtype)
+    loops = onepass.own_loops(operation.format(onepass.cxx(dtype)), "own", np.dtype("i8"))
     loop = loops.loop_dtype
     for kind, last in ("packed", "packed"), ("columns1", ""), ("narrow1", "narrow1"):
         compiled(
