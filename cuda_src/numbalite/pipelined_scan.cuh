@@ -122,15 +122,15 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
 
 /* Results of a whole tile, `each` of a thread, neighbouring 16 bytes by neighbouring threads. */
 template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
-    typedef run<O, 16 / sizeof(O)> wide;
-    constexpr int count = each * sizeof(O) / sizeof(wide);
-    wide items[count];
+    typedef typename word_of<alignment_in(each * (int)sizeof(O))>::type word;
+    constexpr int count = each * sizeof(O) / sizeof(word);
+    word items[count];
 #pragma unroll
     for (int k = 0; k < count; ++k)
-        items[k] = ((const wide *)results)[k * blockDim.x + threadIdx.x];
+        items[k] = ((const word *)results)[k * blockDim.x + threadIdx.x];
 #pragma unroll
     for (int k = 0; k < count; ++k)
-        ((wide *)y)[k * blockDim.x + threadIdx.x] = items[k];
+        ((word *)y)[k * blockDim.x + threadIdx.x] = items[k];
 }
 
 /* A tile of a line, worked out by one thread for the block. */
@@ -147,6 +147,7 @@ struct tile_of_line {
 
 /* The stages of a block's tiles, and which tile is in each. */
 template <class S, class O> struct tile_stages {
+    typedef typename word_of<alignment_in((int)sizeof(S))>::type word;
     unsigned char *memory;
     nl_pipeline::arrival *arrivals;
     tile_of_line *tiles;
@@ -177,8 +178,8 @@ template <class S, class O> struct tile_stages {
     NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
         unsigned int there = it.count * sizeof(S), whole = there & ~15u;
         tiles[stage] = it;
-        for (unsigned int i = whole; i < there; i += sizeof(S))
-            *(S *)((char *)at(stage) + i) = *(const S *)(it.from + i);
+        for (unsigned int i = whole; i < there; i += sizeof(word)) /* may begin within an element */
+            *(word *)((char *)at(stage) + i) = *(const word *)(it.from + i);
         nl_pipeline::expect(&arrivals[stage], whole);
         if (whole > 0)
             nl_pipeline::copy(&arrivals[stage], at(stage), it.from, whole);

@@ -2,7 +2,8 @@
  *
  * A line is scanned by one thread, in shared memory where it is short, by a warp, or in tiles, a block for each,
  * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side,
- * as columns do, are scanned by a thread each; if they are few, in parts, whose folds have been made and scanned before.
+ * as columns do, are scanned by a thread each, or several by one (vec.cuh); if they are few, in parts, whose folds have
+ * been made and scanned before.
  * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
  * lines', the one folded dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
@@ -11,6 +12,7 @@
 #include "numbalite/block_memory.cuh"
 #include "numbalite/lookback.cuh"
 #include "numbalite/row_walk.cuh"
+#include "numbalite/vec.cuh"
 
 namespace numbalite {
 namespace nl_reduce {
@@ -41,23 +43,20 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     char *y = (char *)out + at.output;
     maybe<T> total = before_part<T>(p, before, line, part, op);
     constexpr int ahead = 4;
-    int64 i = at.begin;
-    for (; i + ahead <= at.end; i += ahead) {
+    for (int64 i = at.begin; i < at.end; i += ahead) {
         S items[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            items[k] = *(const S *)(x + (i + k) * axis.input);
+            if (i + k < at.end)
+                items[k] = *(const S *)(x + (i + k) * axis.input);
 #pragma unroll
         for (int k = 0; k < ahead; ++k) {
+            if (i + k >= at.end)
+                return;
             T so_far = total.value;
             append(total, nl_convert<T>(items[k]), op);
             *(O *)(y + (i + k) * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
         }
-    }
-    for (; i < at.end; ++i) {
-        T so_far = total.value;
-        append(total, nl_convert<T>(*(const S *)(x + i * axis.input)), op);
-        *(O *)(y + i * axis.output) = nl_convert<O>(Exclusive ? so_far : total.value);
     }
 }
 
@@ -125,15 +124,20 @@ template <int V, int K> struct pieces {
     NUMBALITE_FUNCTION int64 operator[](int k) const { return begin + k * 32 * V; }
 };
 
-template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) run {
+template <class S, int V> struct __align__(alignment_in(V * (int)sizeof(S))) run {
     S item[V];
 };
 template <class S> struct run<S, 1> { S item[1]; };
 
+/* Are elements neighbours, and the first one's address a multiple of 16 bytes? */
+template <class S> NUMBALITE_FUNCTION bool are_packed(const char *x, int64 step) {
+    return step == sizeof(S) && ((size_t)x & 15) == 0;
+}
+
 template <class S, class T, int V, int K>
 NUMBALITE_FUNCTION void read_pieces(T (&v)[K][V], const char *x, int64 step, int64 end,
                                     const pieces<V, K> &at) {
-    if (at[K - 1] + V <= end) {
+    if (at[K - 1] + V <= end && (V == 1 || are_packed<S>(x, step))) {
         run<S, V> raw[K];
 #pragma unroll
         for (int k = 0; k < K; ++k)
@@ -153,7 +157,7 @@ NUMBALITE_FUNCTION void read_pieces(T (&v)[K][V], const char *x, int64 step, int
 }
 
 template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V], char *y) {
-    constexpr int each = sizeof(O) < 16 && 16 % sizeof(O) == 0 ? 16 / sizeof(O) : 1;
+    constexpr int each = sizeof(O) >= 16 && sizeof(O) % 16 == 0 ? 1 : 16 % sizeof(O) == 0 ? 16 / sizeof(O) : V;
     constexpr int width = V < each ? V : each;
     typedef run<O, width> wide;
 #pragma unroll
@@ -295,8 +299,8 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     }
 }
 
-/* A block for each tile of each line, the first tiles of all lines first; where V is more than 1,
- * elements are neighbours, and pieces of V of them are aligned. Exclusive: what is before each element,
+/* A block for each tile of each line, the first tiles of all lines first; pieces of V elements are read at once where
+ * they are neighbours at multiples of 16 bytes. Exclusive: what is before each element,
  * not with it; there is an initial value then. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
@@ -306,7 +310,7 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
-    bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
+    const bool wide = are_packed<O>(y, axis.output);
     maybe<T> start = nothing<T>();
     begin_with(p, start, op);
 
@@ -331,7 +335,7 @@ NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, 
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
-    const bool wide = axis.output == sizeof(O) && ((size_t)y & 15) == 0;
+    const bool wide = are_packed<O>(y, axis.output);
     maybe<T> start = nothing<T>();
     begin_with(p, start, op);
     for (int64 first = 0; first < p.length; first += turn) {

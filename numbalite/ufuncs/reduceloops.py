@@ -94,13 +94,13 @@ _BODIES = {
     "serial": "serial<{S}, {T}, {O}, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
     "scan_serial": "scan_serial<{S}, {T}, {O}, {exclusive}>(p, input, where, output, "
-                   "nl_function());",
-    "scan_rows": "scan_rows<{S}, {T}, {O}, {exclusive}>(p, input, where, output, nl_function());",
-    "scan_warps": "scan_warps<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, nl_function());",
+                   "{function});",
+    "scan_rows": "scan_rows<{S}, {T}, {O}, {exclusive}>(p, input, where, output, {function});",
+    "scan_warps": "scan_warps<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, {function});",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
-                  "nl_function());",
+                  "{function});",
     "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
-                      "nl_function());",
+                      "{function});",
     "select_values": _SELECT.format("VALUES"),
     "select_places": _SELECT.format("PLACES"),
     "select_halves": _SELECT.format("HALVES"),
@@ -161,10 +161,10 @@ def _body(kind, names, words):
     return _BODIES[word].format(**names, **words, width=numbers, tile=numbers.replace("x", ", "))
 
 
-def _kernel_text(kind, last, names, words):
+def _kernel_text(kind, last, names, words, blocks):
     """The kernel of a kind, whose last block folds the parts by the kind ``last``, if that is one. ``names`` are the
-    types S, T, O."""
-    name, threads, blocks = f"nl_{kind}{last}", plans.THREADS, 4
+    types S, T, O; so many blocks are to fit in a multiprocessor."""
+    name, threads = f"nl_{kind}{last}", plans.THREADS
     if last:
         stored = {**names, "O": names["T"]}
         folded = {**names, "S": names["T"]}
@@ -197,10 +197,11 @@ class Loops:
 
     def generated(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
-        last="", cached=False,
+        last="", cached=False, vec=1,
     ):  # fmt: skip
         """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``. ``last`` is the kind
-        of fold of the parts that it leaves, for its last block. ``cached``: what it reads may stay in the caches."""
+        of fold of the parts that it leaves, for its last block. ``cached``: what it reads may stay in the caches.
+        ``vec``: so many neighbours are an element."""
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
             letter: self._cxx(builder, dtype)
@@ -209,8 +210,8 @@ class Loops:
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         if cached:
             builder.ahead.append("#define NUMBALITE_REDUCE_CACHED\n")
-        if loop.itemsize > 16:
-            size = plans.initial_size(loop.itemsize)
+        if vec * loop.itemsize > 16:
+            size = plans.initial_size(vec * loop.itemsize)
             builder.ahead.append(f"#define NUMBALITE_REDUCE_INITIAL {size}\n")
         word = _KIND.fullmatch(kind)[1]
         header, template = _FAMILIES.get(word.partition("_")[0], ("scan", "reduce_pair"))
@@ -218,8 +219,18 @@ class Loops:
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         function = self._write_function(builder, template, names, loop, unary)
 
-        words = {"masked": str(masked).lower(), "exclusive": str(exclusive).lower()}
-        builder.write_own(_kernel_text(kind, last, names, words))
+        words = {
+            "masked": str(masked).lower(),
+            "exclusive": str(exclusive).lower(),
+            "function": "nl_function()",
+        }
+        if vec > 1:
+            words["function"] = f"numbalite::nl_reduce::on_vec<{names['T']}, {vec}, nl_function>()"
+            names = {
+                letter: f"numbalite::nl_reduce::vec<{cxx}, {vec}>" for letter, cxx in names.items()
+            }
+        blocks = plans.blocks_of(kind, vec, vec * loop.itemsize)
+        builder.write_own(_kernel_text(kind, last, names, words, blocks))
         return builder, function
 
     def _cxx(self, builder, dtype):
@@ -257,22 +268,22 @@ class Loops:
 
     def loop(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
-        last="", cached=False,
+        last="", cached=False, vec=1,
     ) -> Loop:  # fmt: skip
         """The kernel; not compiled before its first launch."""
         codes = map(code_of, (stored, loop, result))
-        key = kind, *codes, masked, wide, unary, exclusive, last, cached
+        key = kind, *codes, masked, wide, unary, exclusive, last, cached, vec
         with self._lock:
             found = self._loops.get(key)
             if found is None:
                 builder, function = self.generated(
-                    kind, stored, loop, result, masked, wide, unary, exclusive, last, cached
+                    kind, stored, loop, result, masked, wide, unary, exclusive, last, cached, vec
                 )
                 images, labels = self._images(builder, function, kind + last, loop)
                 taken = _TAKEN_BY_BOTH if last else _TAKEN
                 if kind.startswith("by_key"):
                     taken = _TAKEN_BY_KEY
-                size = plans.plan_size(wide, loop.itemsize) * (2 if last else 1)
+                size = plans.plan_size(wide, vec * loop.itemsize) * (2 if last else 1)
                 kernel = Kernel(
                     images,
                     f"nl_{kind}{last}",
@@ -521,7 +532,7 @@ def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusi
         array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, code_of(array.dtype), axis, code_of(loop), out.strides,
-        code_of(out.dtype), array._address % 16, initial, exclusive,
+        code_of(out.dtype), array._address % 16, out._address % 16, initial, exclusive,
     )  # fmt: skip
 
     def make():
@@ -530,36 +541,32 @@ def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusi
             for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
         ]
         kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
-        return _scan(
-            loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address, initial,
-            exclusive,
-        )  # fmt: skip
+        dtypes, addresses = (array.dtype, loop, out.dtype), (array._address % 16, out._address % 16)
+        return _scan(loops, kept, every[axis], dtypes, addresses, initial, exclusive)
 
     plan = loops.planned(key, make)
     plan.run(array, array, out, array, stream)
     return plan if aligned else None
 
 
-def _scan(loops, kept, along, dtypes, address, initial, exclusive):
+def _scan(loops, kept, along, dtypes, addresses, initial, exclusive):
     """The plan of a scan."""
     steps, scratch = [], []
     slots = _INPUT, _OUTPUT
-    _add_scan(loops, kept, along, dtypes, address, slots, steps, scratch, initial, exclusive)
+    _add_scan(loops, kept, along, dtypes, addresses, slots, steps, scratch, initial, exclusive)
     return _core.ReductionPlan(steps, scratch)
 
 
 def _add_scan(
-    loops, kept, along, dtypes, address, slots, steps, scratch, initial=None, exclusive=False
+    loops, kept, along, dtypes, addresses, slots, steps, scratch, initial=None, exclusive=False
 ):
     """Appends the launches of a scan: one, with memory in which tiles publish what they fold to.
     Columns in several parts are folded part by part, the folds of the parts are scanned, and each
     part's scan begins with that of the parts before it."""
     stored, loop, _ = dtypes
-    lines = math.prod(dim.length for dim in kept)
     source, target = slots
-    sizes, serial = [dtype.itemsize for dtype in dtypes], are_serial()
-    blocks = 0 if serial else pipelines()
-    way, folding = plans.choose_scan(kept, along, sizes, address, serial, blocks)
+    vec, kept, along, way, folding, blocks = _chosen_scan(kept, along, dtypes, addresses)
+    lines = math.prod(dim.length for dim in kept)
     before = statuses = source
     if folding is not None:
         before = _FIRST_SCRATCH + len(scratch)
@@ -569,26 +576,45 @@ def _add_scan(
         steps.append(_step_for_parts(loops, folding, kept, along, stored, loop, *slots))
         of_lines = plans.merged([plans.Dimension(lines, way.parts * size, 0, way.parts * size)])
         parts, own = plans.Dimension(way.parts, size, 0, size), (before, before)
-        _add_scan(loops, of_lines, parts, (loop,) * 3, 0, own, steps, scratch)
+        _add_scan(loops, of_lines, parts, (loop,) * 3, (0, 0), own, steps, scratch)
     elif way.parts > 1:
         statuses = _FIRST_SCRATCH + len(scratch)
         in_pipeline = way.kind.startswith("pipelined")
         statuses_of = plans.statuses_of_windows if in_pipeline else plans.statuses_of
-        count = 1 + statuses_of(lines, way.parts) * -(-loop.itemsize // 4)
+        count = 1 + statuses_of(lines, way.parts) * -(-vec * loop.itemsize // 4)
         scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
     slots = source, before, target, statuses, source
-    steps.append(_scan_step(loops, way, kept, along, dtypes, slots, blocks, initial, exclusive))
+    initial = initial and initial * vec
+    steps.append(
+        _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial, exclusive, vec)
+    )
 
 
-def _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial=None, exclusive=False):
-    lines = math.prod(dim.length for dim in kept)
-    plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=dtypes[1].itemsize)
-    kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive)
+def _chosen_scan(kept, along, dtypes, addresses):
+    """(how many columns are an element, the kept dimensions, the axis, how to scan, how to fold parts before, how many
+    blocks have a pipeline)"""
+    sizes, serial = [dtype.itemsize for dtype in dtypes], are_serial()
+    blocks = 0 if serial else pipelines()
+    vec, *dims = (1, kept, along) if serial else plans.in_vecs(kept, along, sizes, addresses)
+    of_vecs = [vec * size for size in sizes]
+    way, folding = plans.choose_scan(*dims, of_vecs, addresses[0], serial, blocks, vec)
+    if vec > 1 and folding is not None:  # parts are folded and kept by columns
+        vec, dims = 1, (kept, along)
+        way, folding = plans.choose_scan(*dims, sizes, addresses[0], serial, blocks)
+    return vec, *dims, way, folding, blocks
+
+
+def _scan_step(
+    loops, way, kept, along, dtypes, slots, blocks, initial=None, exclusive=False, vec=1
+):
+    lines, size = math.prod(dim.length for dim in kept), vec * dtypes[1].itemsize
+    plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=size)
+    kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive, vec=vec)
     slices = lines * way.parts
     if way.kind.startswith("pipelined"):
         return kernel, blocks, way.threads, plan, slots, plans.PIPELINE_MEMORY
     if way.kind == "scan_rows":
-        memory = way.threads * plans.scanned_row(along.length, dtypes[1].itemsize)
+        memory = way.threads * plans.scanned_row(along.length, size)
         return kernel, -(-lines // way.threads), way.threads, plan, slots, memory
     if way.kind.startswith("scan_warps"):
         return kernel, plans.grid_of(way, lines), way.threads, plan, slots

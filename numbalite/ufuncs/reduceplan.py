@@ -78,6 +78,9 @@ _WARP_LINES, _WARP_LINE = (
 )  # of a scan, from which each is for a warp, and elements of one
 _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
 _TINY_ROW_BYTES = 16  # that neighbouring threads find in the same lines
+_VEC_BYTES, _VEC_COLUMNS = 32, 8  # of a vec in a scan, and of an array's columns that are one
+_VEC_ELEMENTS = 4  # of them that follow one another, for a thread
+_VEC_THREADS = 1 << 15  # at least, where some of many columns are one
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 PIPELINE_THREADS = 384
@@ -526,13 +529,13 @@ def grid_of(way, results):
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
 
 
-def _in_pipeline(kept, along, sizes, address, blocks):
+def _in_pipeline(kept, along, sizes, address, blocks, vec):
     """How many elements a piece has where lines are scanned in a pipeline; 0 where they should not be."""
-    stored, loop, result = sizes
+    stored, _, result = sizes
     tiles = -(-along.length * max(stored, result) // _PIPELINE_TILE)
     if tiles * math.prod(dim.length for dim in kept) < _PIPELINE_TURNS * blocks or tiles < 2:
         return 0
-    if stored > 8 or loop > 8 or result > 8 or not _is_packed(along, kept, 16, address, stored):
+    if max(sizes) > (8 if vec == 1 else 16) or not _is_packed(along, kept, 16, address, stored):
         return 0
     return 16 // max(stored, result)
 
@@ -554,19 +557,57 @@ def _rows_in_memory(kept, along, sizes, lines):
     return _WARP * max(1, min(4, _SCANNED_BLOCK_BYTES // (_WARP * row)))
 
 
-def _scan_by_warps(length, width, size):
+def blocks_of(kind, vec, size):
+    """How many blocks are to fit in a multiprocessor: with fewer the memory waits, with more threads have too few
+    registers. Elements are vecs of so many numbers, of so many bytes in all."""
+    if vec == 1:
+        return 4
+    return 2 if kind.startswith("scan_tiles") or size > 16 else 3
+
+
+def in_vecs(kept, along, sizes, addresses):
+    """(how many neighbouring columns a scan takes as one element, the kept dimensions then, the axis): all of a few,
+    so that they are a row; some of many, so that they are one access; or 1. ``addresses`` are the input's and the
+    output's, modulo 16."""
+    if not kept or (kept[-1].input, kept[-1].output) != (sizes[0], sizes[2]):
+        return 1, kept, along
+    *outer, inner = kept
+    count, row = inner.length, (inner.length * sizes[0], inner.length * sizes[2])
+    if (along.input, along.output) == row and count <= _VEC_COLUMNS:
+        if count * max(sizes) <= _VEC_BYTES and _are_aligned(count, outer, along, sizes, addresses):
+            return count, outer, along
+    elif abs(along.input) > sizes[0]:
+        lines = math.prod(dim.length for dim in kept)
+        count = _narrowed(max(1, 16 // max(sizes)), lines, 0, _VEC_THREADS)
+        if inner.length % count == 0 and _are_aligned(count, outer, along, sizes, addresses):
+            steps = (inner.input * count, 0, inner.output * count)
+            return count, [*outer, Dimension(inner.length // count, *steps)], along
+    return 1, kept, along
+
+
+def _are_aligned(count, outer, along, sizes, addresses):
+    """May so many elements be one everywhere?"""
+    steps = [(dim.input, dim.output) for dim in (*outer, along)]
+    for size, *starts in zip((sizes[0], sizes[2]), addresses, *steps, strict=True):
+        alignment = min(16, (count * size) & -(count * size))
+        if any(start % alignment for start in starts):
+            return False
+    return True
+
+
+def _scan_by_warps(length, width, size, vec):
     """The way for rows of so many elements, of which a lane reads `width` neighbours and scans numbers of a size."""
     runs = 1
-    while runs * width * _WARP < length and runs * width * size <= _SCAN_BYTES // 4:
+    while vec == 1 and runs * width * _WARP < length and runs * width * size <= _SCAN_BYTES // 4:
         runs *= 2
     return Way(f"scan_warps{width}x{runs}", THREADS, 1, 1, length)
 
 
-def choose_scan(kept, along, sizes, address, serial, blocks=0):
+def choose_scan(kept, along, sizes, address, serial, blocks=0, vec=1):
     """(how to scan, how to fold the parts before, None if there is no need to)
 
     ``sizes`` are those of what is read, what is combined and what is written. ``blocks``: as many can have a pipeline;
-    0: the device has none.
+    0: the device has none. ``vec``: elements are so many numbers.
     """
     stored, loop, result = sizes
     lines = math.prod(dim.length for dim in kept)
@@ -580,14 +621,16 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0):
         return Way("scan_rows", threads, 1, 1, length), None
     packed = 16 % stored == 0 and _is_packed(along, kept, 16, address, stored)
     width = 16 // stored if packed else 1
+    if vec > 1:  # lanes exchange each number of an element
+        width = max(1, min(_VEC_ELEMENTS, 2 * _VEC_BYTES // max(sizes)))
     if are_rows and lines >= _WARP_LINES and _SHORT < length <= _WARP_LINE:
-        return _scan_by_warps(length, width, loop), None
+        return _scan_by_warps(length, width, loop, vec), None
     if length <= _SHORT or (lines >= _WARP and step < abs(along.input)):
         parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
         chunk = -(-length // parts)
         folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
         return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
-    piece = _in_pipeline(kept, along, sizes, address, blocks) if blocks else 0
+    piece = _in_pipeline(kept, along, sizes, address, blocks, vec) if blocks else 0
     if piece:
         chunk = PIPELINE_THREADS * _PIPELINE_PIECES * piece
         return Way(f"pipelined_scan{piece}", PIPELINE_THREADS, 1, -(-length // chunk), chunk), None

@@ -155,7 +155,7 @@ def test_pipelined_results_of_another_size(pipelines, stored, result):
 
 def test_what_is_not_for_a_pipeline(pipelines):
     """Places that are not aligned, columns, strides, elements of 16 bytes."""
-    x = np.random.default_rng(6).integers(0, 9, (30_001, 2)).astype("i4")
+    x = np.random.default_rng(6).integers(0, 9, (30_001, 9)).astype("i4")
     d = cuda.to_device(x)
     for got, host in (
         (total(d, 0), x),
@@ -165,6 +165,20 @@ def test_what_is_not_for_a_pipeline(pipelines):
     ):
         np.testing.assert_array_equal(got.copy_to_host(), np.cumsum(host, 0, dtype=host.dtype))
     assert "pipelined_scan" not in pipelines
+
+
+@pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
+def test_pipelined_columns(pipelines, dtype, columns):
+    """A few columns are elements of a line; the last tile ends within 16 bytes, lines begin at multiples of them."""
+    x = np.random.default_rng(7).integers(0, 2, (2, 8_012 + 2, columns)).astype(dtype)
+    d = cuda.to_device(x)
+    for got, host, axis in ((d[0], x[0], 0), (d[:, :8_012], x[:, :8_012], 1)):
+        found = total(got, axis, initial=3).copy_to_host()
+        expected = np.cumsum(host, axis, "i8") + 3
+        np.testing.assert_array_equal(found, expected.astype(dtype))
+    total(d[0], 0, out=d[0])
+    np.testing.assert_array_equal(d[0].copy_to_host(), np.cumsum(x[0], 0, "i8").astype(dtype))
+    assert "pipelined_scan" in pipelines
 
 
 def test_a_larger_initial_than_numbers_have(as_on_a_gpu):

@@ -159,6 +159,36 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
+def test_scans_of_columns_side_by_side(as_on_a_gpu, monkeypatch, dtype):
+    """All of a few columns are one element, and some of many: in every way of scanning, and where they are not aligned."""
+    for name, value in (("VEC_THREADS", 1), ("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
+        monkeypatch.setattr(reduceplan, f"_{name}", value)
+    ways, real = set(), reduceplan.choose_scan
+
+    def choose_scan(*a):
+        chosen = real(*a)
+        ways.add((chosen[0].kind.rstrip("0123456789x"), a[-1]))
+        return chosen
+
+    monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
+    for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
+        a = drawn((shape[0], shape[1] + 1, shape[2]), dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:, :-1], np.s_[:, 1:], np.s_[:, -2::-1]:
+            x, d = a[part], device[part]
+            assert_array_equal(np.cumsum(d, 1).copy_to_host(), np.cumsum(x, 1))
+            out = device[:, 1:].copy()[:, : x.shape[1]]
+            np.maximum.accumulate(d, 1, out=out)
+            assert_array_equal(out.copy_to_host(), np.maximum.accumulate(x, 1))
+    assert {kind for kind, vec in ways if vec > 1} >= {
+        "scan_rows",
+        "scan_warps",
+        "scan_tiles",
+        "scan_serial",
+    }
+
+
+@pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
 def test_columns_in_shared_memory(as_on_a_gpu, monkeypatch, dtype):
     """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
     several columns for a thread, groups that are left over, rows that begin anywhere."""
