@@ -136,17 +136,11 @@ int nl_layout_overlaps_itself(const nl_layout *l) {
 
 /* ---- two of them ---- */
 
-static int ranges_meet(const nl_layout_view *a, const nl_layout_view *b) {
-    int64_t low[2], high[2];
-    return find_extent(a, &low[0], &high[0]) && find_extent(b, &low[1], &high[1]) &&
-           a->address + (uint64_t)low[0] < b->address + (uint64_t)high[1] &&
-           b->address + (uint64_t)low[1] < a->address + (uint64_t)high[0];
-}
-
-int nl_layout_ranges_meet(uint64_t a, const nl_layout *a_layout, uint64_t b,
-                          const nl_layout *b_layout) {
-    nl_layout_view one = nl_layout_at(a_layout, a), other = nl_layout_at(b_layout, b);
-    return ranges_meet(&one, &other);
+nl_range nl_layout_range(const nl_layout_view *v) {
+    int64_t low, high;
+    if (!find_extent(v, &low, &high))
+        return (nl_range){UINT64_MAX, 0};
+    return (nl_range){v->address + (uint64_t)low, v->address + (uint64_t)high};
 }
 
 int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b) {
@@ -170,7 +164,7 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
 
 /* Every other element, say: all elements of both may lie on one grid, apart from each other. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
-    if (!ranges_meet(a, b))
+    if (!nl_ranges_meet(nl_layout_range(a), nl_layout_range(b)))
         return 0;
     uint64_t grid = grid_of(a, grid_of(b, 0));
     if (grid == 0)

@@ -29,10 +29,6 @@ void nl_layout_set_k(nl_layout *layout);
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
 /* Do two of its elements share bytes (by strides alone: it may say so where none do)? */
 int nl_layout_overlaps_itself(const nl_layout *layout);
-/* Do the ranges of addresses that two arrays span meet? Those of arrays without elements do not. */
-int nl_layout_ranges_meet(uint64_t address, const nl_layout *layout, uint64_t other_address,
-                          const nl_layout *other);
-
 /* An array in memory, whose geometry lies elsewhere. */
 typedef struct nl_layout_view {
     uint64_t address; /* of the first element */
@@ -44,6 +40,14 @@ typedef struct nl_layout_view {
 static inline nl_layout_view nl_layout_at(const nl_layout *layout, uint64_t address) {
     return (nl_layout_view){address, layout->ndim, layout->itemsize, layout->shape,
                             layout->strides};
+}
+/* The addresses that an array spans; arrays without elements have a range that meets none. */
+typedef struct nl_range {
+    uint64_t low, high;
+} nl_range;
+nl_range nl_layout_range(const nl_layout_view *array);
+static inline int nl_ranges_meet(nl_range a, nl_range b) {
+    return a.low < b.high && b.low < a.high;
 }
 /* The very same elements, in the same order? */
 int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b);

@@ -124,6 +124,11 @@ void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
     memcpy(layout->strides, nl_py_array_strides(a), (size_t)a->ndim * sizeof(int64_t));
 }
 
+nl_range nl_py_array_range(const nl_py_array *a) {
+    nl_layout_view view = {a->address, a->ndim, a->itemsize, a->shape, nl_py_array_strides(a)};
+    return nl_layout_range(&view);
+}
+
 int64_t nl_py_array_count(const nl_py_array *a) {
     int64_t count = 1;
     for (int i = 0; i < a->ndim; i++)

@@ -110,6 +110,7 @@ static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t h
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
+nl_range nl_py_array_range(const nl_py_array *a);
 int64_t nl_py_array_count(const nl_py_array *a);
 /* Before work on a stream touches the memory: it is still there, and the stream comes after its
  * allocation. 0 or -1 with *err. */

@@ -394,7 +394,9 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
 }
 
 static int share_bytes(const place *a, const place *b) {
-    return nl_layout_ranges_meet(a->address, a->layout, b->address, b->layout);
+    nl_layout_view one = nl_layout_at(a->layout, a->address);
+    nl_layout_view other = nl_layout_at(b->layout, b->address);
+    return nl_ranges_meet(nl_layout_range(&one), nl_layout_range(&other));
 }
 
 /* Between devices, in the order of the stream, or of the arrays' own ones where the call named

@@ -12,9 +12,9 @@
 enum {
     MOST_KNOWN = 256,
     MOST_TRIES = 3, /* calls of one key that are recorded: kernels are compiled in the first */
-    MOST_INPUTS = 8,
+    MOST_INPUTS = 128,
     MOST_DEPTH = 3,
-    KEY_SIZE = 1024,
+    KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
 };
 
@@ -33,6 +33,7 @@ typedef struct recorded {
 typedef struct key {
     const nl_py_state *state;
     PyObject *inputs[MOST_INPUTS]; /* borrowed */
+    nl_range ranges[MOST_INPUTS];
     int count;
     PyObject *stream; /* borrowed: of those that are bound to one, or the current one, or NULL */
     size_t size;
@@ -53,12 +54,10 @@ static int append_tag(key *k, char tag, int64_t value) {
 
 /* Where the array meets those before it. */
 static int append_distances(key *k, const nl_py_array *a) {
-    nl_layout layout, other_layout;
-    nl_py_array_layout(a, &layout);
+    k->ranges[k->count] = nl_py_array_range(a);
     for (int i = 0; i < k->count; i++) {
         const nl_py_array *other = (nl_py_array *)k->inputs[i];
-        nl_py_array_layout(other, &other_layout);
-        if (nl_layout_ranges_meet(a->address, &layout, other->address, &other_layout) &&
+        if (nl_ranges_meet(k->ranges[k->count], k->ranges[i]) &&
             !append_tag(k, (char)i, (int64_t)(a->address - other->address)))
             return 0;
     }

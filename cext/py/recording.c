@@ -10,9 +10,9 @@
 #include "py/stream.h"
 
 enum {
-    MOST_VALUES = 96,
+    MOST_VALUES = 512,
     MOST_CALLS = 48,
-    MOST_ARGUMENTS = 320,
+    MOST_ARGUMENTS = 768,
     MOST_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
 };
 
@@ -98,31 +98,18 @@ static int set_geometry(value *v, const nl_py_array *a) {
     return v->geometry != NULL;
 }
 
-typedef struct range {
-    CUdeviceptr low, high;
-} range;
-
-static range range_of(const nl_py_array *a) {
-    nl_layout layout;
-    int64_t low = 0, high = 0;
-    nl_py_array_layout(a, &layout);
-    if (nl_py_layout_extent(&layout, &low, &high) < 0) /* no array is too large */
-        PyErr_Clear();
-    return (range){a->address + (CUdeviceptr)low, a->address + (CUdeviceptr)high};
-}
-
 static int is_memory(const value *v) {
     return v->kind == INPUT || v->kind == NEW || v->kind == RESULT;
 }
 
 /* The value whose memory an array lies in; -1 if there is none. */
 static int find_source(const recording *made, const nl_py_array *a) {
-    range part = range_of(a);
+    nl_range part = nl_py_array_range(a);
     for (int i = 0; i < made->value_count; i++) {
         if (!is_memory(&made->values[i]))
             continue;
         const nl_py_array *whole = (nl_py_array *)made->values[i].object;
-        range within = range_of(whole);
+        nl_range within = nl_py_array_range(whole);
         if (whole->buffer == a->buffer && whole->owner == a->owner && within.low <= part.low &&
             part.high <= within.high)
             return i;

@@ -391,10 +391,7 @@ static void append_array(key *k, PyObject *obj, int shared) {
 
 static int share_memory(PyObject *a, PyObject *b) {
     const nl_py_array *x = (const nl_py_array *)a, *y = (const nl_py_array *)b;
-    nl_layout of_x, of_y;
-    nl_py_array_layout(x, &of_x);
-    nl_py_array_layout(y, &of_y);
-    return nl_layout_ranges_meet(x->address, &of_x, y->address, &of_y);
+    return nl_ranges_meet(nl_py_array_range(x), nl_py_array_range(y));
 }
 
 /* 1.0 and True are equal to 1, but are not to be taken for it: only ints have keys. */

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 _MOST_BYTES = 16 << 20
-"""Beyond, kernels that copy a part each are as fast or faster."""
-_MOST_PARTS = 8
+"""Of a launch; beyond, kernels that copy a part each are as fast or faster."""
+_COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
+"""Of parts for which there are kernels; the last ones of others have no blocks."""
 _MOST_DIMS = 4
+_MOST_OF_MANY_DIMS = 16
+"""Parts of 4 dimensions, more of which are not in the 4 KB that a kernel's parameters may have."""
 _THREADS, _EACH = 256, 4  # as in cuda_src/templates/join.cu
 
 
@@ -46,17 +49,30 @@ class _Plan(NamedTuple):
 def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
     """Copies elements of the target's dtype, from anywhere, to where nobody reads them."""
     parts = [part for part in parts if 0 not in part.shape]
-    if not _copied(target, parts):
-        for source, shape, of, to, begin, at in parts:
-            into = target._view(shape, to, target.dtype, at)
-            assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
+    for some in _for_launches(parts, target.itemsize):
+        if not _copied(target, some):
+            for source, shape, of, to, begin, at in some:
+                into = target._view(shape, to, target.dtype, at)
+                assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
+
+
+def _for_launches(parts, itemsize):
+    """The parts in groups of as many as one launch copies."""
+    group, size = [], 0
+    for part in parts:
+        more = itemsize * math.prod(part.shape)
+        if group and (size + more > _MOST_BYTES or len(group) == _COUNTS[-1]):
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += more
+    if group:
+        yield group
 
 
 def _copied(target, parts):
-    """By one launch, if they are small and no more than a few."""
-    if not 1 < len(parts) <= _MOST_PARTS:
-        return False
-    if any(part.source.device != target.device for part in parts):
+    """By one launch, if they are small and several."""
+    if len(parts) < 2 or any(part.source.device != target.device for part in parts):
         return False
     lies = [
         (shape, of, to, (source._address + begin | target._address + at) % 16)
@@ -65,11 +81,16 @@ def _copied(target, parts):
     plan = _plan(target.itemsize, tuple(lies))
     if plan is None:
         return False
+    if plan.ndim == _MOST_DIMS and len(parts) > _MOST_OF_MANY_DIMS:
+        half = len(parts) // 2
+        return _copied(target, parts[:half]) and _copied(target, parts[half:])
     given: list[Any] = []
     for part, (shape, of, to), blocks in zip(parts, plan.geometry, plan.blocks, strict=True):
         into = target._view(shape, to, plan.word, part.at)
         given += into, part.source._view(shape, of, plan.word, part.begin), blocks
-    launch = _kernel(plan.word, plan.ndim, len(parts))
+    count = next(n for n in _COUNTS if n >= len(parts))
+    given += (*given[:2], 0) * (count - len(parts))
+    launch = _kernel(plan.word, plan.ndim, count)
     with assign.on_device(target.device):
         launch[sum(plan.blocks), _THREADS, target.stream](*given)
     return True
@@ -77,8 +98,6 @@ def _copied(target, parts):
 
 @functools.lru_cache(512)
 def _plan(itemsize, lies):
-    if sum(itemsize * math.prod(lie[0]) for lie in lies) > _MOST_BYTES:
-        return None
     merged = [_runs(itemsize, *lie[:3]) for lie in lies]
     size = _word_size(itemsize, merged, [lie[3] for lie in lies])
     ndim = max(map(len, merged))

@@ -10,6 +10,7 @@ import pytest
 from kit.frames import ours_in
 
 from numbalite import _core, cuda
+from numbalite.cuda import joined
 from numbalite.cuda.recorded import recorded
 
 TIMES = 4
@@ -61,6 +62,24 @@ def test_other_arrays_that_lie_alike(call):
         i = random.integers(0, 3, 2)
         d, e, j = map(cuda.to_device, (x, y, i))
         np.testing.assert_allclose(call(d, e, j).copy_to_host(), call(x, y, i))
+
+
+@pytest.mark.parametrize("count, shape", [(100, (3,)), (40, (5, 2, 3)), (130, (2, 2)), (9, (100,))])
+def test_many_arrays_are_joined(monkeypatch, count, shape):
+    """By launches of up to 32 each, or of so many bytes, also where they are no neighbours anywhere; beyond 128
+    without a recording."""
+    if shape == (100,):
+        monkeypatch.setattr(joined, "_MOST_BYTES", 2000)
+    rng = np.random.default_rng(3)
+    for step in 1, 2:
+        for _ in range(4):
+            hosts = [
+                rng.integers(0, 99, shape[:-1] + (step * shape[-1],))[..., ::step]
+                for _ in range(count)
+            ]
+            arrays = [cuda.to_device(np.repeat(x, step, -1))[..., ::step] for x in hosts]
+            equal(np.concatenate(arrays, -1), np.concatenate(hosts, -1))
+        equal(np.stack(arrays[:7]), np.stack(hosts[:7]))
 
 
 @pytest.mark.parametrize("name", ["take", "indices", "tile", "concatenate", "pad", "dot", "copy"])

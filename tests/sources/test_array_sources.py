@@ -19,7 +19,7 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
     names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]
     result = nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
     assert result.status == 0, result.log
-    for count, name in (2, "join<uint8, 1>"), (8, "join<complex128, 4>"):
+    for count, name in (2, "join<uint8, 1>"), (16, "join<complex128, 4>"), (32, "join<int8, 3>"):
         result = nvrtc(HEAD + joined.source(count), arch, toolkit_options, [name])
         assert result.status == 0, result.log
     names = ["gather<uint32, int32, 1, 0, false, 1>", "gather<complex128, int64, 3, 2, true, 4>"]

@@ -14,6 +14,7 @@ from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.cuda.recorded import recorded
 from numbalite.ufuncs import elementwise, operands
+from numbalite.ufuncs.fuse import fuse
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
@@ -453,7 +454,12 @@ def i0(x: Any) -> Any:
 
 @implements("sinc")
 def sinc(x: Any) -> Any:
-    x = np.multiply(arguments.array(x), np.pi)
+    return _sinc(arguments.array(x))
+
+
+@fuse
+def _sinc(x):
+    x = np.multiply(x, np.pi)
     least = np.finfo(x.dtype).eps if x.dtype.kind == "f" else 1e-20
     y = np.where(x, x, least)
     return np.sin(y) / y

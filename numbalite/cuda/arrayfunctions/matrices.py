@@ -12,6 +12,7 @@ from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of, moveaxis
+from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,10 +74,27 @@ def _repeated(values, first, count):
 # ------------------------------------------------------------------------------------------ triangles
 
 
+def _coordinates(rows, columns, k, beside):
+    """(the rows' numbers as a column and k more, the columns' numbers): of one array, so that it is one launch."""
+    k = min(max(operator.index(k), -rows - 1), columns + 1)
+    first, last = min(k, 0), max(rows + k, columns)
+    line = numbers(first, 1, last - first, np.int64, beside)
+    return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
+
+
 def is_below(rows: int, columns: int, k: Any, beside: Any) -> Any:
     """Booleans of a matrix: true on the k-th diagonal and below it."""
-    of_rows = numbers(operator.index(k), 1, rows, np.int64, beside).reshape((rows, 1))
-    return np.greater_equal(of_rows, numbers(0, 1, columns, np.int64, beside))
+    return np.greater_equal(*_coordinates(rows, columns, k, beside))
+
+
+@fuse
+def _below(m, row, column):
+    return np.where(row >= column, m, np.False_)
+
+
+@fuse
+def _above(m, row, column):
+    return np.where(row < column, m, np.False_)
 
 
 def _triangle(m, k, is_lower):
@@ -85,8 +103,11 @@ def _triangle(m, k, is_lower):
         m = assign.spread(m, (m.size, m.size))
     elif m.ndim == 0:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
-    below = is_below(*m.shape[-2:], k if is_lower else operator.index(k) - 1, m)
-    zero = m.dtype.type(0)
+    k = k if is_lower else operator.index(k) - 1
+    if assign.is_number(m.dtype):
+        kept = _below if is_lower else _above
+        return kept(m, *_coordinates(*m.shape[-2:], k, m))
+    below, zero = is_below(*m.shape[-2:], k, m), m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
 
 

@@ -13,6 +13,7 @@ from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
 from numbalite.cuda.arrayfunctions.nans import nanmean
+from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
     from typing import Any
@@ -78,7 +79,11 @@ def _or_nan(made, rows):
     """NaN, which is sorted to the end, for the rows that have one."""
     if not _may_be_nan(rows):
         return made
-    last = rows[..., -1]
+    return _first_if_nan(rows[..., -1], made)
+
+
+@fuse
+def _first_if_nan(last, made):
     return np.where(np.isnan(last), last, made)
 
 
@@ -148,16 +153,21 @@ def _between(rows, n, q, method, is_weak):
         part = np.where(part == 0, number(0.5), number(1))
     elif method == "midpoint":
         part = np.where(place % 1 == 0, number(0), number(0.5))
-    low, high = _taken(rows, before), _taken(rows, after)
-    width = high - low
+    both = _taken(rows, np.stack([before, after]))
+    low, high = both[0, ...], both[1, ...]
     if isinstance(part, _core.DeviceArray):
         t = part.astype(rows.dtype) if is_weak else part
     elif is_weak:
         t = float(part)
-        return low + width * t if t < 0.5 else high - width * (1 - t)
     else:
         t = arguments.array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
-    return np.where(np.greater_equal(t, 0.5), high - width * (1 - t), low + width * t)
+    return _interpolated(low, high, t)
+
+
+@fuse
+def _interpolated(low, high, t):
+    width = high - low
+    return np.where(t >= 0.5, high - width * (1 - t), low + width * t)
 
 
 def _taken(rows, places):

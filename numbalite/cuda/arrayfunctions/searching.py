@@ -9,7 +9,9 @@ import numpy as np
 from numbalite.cuda.algorithms import order
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.recorded import recorded
 from numbalite.ufuncs import operands
+from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
     from typing import Any
@@ -81,6 +83,16 @@ def _rises(bins):
     return rises
 
 
+@fuse
+def _are_in_order(a, b):
+    return np.all(a <= b)
+
+
+@recorded
+def _rise(bins):
+    return _are_in_order(bins[:-1], bins[1:])
+
+
 @implements("digitize")
 def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
     x, bins = arguments.arrays_of((x, bins))
@@ -97,8 +109,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
     with arguments.on_device_of(x):
         rises, falls = True, True
         if bins.size > 1:
-            rises = bool(np.all(bins[1:] >= bins[:-1]))
-            falls = not rises and bool(np.all(bins[1:] <= bins[:-1]))
+            rises = bool(_rise(bins))
+            falls = not rises and bool(_rise(bins[::-1]))
         if not rises and not falls:  # where NaN is among them, its neighbours count
             rises = _rises(bins.copy_to_host())
         side = "left" if right else "right"

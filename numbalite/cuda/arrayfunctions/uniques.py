@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numbalite.cuda.algorithms import sorting
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.kernels.decorators import jit
+from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,15 +20,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 _THREADS, _MOST_BLOCKS = 256, 1 << 13
-
-
-@jit
-def _starts(groups, starts):
-    """
-    for (long long i = grid<1>(); i < groups.size(); i += gridsize<1>())
-        if (i == 0 || groups[i] != groups[i - 1])
-            starts[groups[i] - 1] = i;
-    """
 
 
 @jit
@@ -41,33 +34,40 @@ def _run(kernel, count, *given):
     kernel[min(-(-count // _THREADS), _MOST_BLOCKS), _THREADS](*given)
 
 
-def _is_first(line, equal_nan):
-    """Where a sorted line (or rows, of a table) has something else than before."""
+def _begins(line, equal_nan):
+    """Where a sorted line (or rows, of a table) has something else than before; true behind the end, too."""
+    n = line.shape[0]
+    made = arguments.empty((n + 1,), bool, line)
+    made.fill(True)
     parts = [line] if line.dtype.names is None else sorting.fields_of(line)
-    differs = None
-    for part in parts:
-        found = _differs(part[1:], part[:-1], equal_nan)
-        differs = found if differs is None else np.logical_or(differs, found)
-    if line.ndim > 1:
-        differs = np.any(differs, axis=1)
-    made = arguments.empty((line.shape[0],), bool, line)
-    made[:1] = True
-    made[1:] = differs
+    differs = made[1:n] if len(parts) == line.ndim == 1 else None
+    found = [_differs(part[1:], part[:-1], equal_nan, differs) for part in parts]
+    if differs is None:
+        differs = functools.reduce(np.logical_or, found)
+        made[1:n] = np.any(differs, axis=1) if line.ndim > 1 else differs
     return made
 
 
-def _differs(after, before, equal_nan):
+@fuse
+def _differ_beyond_nan(after, before):
+    both = np.logical_and(np.isnan(after), np.isnan(before))
+    return np.logical_and(np.not_equal(after, before), np.logical_not(both))
+
+
+@fuse
+def _differ_or_are(nothing, after, before):
+    return np.logical_or(np.not_equal(after, before), np.equal(after, nothing))
+
+
+def _differs(after, before, equal_nan, out):
     kind = after.dtype.kind
     if kind in "mM":
         after, before = after.view(np.int64), before.view(np.int64)  # NaT is one number, and alike
         if not equal_nan:
-            nat = np.equal(after, np.iinfo(np.int64).min)
-            return np.logical_or(np.not_equal(after, before), nat)
-    differs = np.not_equal(after, before)
+            return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
     if equal_nan and kind in "fc":
-        both = np.logical_and(np.isnan(after), np.isnan(before))
-        differs = np.logical_and(differs, np.logical_not(both))
-    return differs
+        return _differ_beyond_nan(after, before, out=out)
+    return np.not_equal(after, before, out=out)
 
 
 class _Found(NamedTuple):
@@ -91,20 +91,18 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     if n == 0:
         none = arguments.empty((0,), np.intp, a)
         return _Found(line, none, none, none)
-    groups = np.cumsum(_is_first(line, equal_nan), dtype=np.int64)
-    count = groups[-1].item()
-    starts = arguments.empty((count,), np.int64, a)
-    _run(_starts, n, groups, starts)
+    begins = _begins(line, equal_nan)
+    ends = np.flatnonzero(begins)
+    starts = ends[:-1]
     index = inverse = counts = None
     if needs_index:
         index = _taken(order, starts)
     if needs_inverse:
+        groups = np.cumsum(begins[:n], dtype=np.int32 if n < 1 << 31 else np.int64)
         inverse = arguments.empty((n,), np.int64, a)
         _run(_inverse, n, order, groups, inverse)
     if needs_counts:
-        counts = arguments.empty((count,), np.int64, a)
-        counts[:-1] = np.diff(starts)
-        counts[-1:] = n - starts[-1:]
+        counts = ends[1:] - starts
     return _Found(_taken(line, starts), index, inverse, counts)
 
 
