@@ -1,6 +1,6 @@
 /* The copy of a stack of matrices whose rows are runs on one side and whose columns are on the other:
- * from(n, y, x) has neighbours along x, to(n, y, x) along y. A block moves a tile through shared
- * memory, so that both sides are read and written in whole lines. Accesses are as wide as V elements
+ * from(n, y, x) has neighbours along x, to(n, y, x) along y, or elements a few places apart. A block moves a tile
+ * through shared memory, so that both sides are read and written in whole lines. Accesses are as wide as V elements
  * where the host has seen that all rows allow it. */
 #include "numbalite/complex.cuh"
 #include "numbalite/words.cuh"
@@ -19,13 +19,14 @@ transpose(array<const Element, 3> from, array<Element, 3> to) {
     const char *in = (const char *)from.data() + n * from.strides[0];
     char *out = (char *)to.data() + n * to.strides[0];
     const int lane = threadIdx.x % lanes * V, line = threadIdx.x / lanes;
+    const long long step = V > 1 ? sizeof(T) : from.strides[2], step_out = V > 1 ? sizeof(T) : to.strides[1];
     const bool whole = left + Side <= width && top + Side <= height;
     if (whole) {
         run raw[Side / lines];
 #pragma unroll
         for (int k = 0; k < Side / lines; k++)
             raw[k] = *(const run *)(in + (top + line + k * lines) * from.strides[1] +
-                                    (left + lane) * (long long)sizeof(T));
+                                    (left + lane) * step);
 #pragma unroll
         for (int k = 0; k < Side / lines; k++)
 #pragma unroll
@@ -36,7 +37,7 @@ transpose(array<const Element, 3> from, array<Element, 3> to) {
             for (int v = 0; v < V; v++)
                 if (left + lane + v < width)
                     tile[y][lane + v] = *(const T *)(in + (top + y) * from.strides[1] +
-                                                     (left + lane + v) * (long long)sizeof(T));
+                                                     (left + lane + v) * step);
     }
     __syncthreads();
     if (whole) {
@@ -47,13 +48,13 @@ transpose(array<const Element, 3> from, array<Element, 3> to) {
             for (int v = 0; v < V; v++)
                 items.item[v] = tile[lane + v][line + k * lines];
             *(run *)(out + (left + line + k * lines) * to.strides[2] +
-                     (top + lane) * (long long)sizeof(T)) = items;
+                     (top + lane) * step_out) = items;
         }
     } else {
         for (int x = line; x < Side && left + x < width; x += lines)
             for (int v = 0; v < V; v++)
                 if (top + lane + v < height)
                     *(T *)(out + (left + x) * to.strides[2] +
-                           (top + lane + v) * (long long)sizeof(T)) = tile[lane + v][x];
+                           (top + lane + v) * step_out) = tile[lane + v][x];
     }
 }

@@ -1,4 +1,4 @@
-"""Copies between arrays that are runs along different axes, as an array and its transpose are.
+"""Copies between arrays that are runs along different axes, as an array and its transpose are, or parts of them.
 
 Element by element, one of the two sides is read or written in pieces of cache lines. The kernel
 (cuda_src/templates/transpose.cu) moves tiles through shared memory.
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 LEAST_BYTES = 1 << 20
 """Below, the element-wise kernel is as fast, and needs no look at the geometry here."""
 _LEAST_SIDE = 32
+_MOST_STEP = 4
+"""Elements from one to the next that the same cache lines have."""
 _SIDE = {1: 128, 2: 64, 4: 64, 8: 32, 16: 32}
 _WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
 """Elements of a tile's side, and of one access, by their bytes."""
@@ -35,7 +37,8 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
         return False
     wide = _WIDE[source.itemsize]
     steps = (source._address, target._address, *of[:2], to[0], to[2])
-    if any(step % (wide * source.itemsize) for step in steps):
+    are_runs = (of[2], to[1]) == (source.itemsize, source.itemsize)
+    if not are_runs or any(step % (wide * source.itemsize) for step in steps):
         wide = 1
     _kernel(source.dtype, side, wide)[tiles, 256, stream](
         source._geometry(shape, of), target._geometry(shape, to)
@@ -45,14 +48,15 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
 
 def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
     """(shape, strides of the source, of the target) as a stack of matrices with rows that are runs in
-    the source and columns that are runs in the target; None if that is not how they lie."""
+    the source and columns that are runs in the target, or have small steps there; None if that is not how they lie."""
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
     if any(a <= 0 or b <= 0 for _, a, b in axes):
         return None
     axes = shapes.merged(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
-    row = next((axis for axis in axes if axis[1] == size), None)
-    column = next((axis for axis in axes if axis[2] == size), None)
-    if row is None or column is None or row is column or len(axes) > 3:
+    if not 2 <= len(axes) <= 3:
+        return None
+    row, column = min(axes, key=lambda axis: axis[1]), min(axes, key=lambda axis: axis[2])
+    if row is column or max(row[1], column[2]) > _MOST_STEP * size:
         return None
     if row[0] < _LEAST_SIDE or column[0] < _LEAST_SIDE:
         return None

@@ -413,12 +413,17 @@ def test_transposed_copies(dtype, monkeypatch):
         same(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
         part = host[..., 1:]
         same(d[..., 1:].swapaxes(-1, -2).copy(), part.swapaxes(-1, -2))
+        same(d[..., ::3].swapaxes(-1, -2).copy(), host[..., ::3].swapaxes(-1, -2))
+        wide = cuda.to_device(np.zeros((*host.shape[:-1], 2 * host.shape[-1]), dtype))
+        wide[..., ::2].swapaxes(-1, -2)[...] = cuda.to_device(host.swapaxes(-1, -2).copy())
+        same(wide[..., ::2], host)
+        same(wide[..., 1::2], np.zeros_like(host))
         target = cuda.device_array(host.swapaxes(-1, -2).shape, dtype)
         stream = cuda.stream()
         target.swapaxes(-1, -2).copy_to_device(d, stream)
         stream.synchronize()
         same(target, host.swapaxes(-1, -2))
-    assert sum(one is not None for one in found) >= 12
+    assert sum(one is not None for one in found) >= 20
 
 
 def test_how_transposed_arrays_lie():
@@ -426,6 +431,8 @@ def test_how_transposed_arrays_lie():
     assert lies((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = lies((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
     assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))
+    assert lies((64, 32), (8, 512), (128, 4), 4) == ((1, 32, 64), (0, 512, 8), (0, 4, 128))
+    assert lies((64, 32), (20, 1280), (128, 4), 4) is None  # too far apart
     assert lies((64, 32), (128, 4), (128, 4), 4) is None  # they lie alike
     assert lies((64, 31), (4, 256), (124, 4), 4) is None  # short
     assert lies((64, 32), (-4, 256), (128, 4), 4) is None
