@@ -102,9 +102,26 @@ def median(
     a = arguments.array(a)
     with arguments.on_device_of(a):
         rows, axes = _sorted(a, axis)
-        n = rows.shape[-1]
+        return _result("median", _middle(rows), a, axes, keepdims, out)
+
+
+def _middle(rows):
+    """The medians of sorted rows."""
+    n = rows.shape[-1]
+    if not n or rows.dtype.kind != "f":
         made = np.mean(rows[..., (n - 1) // 2 : n // 2 + 1] if n else rows, axis=-1)
-        return _result("median", _or_nan(made, rows) if n else made, a, axes, keepdims, out)
+        return _or_nan(made, rows) if n else made
+    if n % 2 == 1:
+        return _or_nan(rows[..., n // 2], rows)
+    return _mean_of_two(rows[..., n // 2 - 1], rows[..., n // 2], rows[..., -1])
+
+
+@fuse
+def _mean_of_two(low, high, last):
+    """As np.mean adds them, where the last one of the row is a number."""
+    wide = np.result_type(low.dtype, np.float32)
+    made = ((low.astype(wide) + high.astype(wide)) / 2).astype(low.dtype)
+    return np.where(np.isnan(last), last, made)
 
 
 @implements("nanmedian")
