@@ -126,35 +126,42 @@ NUMBALITE_SIM_SAD(__vsadu4, unsigned char)
 NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
+
+/* The same in two halves; `high` and `low` tell which of the halves of a are taken. */
+#define NUMBALITE_SIM_EXTREMES_OF_HALVES(sign) \
+    NUMBALITE_SIM_INLINE unsigned __vimax3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
+        return __vmax##sign##2(__vmax##sign##2(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __vimin3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
+        return __vmin##sign##2(__vmin##sign##2(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __viaddmax_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
+        return __vmax##sign##2(__vadd2(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __viaddmin_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
+        return __vmin##sign##2(__vadd2(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __vibmax_##sign##16x2(unsigned a, unsigned b, bool *high, bool *low) { \
+        const unsigned first = __vsetge##sign##2(a, b); \
+        *high = first >> 16; \
+        *low = first & 1; \
+        return __vmax##sign##2(a, b); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __vibmin_##sign##16x2(unsigned a, unsigned b, bool *high, bool *low) { \
+        const unsigned first = __vsetle##sign##2(a, b); \
+        *high = first >> 16; \
+        *low = first & 1; \
+        return __vmin##sign##2(a, b); \
+    }
+NUMBALITE_SIM_EXTREMES_OF_HALVES(s)
+NUMBALITE_SIM_EXTREMES_OF_HALVES(u)
+#undef NUMBALITE_SIM_EXTREMES_OF_HALVES
+
 NUMBALITE_SIM_INLINE int __vimax_s32_relu(int a, int b) {
     return max(max(a, b), 0);
 }
 NUMBALITE_SIM_INLINE int __vimin_s32_relu(int a, int b) {
     return max(min(a, b), 0);
-}
-NUMBALITE_SIM_INLINE int __vimax3_s32_relu(int a, int b, int c) {
-    return max(__vimax3_s32(a, b, c), 0);
-}
-NUMBALITE_SIM_INLINE int __vimin3_s32_relu(int a, int b, int c) {
-    return max(__vimin3_s32(a, b, c), 0);
-}
-NUMBALITE_SIM_INLINE int __viaddmax_s32_relu(int a, int b, int c) {
-    return max(__viaddmax_s32(a, b, c), 0);
-}
-NUMBALITE_SIM_INLINE int __viaddmin_s32_relu(int a, int b, int c) {
-    return max(__viaddmin_s32(a, b, c), 0);
-}
-NUMBALITE_SIM_INLINE unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmaxs2(__vmaxs2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __vimin3_s16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmins2(__vmins2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __vimax3_u16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmaxu2(__vmaxu2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __vimin3_u16x2(unsigned a, unsigned b, unsigned c) {
-    return __vminu2(__vminu2(a, b), c);
 }
 NUMBALITE_SIM_INLINE unsigned __vimax_s16x2_relu(unsigned a, unsigned b) {
     return __vmaxs2(__vmaxs2(a, b), 0);
@@ -162,17 +169,17 @@ NUMBALITE_SIM_INLINE unsigned __vimax_s16x2_relu(unsigned a, unsigned b) {
 NUMBALITE_SIM_INLINE unsigned __vimin_s16x2_relu(unsigned a, unsigned b) {
     return __vmaxs2(__vmins2(a, b), 0);
 }
-NUMBALITE_SIM_INLINE unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmaxs2(__vadd2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __viaddmin_s16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmins2(__vadd2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __viaddmax_u16x2(unsigned a, unsigned b, unsigned c) {
-    return __vmaxu2(__vadd2(a, b), c);
-}
-NUMBALITE_SIM_INLINE unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c) {
-    return __vminu2(__vadd2(a, b), c);
-}
+#define NUMBALITE_SIM_RELU(name) \
+    NUMBALITE_SIM_INLINE int name##_s32_relu(int a, int b, int c) { \
+        return max(name##_s32(a, b, c), 0); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned name##_s16x2_relu(unsigned a, unsigned b, unsigned c) { \
+        return __vmaxs2(name##_s16x2(a, b, c), 0); \
+    }
+NUMBALITE_SIM_RELU(__vimax3)
+NUMBALITE_SIM_RELU(__vimin3)
+NUMBALITE_SIM_RELU(__viaddmax)
+NUMBALITE_SIM_RELU(__viaddmin)
+#undef NUMBALITE_SIM_RELU
 
 #endif
