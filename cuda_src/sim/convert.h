@@ -49,7 +49,7 @@ NUMBALITE_SIM_TO_INT(double, double, unsigned long long, ull, )
 /* From a type that may not fit, in each rounding. Without AVX-512 a uint64 becomes a double by a
  * subtraction, which for 0 would give -0 when it is rounded down. */
 #define NUMBALITE_SIM_NARROW(From, T, name, mode) \
-    inline __attribute__((noinline)) T name(From a) { \
+    inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(From a) { \
         if (a == 0) \
             return static_cast<T>(a); \
         volatile From x = a; \

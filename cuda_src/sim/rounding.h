@@ -40,7 +40,7 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 
 /* One operation with each of the modes, over one, two or three operands x, y, z. */
 #define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression) \
-    inline __attribute__((noinline)) T name(T a) { \
+    inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a) { \
         volatile T x = a; \
         fesetround(numbalite_sim::mode); \
         volatile T result = expression; \
@@ -48,7 +48,7 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
         return result; \
     }
 #define NUMBALITE_SIM_DIRECTED2(T, name, mode, expression) \
-    inline __attribute__((noinline)) T name(T a, T b) { \
+    inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a, T b) { \
         volatile T x = a, y = b; \
         fesetround(numbalite_sim::mode); \
         volatile T result = expression; \
@@ -56,7 +56,7 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
         return result; \
     }
 #define NUMBALITE_SIM_DIRECTED3(T, name, mode, expression) \
-    inline __attribute__((noinline)) T name(T a, T b, T c) { \
+    inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a, T b, T c) { \
         volatile T x = a, y = b, z = c; \
         fesetround(numbalite_sim::mode); \
         volatile T result = expression; \

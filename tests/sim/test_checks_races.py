@@ -707,3 +707,16 @@ PLACES = variants("""__global__ void k(const int* data, int* out) {
 def test_other_places_are_counted():
     text = race(PLACES)
     assert "more" in text or "other" in text
+
+
+ROUNDED = variants("""
+__global__ void k(const int *data, int *out) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    double tenth = data[i] * 0.0 - 0.1;
+    out[i] = __dadd_rz(tenth, 2 * tenth) == -0.3 && __dadd_rn(tenth, 2 * tenth) < -0.3;
+}""")
+
+
+def test_no_thread_stops_while_it_rounds_in_another_direction():
+    """It would go on with the direction of others, and they with its own."""
+    assert run(ROUNDED, 4, 64, size=256).all()
