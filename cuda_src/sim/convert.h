@@ -82,4 +82,23 @@ NUMBALITE_SIM_INLINE double __uint2double_rn(unsigned x) {
     return x;
 }
 
+/* With the rounding as an argument; the last three are exact. */
+NUMBALITE_SIM_BY_MODE(int, double2int, (double x, cudaRoundMode mode = cudaRoundZero), __double2int, (x))
+NUMBALITE_SIM_BY_MODE(unsigned, double2uint, (double x, cudaRoundMode mode = cudaRoundZero), __double2uint, (x))
+NUMBALITE_SIM_BY_MODE(long long, double2ll, (double x, cudaRoundMode mode = cudaRoundZero), __double2ll, (x))
+NUMBALITE_SIM_BY_MODE(unsigned long long, double2ull, (double x, cudaRoundMode mode = cudaRoundZero), __double2ull, (x))
+NUMBALITE_SIM_BY_MODE(double, ll2double, (long long x, cudaRoundMode mode = cudaRoundNearest), __ll2double, (x))
+NUMBALITE_SIM_BY_MODE(double, ull2double, (unsigned long long x, cudaRoundMode mode = cudaRoundNearest), __ull2double,
+                      (x))
+#undef NUMBALITE_SIM_BY_MODE
+NUMBALITE_SIM_YIELDING double int2double(int x, cudaRoundMode = cudaRoundNearest) {
+    return x;
+}
+NUMBALITE_SIM_YIELDING double uint2double(unsigned x, cudaRoundMode = cudaRoundNearest) {
+    return x;
+}
+NUMBALITE_SIM_YIELDING double float2double(float x, cudaRoundMode = cudaRoundNearest) {
+    return static_cast<double>(x);
+}
+
 #endif

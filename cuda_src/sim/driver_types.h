@@ -89,7 +89,6 @@ enum cudaAccessProperty {
     cudaAccessPropertyPersisting,
 };
 
-enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 struct cudaExtent {
     size_t width, height, depth;
 };

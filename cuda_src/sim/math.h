@@ -73,6 +73,12 @@ NUMBALITE_SIM_OVERLOAD2(hypot)
 NUMBALITE_SIM_OVERLOAD2(fmod)
 NUMBALITE_SIM_OVERLOAD2(remainder)
 NUMBALITE_SIM_OVERLOAD2(copysign)
+NUMBALITE_SIM_INLINE double copysign(double a, float b) {
+    return copysign(a, static_cast<double>(b));
+}
+NUMBALITE_SIM_INLINE double copysign(float a, double b) {
+    return copysign(static_cast<double>(a), b);
+}
 NUMBALITE_SIM_OVERLOAD2(nextafter)
 NUMBALITE_SIM_OVERLOAD2(fdim)
 NUMBALITE_SIM_OVERLOAD_INT(int, ilogb)
@@ -145,6 +151,9 @@ NUMBALITE_SIM_INLINE float fma(float a, float b, float c) {
     return fmaf(a, b, c);
 }
 NUMBALITE_SIM_INLINE float fdividef(float a, float b) {
+    return a / b;
+}
+NUMBALITE_SIM_YIELDING double fdivide(double a, double b) {
     return a / b;
 }
 
@@ -262,21 +271,24 @@ NUMBALITE_SIM_NAMED(unsigned long long, ull)
 
 /* ---- classification ---- */
 
-#define NUMBALITE_SIM_TEST(name, of_float, of_double) \
-    NUMBALITE_SIM_INLINE int of_float(float x) { \
-        return __builtin_##name(x) != 0; \
-    } \
-    NUMBALITE_SIM_INLINE int of_double(double x) { \
+#define NUMBALITE_SIM_TEST(name, T, function) \
+    NUMBALITE_SIM_INLINE int function(T x) { \
         return __builtin_##name(x) != 0; \
     }
-NUMBALITE_SIM_TEST(isnan, isnan, isnan)
-NUMBALITE_SIM_TEST(isinf, isinf, isinf)
-NUMBALITE_SIM_TEST(isfinite, isfinite, isfinite)
-NUMBALITE_SIM_TEST(signbit, signbit, signbit)
-NUMBALITE_SIM_TEST(isnan, __isnanf, __isnand)
-NUMBALITE_SIM_TEST(isinf, __isinff, __isinfd)
-NUMBALITE_SIM_TEST(isfinite, __finitef, __isfinited)
-NUMBALITE_SIM_TEST(signbit, __signbitf, __signbit)
+#define NUMBALITE_SIM_TESTS(name, of_float, of_double, old) \
+    NUMBALITE_SIM_TEST(name, float, name) \
+    NUMBALITE_SIM_TEST(name, double, name) \
+    NUMBALITE_SIM_TEST(name, float, of_float) \
+    NUMBALITE_SIM_TEST(name, double, of_double) \
+    NUMBALITE_SIM_TEST(name, double, old)
+NUMBALITE_SIM_TESTS(isnan, __isnanf, __isnand, __isnan)
+NUMBALITE_SIM_TESTS(isinf, __isinff, __isinfd, __isinf)
+NUMBALITE_SIM_TESTS(isfinite, __finitef, __isfinited, __finite)
+NUMBALITE_SIM_TEST(signbit, float, signbit)
+NUMBALITE_SIM_TEST(signbit, double, signbit)
+NUMBALITE_SIM_TEST(signbit, float, __signbitf)
+NUMBALITE_SIM_TEST(signbit, double, __signbit)
+#undef NUMBALITE_SIM_TESTS
 #undef NUMBALITE_SIM_TEST
 
 #endif

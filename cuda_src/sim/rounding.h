@@ -38,6 +38,22 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 
 } // namespace numbalite_sim
 
+/* A rounding as an argument, and a function of doubles that has one: the four whose names say it. */
+enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
+#define NUMBALITE_SIM_BY_MODE(T, name, parameters, function, arguments) \
+    NUMBALITE_SIM_YIELDING T name parameters { \
+        switch (mode) { \
+        case cudaRoundZero: \
+            return function##_rz arguments; \
+        case cudaRoundPosInf: \
+            return function##_ru arguments; \
+        case cudaRoundMinInf: \
+            return function##_rd arguments; \
+        default: \
+            return function##_rn arguments; \
+        } \
+    }
+
 /* One operation with each of the modes, over one, two or three operands x, y, z. */
 #define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression) \
     inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a) { \
@@ -84,6 +100,10 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 NUMBALITE_SIM_ARITHMETIC(float, __f, __fmaf, __builtin_sqrtf, __builtin_fmaf)
 NUMBALITE_SIM_ARITHMETIC(double, __d, __fma, __builtin_sqrt, __builtin_fma)
 #undef NUMBALITE_SIM_ARITHMETIC
+NUMBALITE_SIM_BY_MODE(double, dadd, (double x, double y, cudaRoundMode mode = cudaRoundNearest), __dadd, (x, y))
+NUMBALITE_SIM_BY_MODE(double, dsub, (double x, double y, cudaRoundMode mode = cudaRoundNearest), __dsub, (x, y))
+NUMBALITE_SIM_BY_MODE(double, dmul, (double x, double y, cudaRoundMode mode = cudaRoundNearest), __dmul, (x, y))
+NUMBALITE_SIM_BY_MODE(double, fma, (double x, double y, double z, cudaRoundMode mode), __fma, (x, y, z))
 
 NUMBALITE_SIM_INLINE float __frsqrt_rn(float x) {
     return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x)));
