@@ -6,7 +6,8 @@
 #ifndef NUMBALITE_SIM_SIXTEEN_H
 #define NUMBALITE_SIM_SIXTEEN_H
 
-#define NUMBALITE_SIM_SIXTEEN_STRUCT(T, from_float, to_float) \
+/* OTHER: the other of the two types, which may not be there yet. */
+#define NUMBALITE_SIM_SIXTEEN_STRUCT(T, OTHER, from_float, to_float) \
     struct __attribute__((aligned(2))) T { \
         unsigned short __x; \
         T() = default; \
@@ -22,6 +23,7 @@
         T(unsigned long long i) \
             : __x(from_float(numbalite_sim::round_to_odd(__ull2double_rz(i)))) {} \
         constexpr T(const T##_raw &raw) : __x(raw.x) {} \
+        explicit T(OTHER other); \
         constexpr operator T##_raw() const { return T##_raw{__x}; } \
         operator T##_raw() const volatile { return T##_raw{__x}; } \
         operator float() const { return to_float(__x); } \
@@ -45,6 +47,11 @@
         T &operator=(unsigned long long i) { return *this = T(i); } \
         T &operator=(short i) { return *this = T(i); } \
         T &operator=(unsigned short i) { return *this = T(i); } \
+        T &operator=(const T##_raw &raw) { return *this = T(raw); } \
+        volatile T &operator=(const T##_raw &raw) volatile { \
+            __x = raw.x; \
+            return *this; \
+        } \
     }; \
     struct __attribute__((aligned(4))) T##2 { \
         T x, y; \
@@ -100,6 +107,9 @@
     NUMBALITE_SIM_INLINE unsigned __h##name##2_mask(const T##2 a, const T##2 b) { \
         return (__h##name(a.x, b.x) ? 0xffffu : 0) | (__h##name(a.y, b.y) ? 0xffff0000u : 0); \
     } \
+    NUMBALITE_SIM_INLINE unsigned __h##name##u2_mask(const T##2 a, const T##2 b) { \
+        return (__h##name##u(a.x, b.x) ? 0xffffu : 0) | (__h##name##u(a.y, b.y) ? 0xffff0000u : 0); \
+    } \
     NUMBALITE_SIM_INLINE bool __hb##name##2(const T##2 a, const T##2 b) { \
         return __h##name(a.x, b.x) && __h##name(a.y, b.y); \
     } \
@@ -118,6 +128,16 @@
     } \
     NUMBALITE_SIM_INLINE T##2 &operator sign##=(T##2 & a, const T##2 & b) { \
         return a = name2(a, b); \
+    }
+/* ++x and x++ by the function that adds, or -- by the one that subtracts. */
+#define NUMBALITE_SIM_SIXTEEN_STEP(T, sign, name, one) \
+    NUMBALITE_SIM_INLINE T &operator sign(T &a) { \
+        return a = name(a, one); \
+    } \
+    NUMBALITE_SIM_INLINE T operator sign(T &a, int) { \
+        const T before = a; \
+        a = name(a, one); \
+        return before; \
     }
 #define NUMBALITE_SIM_SIXTEEN_RELATION(T, sign, name) \
     NUMBALITE_SIM_INLINE bool operator sign(const T &a, const T &b) { \
@@ -173,6 +193,11 @@
     NUMBALITE_SIM_INLINE T##2 __habs2(const T##2 a) { \
         return T##2(__habs(a.x), __habs(a.y)); \
     } \
+    /* Of complex numbers: a * b + c. */ \
+    NUMBALITE_SIM_INLINE T##2 __hcmadd(const T##2 a, const T##2 b, const T##2 c) { \
+        return T##2(__hfma(__hneg(a.y), b.y, __hfma(a.x, b.x, c.x)), \
+                    __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))); \
+    } \
     NUMBALITE_SIM_SIXTEEN_COMPARE(T, eq, ==) \
     NUMBALITE_SIM_SIXTEEN_COMPARE(T, ne, !=) \
     NUMBALITE_SIM_SIXTEEN_COMPARE(T, lt, <) \
@@ -195,12 +220,10 @@
     NUMBALITE_SIM_INLINE T operator-(const T &a) { \
         return __hneg(a); \
     } \
-    NUMBALITE_SIM_INLINE T &operator++(T &a) { \
-        return a = __hadd(a, T(1.0f)); \
-    } \
-    NUMBALITE_SIM_INLINE T &operator--(T &a) { \
-        return a = __hsub(a, T(1.0f)); \
-    } \
+    NUMBALITE_SIM_SIXTEEN_STEP(T, ++, __hadd, T(1.0f)) \
+    NUMBALITE_SIM_SIXTEEN_STEP(T, --, __hsub, T(1.0f)) \
+    NUMBALITE_SIM_SIXTEEN_STEP(T##2, ++, __hadd2, T##2(T(1.0f), T(1.0f))) \
+    NUMBALITE_SIM_SIXTEEN_STEP(T##2, --, __hsub2, T##2(T(1.0f), T(1.0f))) \
     NUMBALITE_SIM_INLINE T##2 operator+(const T##2 & a) { \
         return a; \
     } \

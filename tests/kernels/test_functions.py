@@ -44,6 +44,64 @@ __global__ void without_a_mode(double *o) {
     o[4] = (__isnan(o[2]) != 0) + 2 * (__isinf(1 / o[5]) != 0) + 4 * (__finite(o[2]) != 0);
 }
 """
+# Both types of 16 bits have these: T is one of them, P its pairs, OTHER the other type.
+SIXTEEN = """
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+typedef %s T;
+typedef %s_raw T_raw;
+typedef %s2 P;
+typedef %s OTHER;
+typedef %s_raw OTHER_raw;
+typedef unsigned short word;
+__device__ T number(word bits) {
+    T_raw raw = {bits};
+    return T(raw);
+}
+__device__ word bits(T number) { return T_raw(number).x; }
+__global__ void pairs(const word *x, const word *y, const word *z, unsigned *masks, word *sums, word *steps, word *other) {
+    int i = threadIdx.x, n = blockDim.x, j = 2 * i, k = j + 1;
+    P a(number(x[j]), number(x[k])), b(number(y[j]), number(y[k])), c(number(z[j]), number(z[k]));
+    masks[i] = __hequ2_mask(a, b);
+    masks[n + i] = __hneu2_mask(a, b);
+    masks[2 * n + i] = __hltu2_mask(a, b);
+    masks[3 * n + i] = __hleu2_mask(a, b);
+    masks[4 * n + i] = __hgtu2_mask(a, b);
+    masks[5 * n + i] = __hgeu2_mask(a, b);
+    P sum = __hcmadd(a, b, c);
+    sums[j] = bits(sum.x);
+    sums[k] = bits(sum.y);
+    if (i)
+        return;
+    T one = 2.0f, back;
+    P two(T(3.0f), T(-1.0f));
+    steps[0] = bits(one++);
+    steps[1] = bits(one--);
+    steps[2] = bits(--one);
+    steps[3] = bits((two++).x);
+    steps[4] = bits((++two).y);
+    steps[5] = bits((two--).x);
+    steps[6] = bits((--two).y);
+    volatile __shared__ T kept;
+    kept = one;
+    back = kept;
+    steps[7] = bits(back);
+    OTHER of_number(T(0.1f)), of_raw(T_raw{0x3c00});
+    other[0] = OTHER_raw(of_number).x;
+    other[1] = OTHER_raw(of_raw).x;
+}
+"""
+TYPES = {"half": "__half", "bfloat16": "__nv_bfloat16"}
+DIGITS = {"half": 11, "bfloat16": 8}
+
+
+def sixteen(name):
+    this, other = TYPES[name], TYPES[_other(name)]
+    return SIXTEEN % (this, this, this, other, other)
+
+
+def _other(name):
+    return "bfloat16" if name == "half" else "half"
 
 
 def rounded(exact, mode):
@@ -99,9 +157,51 @@ def test_roundings_that_are_not_said():
     assert out.tolist() == [3.5 + 0.75 + 1.5 + 2 + 2 - 2, 3.5, 1 / 3, -5, 6, 0]
 
 
+def _numbers(words, name):
+    """Words of 16 bits as float64."""
+    if name == "half":
+        return words.view(np.float16).astype(np.float64)
+    return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def _to_16_bits(x, name):
+    """The nearest of the type's numbers, as long as they are normal."""
+    fraction, exponent = np.frexp(x)
+    digits = DIGITS[name]
+    return np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_pairs_of_numbers_of_16_bits(name):
+    rng = np.random.default_rng(2)
+    one, nan, minus = 0x3C00 if name == "half" else 0x3F80, 0x7FFF, 0x8000
+    x, y, z = (one + rng.integers(-300, 300, (3, 64))).astype(np.uint16)
+    x[:6], y[:6] = [nan, 0, nan, minus, 1 + one, 0], [0, nan, nan, 0, 1 + one, minus]
+    masks, sums = np.zeros((6, 32), np.uint32), np.zeros(64, np.uint16)
+    steps, other = np.zeros(8, np.uint16), np.zeros(2, np.uint16)
+    cuda.module(sixteen(name)).pairs[1, 32](x, y, z, masks, sums, steps, other)
+    a, b, c = (_numbers(words, name) for words in (x, y, z))
+    unordered = np.isnan(a) | np.isnan(b)
+    relations = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+    for mask, relation in zip(masks.view(np.uint16), relations, strict=True):
+        expected = np.where(relation(a, b) | unordered, 0xFFFF, 0)
+        assert mask.tolist() == expected.tolist(), relation
+    expected = np.empty(64)
+    (re_a, im_a), (re_b, im_b), (re_c, im_c) = ((v[::2], v[1::2]) for v in (a, b, c))
+    expected[::2] = _to_16_bits(-im_a * im_b + _to_16_bits(re_a * re_b + re_c, name), name)
+    expected[1::2] = _to_16_bits(im_a * re_b + _to_16_bits(re_a * im_b + im_c, name), name)
+    np.testing.assert_array_equal(_numbers(sums, name), expected)
+    assert _numbers(steps, name).tolist() == [2, 3, 1, 3, 1, 5, -1, 1]
+    tenth = _to_16_bits(_to_16_bits(0.1, name), _other(name))
+    assert _numbers(other, _other(name)).tolist() == [
+        tenth,
+        *_numbers(np.array([0x3C00], np.uint16), name),
+    ]
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_takes_the_same(capability):
-    for source in (ROUNDED,):
+    for source in (ROUNDED, *map(sixteen, TYPES)):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data

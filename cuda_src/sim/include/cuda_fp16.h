@@ -10,6 +10,8 @@ struct __half2_raw {
     unsigned short x, y;
 };
 
+struct __nv_bfloat16;
+
 namespace numbalite_sim {
 
 template <class T> struct raw_of;
@@ -18,7 +20,7 @@ template <class T> struct raw_of;
 
 #include "../sixteen.h"
 
-NUMBALITE_SIM_SIXTEEN_STRUCT(__half, numbalite_sim::half_from_float, numbalite_sim::half_to_float)
+NUMBALITE_SIM_SIXTEEN_STRUCT(__half, __nv_bfloat16, numbalite_sim::half_from_float, numbalite_sim::half_to_float)
 template <> struct numbalite_sim::raw_of<__half> { typedef __half_raw type; };
 NUMBALITE_SIM_SIXTEEN(__half)
 NUMBALITE_SIM_SIXTEEN_CONVERSIONS(__half, half)
