@@ -105,32 +105,36 @@ constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
 
 } // namespace numbalite_sim
 
+#define NUMBALITE_SIM_ALL(...) __VA_ARGS__
 #define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* A function that returns texels, and the one that writes them to an address. LEVEL: also with what
- * chooses a level of detail, of which there is one. */
-#define NUMBALITE_SIM_READ(name, parameters, arguments, ...) \
+/* A function that returns texels, whose body comes last, and the one that writes them to an address. LEVEL:
+ * also with what chooses a level of detail, of which there is one. RESIDENT: also with a word about whether
+ * the memory of the texels is there, as it always is. */
+#define NUMBALITE_SIM_TEXELS(name, parameters, arguments, ...) \
     template <class T> \
     NUMBALITE_SIM_INLINE T name(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, NUMBALITE_SIM_PLACED) { \
-        return numbalite_sim::fetch<T>(texture, nl_sim_fetch{__VA_ARGS__}, file, line); \
+        __VA_ARGS__; \
     } \
     template <class T> \
     NUMBALITE_SIM_INLINE void name(T *out, cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, \
                                    NUMBALITE_SIM_PLACED) { \
         *out = name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
     }
-#define NUMBALITE_SIM_ALL(...) __VA_ARGS__
+#define NUMBALITE_SIM_READ(name, parameters, arguments, ...) \
+    NUMBALITE_SIM_TEXELS(name, parameters, arguments, \
+                         return numbalite_sim::fetch<T>(texture, nl_sim_fetch{__VA_ARGS__}, file, line))
 #define NUMBALITE_SIM_LEVEL(name, parameters, arguments, slope) \
-    template <class T> \
-    NUMBALITE_SIM_INLINE T name##Lod(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, float, \
-                                     NUMBALITE_SIM_PLACED) { \
-        return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
-    } \
-    template <class T> \
-    NUMBALITE_SIM_INLINE T name##Grad(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, slope, slope, \
-                                      NUMBALITE_SIM_PLACED) { \
-        return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line); \
-    }
+    NUMBALITE_SIM_TEXELS(name##Lod, (NUMBALITE_SIM_ALL parameters, float level), \
+                         (NUMBALITE_SIM_ALL arguments, level), (void)level; \
+                         return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line)) \
+    NUMBALITE_SIM_TEXELS(name##Grad, (NUMBALITE_SIM_ALL parameters, slope along_x, slope along_y), \
+                         (NUMBALITE_SIM_ALL arguments, along_x, along_y), (void)along_x, (void)along_y; \
+                         return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line))
+#define NUMBALITE_SIM_RESIDENT(name, parameters, arguments) \
+    NUMBALITE_SIM_TEXELS(name, (NUMBALITE_SIM_ALL parameters, bool *is_resident), \
+                         (NUMBALITE_SIM_ALL arguments, is_resident), *is_resident = true; \
+                         return name<T>(texture, NUMBALITE_SIM_ALL arguments, file, line))
 #define NUMBALITE_SIM_TEXTURE(name, parameters, arguments, slope, ...) \
     NUMBALITE_SIM_READ(name, parameters, arguments, __VA_ARGS__) \
     NUMBALITE_SIM_LEVEL(name, parameters, arguments, slope)
@@ -147,6 +151,16 @@ NUMBALITE_SIM_TEXTURE(texCubemap, (float x, float y, float z), (x, y, z), float4
 NUMBALITE_SIM_TEXTURE(texCubemapLayered, (float x, float y, float z, int layer), (x, y, z, layer), float4,
                       NL_SIM_TEXTURE_CUBE | NL_SIM_TEXTURE_LAYERED, x, y, z, layer, 0)
 
+#define NUMBALITE_SIM_RESIDENTS(name, parameters, arguments, slope) \
+    NUMBALITE_SIM_RESIDENT(name, parameters, arguments) \
+    NUMBALITE_SIM_RESIDENT(name##Lod, (NUMBALITE_SIM_ALL parameters, float level), \
+                           (NUMBALITE_SIM_ALL arguments, level)) \
+    NUMBALITE_SIM_RESIDENT(name##Grad, (NUMBALITE_SIM_ALL parameters, slope along_x, slope along_y), \
+                           (NUMBALITE_SIM_ALL arguments, along_x, along_y))
+NUMBALITE_SIM_RESIDENTS(tex2D, (float x, float y), (x, y), float2)
+NUMBALITE_SIM_RESIDENTS(tex3D, (float x, float y, float z), (x, y, z), float4)
+NUMBALITE_SIM_RESIDENTS(tex2DLayered, (float x, float y, int layer), (x, y, layer), float2)
+
 /* One channel of the four texels around a place. */
 template <class T>
 NUMBALITE_SIM_INLINE T tex2Dgather(cudaTextureObject_t texture, float x, float y, int channel = 0, NUMBALITE_SIM_PLACED) {
@@ -158,6 +172,17 @@ template <class T>
 NUMBALITE_SIM_INLINE void tex2Dgather(T *out, cudaTextureObject_t texture, float x, float y, int channel = 0,
                                       NUMBALITE_SIM_PLACED) {
     *out = tex2Dgather<T>(texture, x, y, channel, file, line);
+}
+template <class T>
+NUMBALITE_SIM_INLINE T tex2Dgather(cudaTextureObject_t texture, float x, float y, bool *is_resident, int channel = 0,
+                                   NUMBALITE_SIM_PLACED) {
+    *is_resident = true;
+    return tex2Dgather<T>(texture, x, y, channel, file, line);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void tex2Dgather(T *out, cudaTextureObject_t texture, float x, float y, bool *is_resident,
+                                      int channel = 0, NUMBALITE_SIM_PLACED) {
+    *out = tex2Dgather<T>(texture, x, y, is_resident, channel, file, line);
 }
 
 #define NUMBALITE_SIM_SURFACE(name, parameters, arguments, shape, ...) \
@@ -193,8 +218,11 @@ NUMBALITE_SIM_SURFACE(surfCubemapLayered, (int x, int y, int face), (x, y, face)
                       NL_SIM_TEXTURE_CUBE | NL_SIM_TEXTURE_LAYERED, x, y, face)
 #undef NUMBALITE_SIM_SURFACE
 #undef NUMBALITE_SIM_TEXTURE
+#undef NUMBALITE_SIM_RESIDENTS
+#undef NUMBALITE_SIM_RESIDENT
 #undef NUMBALITE_SIM_LEVEL
 #undef NUMBALITE_SIM_READ
+#undef NUMBALITE_SIM_TEXELS
 #undef NUMBALITE_SIM_ALL
 #undef NUMBALITE_SIM_PLACED
 #endif

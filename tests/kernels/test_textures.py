@@ -29,6 +29,23 @@ __global__ void cube(cudaTextureObject_t t, const float* x, const float* y, cons
     AT; o[i] = texCubemap<float>(t, x[i], y[i], z[i]);
 }
 __global__ void gather(cudaTextureObject_t t, float4* o) { AT; o[i] = tex2Dgather<float4>(t, 1.0f, 1.0f, 0); }
+__global__ void addressed(cudaTextureObject_t t, cudaTextureObject_t u, cudaTextureObject_t v, float* o, int* there) {
+    bool b[6] = {};
+    float4 g;
+    float2 d = make_float2(0, 0);
+    float4 e = make_float4(0, 0, 0, 0);
+    tex2DLod(o, t, 1.5f, 0.5f, 0.0f);
+    tex2DGrad(o + 1, t, 1.5f, 0.5f, d, d, b);
+    o[2] = tex2D<float>(t, 1.5f, 1.5f, b + 1);
+    tex2D(o + 3, t, 0.5f, 1.5f, b + 2);
+    o[4] = tex3DLod<float>(u, 1.5f, 0.5f, 1.5f, 0.0f, b + 3);
+    tex3DGrad(o + 5, u, 0.5f, 0.5f, 1.5f, e, e);
+    tex2DLayered(o + 6, v, 0.5f, 1.5f, 1, b + 4);
+    tex2Dgather(&g, t, 1.0f, 1.0f, b + 5);
+    o[7] = g.x;
+    o[8] = tex2Dgather<float4>(t, 1.0f, 1.0f, b + 5, 0).y;
+    for (int i = 0; i < 6; ++i) *there += b[i];
+}
 __global__ void fetch(cudaTextureObject_t t, float* o) { AT; o[i] = tex1Dfetch<float>(t, i - 1); }
 __global__ void shift(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
     AT; int j = threadIdx.y;
@@ -133,6 +150,18 @@ def test_layers_faces_and_gathers(kernels):
     out = np.zeros((1, 4), np.float32)
     kernels.gather[1, 1](cuda.texture(planes[0], gather=True), out)
     assert out.tolist() == [[2, 3, 1, 0]]
+
+
+def test_texels_to_an_address_with_levels_and_word_of_their_memory(kernels):
+    planes = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    textures = [
+        cuda.texture(planes[0], gather=True),
+        cuda.texture(planes),
+        cuda.texture(planes, layered=True),
+    ]
+    out, there = np.zeros(9, np.float32), np.zeros(1, np.int32)
+    kernels.addressed[1, 1](*textures, out, there)
+    assert (out.tolist(), there[0]) == ([1, 1, 3, 2, 5, 4, 6, 2, 3], 6)
 
 
 def test_memory_of_an_array_in_place(kernels):
