@@ -93,6 +93,40 @@ __global__ void pairs(const word *x, const word *y, const word *z, unsigned *mas
 """
 TYPES = {"half": "__half", "bfloat16": "__nv_bfloat16"}
 DIGITS = {"half": 11, "bfloat16": 8}
+BARRIERS = """
+#include <cuda_awbarrier.h>
+#include <cuda_awbarrier_primitives.h>
+using nvcuda::experimental::awbarrier;
+__global__ void primitives(unsigned *o) {
+    __shared__ __mbarrier_t b;
+    if (threadIdx.x == 0)
+        __mbarrier_init(&b, blockDim.x);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        o[0] = __mbarrier_test_wait_parity(&b, false) + 2 * __mbarrier_test_wait_parity(&b, true);
+    __syncthreads();
+    __mbarrier_token_t token = __mbarrier_arrive(&b);
+    while (!__mbarrier_try_wait_parity(&b, false, 1000)) {}
+    o[1 + threadIdx.x] = __mbarrier_token_pending_count(token);
+    if (threadIdx.x == 0)
+        o[1 + blockDim.x] = __mbarrier_test_wait_parity(&b, false) + 2 * __mbarrier_test_wait_parity(&b, true);
+}
+__global__ void objects(unsigned *o) {
+    __shared__ awbarrier b;
+    if (threadIdx.x == 0)
+        init(&b, blockDim.x);
+    __syncthreads();
+    awbarrier::arrival_token token = b.arrive();
+    o[threadIdx.x] = token.pending_count();
+    while (!b.timed_wait_parity(false, 1000)) {}
+    token = b.arrive();
+    while (!b.try_wait(token, 1000)) {}
+    while (!b.try_wait_parity(true, 1000)) {}
+    __syncthreads();
+    if (threadIdx.x == 0)
+        inval(&b);
+}
+"""
 
 
 def sixteen(name):
@@ -199,9 +233,19 @@ def test_pairs_of_numbers_of_16_bits(name):
     ]
 
 
+def test_parities_and_tokens_of_barriers():
+    kernels = cuda.module(BARRIERS)
+    out = np.zeros(66, np.uint32)
+    kernels.primitives[1, 64](out)
+    assert (out[0], out[65]) == (2, 1)
+    assert sorted(out[1:65].tolist()) == list(range(1, 65))
+    kernels.objects[1, 64](out)
+    assert sorted(out[:64].tolist()) == list(range(1, 65))
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_takes_the_same(capability):
-    for source in (ROUNDED, *map(sixteen, TYPES)):
+    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data

@@ -29,7 +29,18 @@ NUMBALITE_SIM_INLINE __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t 
 NUMBALITE_SIM_INLINE bool __mbarrier_test_wait(__mbarrier_t *b, __mbarrier_token_t token, NUMBALITE_SIM_SITE) {
     return numbalite_sim::barrier_at(b).try_wait(static_cast<__mbarrier_token_t &&>(token), file, line);
 }
+NUMBALITE_SIM_INLINE bool __mbarrier_test_wait_parity(__mbarrier_t *b, bool parity, NUMBALITE_SIM_SITE) {
+    return numbalite_sim::barrier_at(b).try_wait_parity(parity, file, line);
+}
+/* The arrivals that the phase of the token still waited for. */
+NUMBALITE_SIM_INLINE unsigned __mbarrier_token_pending_count(__mbarrier_token_t token) {
+    return numbalite_sim::mbarrier::pending(token);
+}
+/* These two let others run before they answer no. */
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {
-    return __mbarrier_test_wait(b, token, file, line);
+    return numbalite_sim::mbarrier::tried(__mbarrier_test_wait(b, token, file, line), file, line);
+}
+NUMBALITE_SIM_INLINE bool __mbarrier_try_wait_parity(__mbarrier_t *b, bool parity, unsigned = 0, NUMBALITE_SIM_SITE) {
+    return numbalite_sim::mbarrier::tried(__mbarrier_test_wait_parity(b, parity, file, line), file, line);
 }
