@@ -51,6 +51,11 @@ NUMBALITE_SIM_STORE(__stwt)
 #undef NUMBALITE_SIM_STORE
 #undef NUMBALITE_SIM_ONE_ACCESS
 
+/* What is said of an address for the sake of caches changes nothing. */
+NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, unsigned long long) {
+    return const_cast<void *>(address);
+}
+
 /* Which space an address belongs to: all is global here but the dynamic shared memory. */
 NUMBALITE_SIM_OWN unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
@@ -61,6 +66,9 @@ NUMBALITE_SIM_OWN unsigned __isShared(const void *address) {
     const char *at = static_cast<const char *>(address);
     return at >= base && at < base + numbalite_sim::here.dynamic_bytes;
 #endif
+}
+NUMBALITE_SIM_INLINE unsigned __isCtaShared(const void *address) {
+    return __isShared(address);
 }
 NUMBALITE_SIM_INLINE unsigned __isGlobal(const void *address) {
     return !__isShared(address);
@@ -83,6 +91,9 @@ NUMBALITE_SIM_INLINE size_t __cvta_generic_to_shared(const void *p) {
 NUMBALITE_SIM_INLINE size_t __cvta_generic_to_constant(const void *p) {
     return reinterpret_cast<size_t>(p);
 }
+NUMBALITE_SIM_INLINE size_t __cvta_generic_to_grid_constant(const void *p) {
+    return reinterpret_cast<size_t>(p);
+}
 NUMBALITE_SIM_INLINE size_t __cvta_generic_to_local(const void *p) {
     return reinterpret_cast<size_t>(p);
 }
@@ -93,6 +104,9 @@ NUMBALITE_SIM_INLINE void *__cvta_shared_to_generic(size_t p) {
     return reinterpret_cast<void *>(p);
 }
 NUMBALITE_SIM_INLINE void *__cvta_constant_to_generic(size_t p) {
+    return reinterpret_cast<void *>(p);
+}
+NUMBALITE_SIM_INLINE void *__cvta_grid_constant_to_generic(size_t p) {
     return reinterpret_cast<void *>(p);
 }
 NUMBALITE_SIM_INLINE void *__cvta_local_to_generic(size_t p) {

@@ -216,6 +216,17 @@ NUMBALITE_SIM_INLINE int __syncthreads_or(int predicate, NUMBALITE_SIM_BARRIER_S
     return numbalite_sim::barrier(NL_SIM_BARRIER_OR, predicate, file, line, column);
 }
 
+/* Their older names, of a bool. */
+NUMBALITE_SIM_YIELDING int syncthreads_count(bool predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return __syncthreads_count(predicate, file, line, column);
+}
+NUMBALITE_SIM_YIELDING bool syncthreads_and(bool predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return __syncthreads_and(predicate, file, line, column);
+}
+NUMBALITE_SIM_YIELDING bool syncthreads_or(bool predicate, NUMBALITE_SIM_BARRIER_SITE) {
+    return __syncthreads_or(predicate, file, line, column);
+}
+
 /* ---- fences, which threads may be waiting at ---- */
 
 NUMBALITE_SIM_INLINE void __threadfence(const char *file = __builtin_FILE(),

@@ -97,6 +97,27 @@ __global__ void threads(int* x) {
 }
 """
 
+PROPERTIES = """
+#include <cuda/annotated_ptr>
+#include <cuda/barrier>
+using kept = cuda::access_property::persisting;
+using passing = cuda::access_property::streaming;
+__global__ void properties(const int* x, int* y) {
+    __shared__ int s[4];
+    __shared__ cuda::barrier<cuda::thread_scope_block> b;
+    if (threadIdx.x == 0) init(&b, blockDim.x);
+    __syncthreads();
+    cuda::annotated_ptr<const int, passing> from{x};
+    cuda::annotated_ptr<int, kept> to{y};
+    cuda::memcpy_async(s, from, 16, b);
+    b.arrive_and_wait();
+    to[threadIdx.x] = s[threadIdx.x] + from[threadIdx.x];
+    cuda::access_property half(kept{}, 0.5f);
+    cuda::annotated_ptr<int, cuda::access_property> last(y + 4, half);
+    if (threadIdx.x == 0) *last = *cuda::associate_access_property(x, cuda::access_property::normal{});
+    cuda::apply_access_property(y, 16, kept{});
+}
+"""
 THRUST = """
 #include <thrust/functional.h>
 #include <thrust/iterator/constant_iterator.h>
@@ -130,10 +151,12 @@ __global__ void iterators(const int* x, int* y) {
 }
 """
 
+SOURCE = VALUES + THREADS + PROPERTIES + THRUST
+
 
 @pytest.fixture(scope="module")
 def module():
-    return cuda.module(VALUES + THREADS + THRUST)
+    return cuda.module(SOURCE)
 
 
 def test_values(module):
@@ -148,6 +171,12 @@ def test_threads_that_meet(module):
     assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
 
 
+def test_what_is_said_of_memory_for_the_sake_of_caches(module):
+    x, y = np.arange(1, 5, dtype=np.int32), np.zeros(5, np.int32)
+    module.properties[1, 4](x, y)
+    assert list(y) == [2, 4, 6, 8, 1]
+
+
 def test_iterators_of_thrust(module):
     x, y = np.arange(2, 10, dtype=np.int32), np.zeros(7, np.int32)
     module.iterators[1, 32](x, y)
@@ -156,8 +185,8 @@ def test_iterators_of_thrust(module):
 
 @needs_nvrtc
 def test_nvrtc_takes_them():
-    kernels = ("values", "threads", "iterators")
-    source = Source(VALUES + THREADS + THRUST, "cccl.cu", kernels)
+    kernels = ("values", "threads", "properties", "iterators")
+    source = Source(SOURCE, "cccl.cu", kernels)
     assert compile_source(source, ("cuda", 9, 0)).data
 
 

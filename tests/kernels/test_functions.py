@@ -127,6 +127,17 @@ __global__ void objects(unsigned *o) {
         inval(&b);
 }
 """
+PLACES = """
+__global__ void places(const __grid_constant__ int v, int *o) {
+    o[0] = syncthreads_count(threadIdx.x < 3);
+    o[1] = syncthreads_and(threadIdx.x < 3);
+    o[2] = syncthreads_or(threadIdx.x < 3);
+    o[3] = *static_cast<int *>(__cvta_grid_constant_to_generic(__cvta_generic_to_grid_constant(&v)));
+#if __CUDA_ARCH__ >= 900
+    o[4] = __isCtaShared(o) != 0;
+#endif
+}
+"""
 
 
 def sixteen(name):
@@ -243,9 +254,15 @@ def test_parities_and_tokens_of_barriers():
     assert sorted(out[:64].tolist()) == list(range(1, 65))
 
 
+def test_older_names():
+    out = np.zeros(5, np.int32)
+    cuda.module(PLACES).places[1, 32](8, out)
+    assert out.tolist() == [3, 0, 1, 8, 0]
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_takes_the_same(capability):
-    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS):
+    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS, PLACES):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data
