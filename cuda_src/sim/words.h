@@ -8,14 +8,13 @@
 #define blockIdx (::numbalite_sim::block_index())
 #define blockDim (::numbalite_sim::block_dim())
 #define gridDim (::numbalite_sim::grid_dim())
-#define warpSize (::numbalite_sim::warp_size())
 
+/* A variable, since sources have local variables, parameters and members of this name. It is no constant expression, as
+ * in CUDA, and yet known to the optimiser: nothing writes to what it refers to. */
 namespace numbalite_sim {
-/* Known to the compiler, and yet no constant expression, as in CUDA. */
-NUMBALITE_SIM_PLACE int warp_size() {
-    return 32;
-}
+static int warp_size = 32;
 } // namespace numbalite_sim
+static const int &warpSize = numbalite_sim::warp_size;
 
 NUMBALITE_SIM_OWN long long clock64() {
     return static_cast<long long>(numbalite_sim::ops->clock());

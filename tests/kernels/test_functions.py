@@ -138,6 +138,24 @@ __global__ void places(const __grid_constant__ int v, int *o) {
 #endif
 }
 """
+# `int warpSize` is the sources' own as soon as they declare one.
+WARP_SIZE = """
+struct device { int warpSize; };
+template <int warpSize> __device__ int constant() { return warpSize; }
+__device__ int parameter(const int warpSize) { return warpSize; }
+__global__ void sizes(int *o) {
+    o[0] = warpSize;
+    o[1] = max(warpSize, 3) + threadIdx.x % warpSize;
+    auto copy = warpSize;
+    o[2] = ++copy + [=] { return warpSize; }();
+    const int warpSize = 16;
+    int inner[warpSize] = {};
+    device d = {warpSize};
+    o[3] = d.warpSize + constant<8>() + parameter(4) + inner[3];
+    for (int warpSize = 0; warpSize < 3; ++warpSize)
+        o[4] += warpSize;
+}
+"""
 
 
 def sixteen(name):
@@ -260,9 +278,15 @@ def test_older_names():
     assert out.tolist() == [3, 0, 1, 8, 0]
 
 
+def test_sources_have_names_of_their_own_for_the_size_of_a_warp():
+    out = np.zeros(5, np.int32)
+    cuda.module(WARP_SIZE).sizes[1, 1](out)
+    assert out.tolist() == [32, 32, 65, 28, 3]
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_takes_the_same(capability):
-    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS, PLACES):
+    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS, PLACES, WARP_SIZE):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data
