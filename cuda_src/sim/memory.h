@@ -56,15 +56,13 @@ NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, u
     return const_cast<void *>(address);
 }
 
-/* Which space an address belongs to: all is global here but the dynamic shared memory. */
-NUMBALITE_SIM_OWN unsigned __isShared(const void *address) {
+/* Which space an address belongs to: all is global here but the block's shared memory. */
+NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
     (void)address;
     return 0;
 #else
-    const char *base = static_cast<const char *>(numbalite_sim::ops->dynamic_shared());
-    const char *at = static_cast<const char *>(address);
-    return at >= base && at < base + numbalite_sim::here.dynamic_bytes;
+    return numbalite_sim::cluster_rank_of(address) == static_cast<int>(__clusterRelativeBlockRank());
 #endif
 }
 NUMBALITE_SIM_INLINE unsigned __isCtaShared(const void *address) {

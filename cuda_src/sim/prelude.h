@@ -190,11 +190,13 @@ extern "C" {
 #include "rounding.h"
 #include "convert.h"
 #include "video.h"
+#ifndef NUMBALITE_HOST
+#include "cluster.h"
+#endif
 #include "memory.h"
 #include "atomics.h"
 #include "nv_atomics.h"
 #ifndef NUMBALITE_HOST
-#include "cluster.h"
 #include "warp.h"
 #endif
 #include "library.h"

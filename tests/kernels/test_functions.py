@@ -128,14 +128,23 @@ __global__ void objects(unsigned *o) {
 }
 """
 PLACES = """
-__global__ void places(const __grid_constant__ int v, int *o) {
+extern __shared__ int dynamic[];
+__global__ void spaces(int *o) {
+    __shared__ int own[2];
+    const void *places[] = {own, own + 1, dynamic, dynamic + 7, o};
+    o += 5 * blockIdx.x;
+    for (int i = 0; i < 5; ++i) {
+        o[i] = (__isShared(places[i]) != 0) + 2 * (__isGlobal(places[i]) != 0);
+#if __CUDA_ARCH__ >= 900
+        o[i] += 4 * (__isCtaShared(places[i]) != 0) + 8 * (__isClusterShared(places[i]) != 0);
+#endif
+    }
+}
+__global__ void older_names(const __grid_constant__ int v, int *o) {
     o[0] = syncthreads_count(threadIdx.x < 3);
     o[1] = syncthreads_and(threadIdx.x < 3);
     o[2] = syncthreads_or(threadIdx.x < 3);
     o[3] = *static_cast<int *>(__cvta_grid_constant_to_generic(__cvta_generic_to_grid_constant(&v)));
-#if __CUDA_ARCH__ >= 900
-    o[4] = __isCtaShared(o) != 0;
-#endif
 }
 """
 # `int warpSize` is the sources' own as soon as they declare one.
@@ -272,10 +281,18 @@ def test_parities_and_tokens_of_barriers():
     assert sorted(out[:64].tolist()) == list(range(1, 65))
 
 
+def test_where_addresses_lie():
+    kernels, out = cuda.module(PLACES), np.zeros((2, 5), np.int32)
+    kernels.spaces[2, 1, 0, 32](out)
+    of_hopper = cuda.get_current_device().compute_capability >= (9, 0)
+    shared = 1 + 4 + 8 if of_hopper else 1
+    assert out.tolist() == [[shared, shared, shared, shared, 2]] * 2
+
+
 def test_older_names():
-    out = np.zeros(5, np.int32)
-    cuda.module(PLACES).places[1, 32](8, out)
-    assert out.tolist() == [3, 0, 1, 8, 0]
+    out = np.zeros(4, np.int32)
+    cuda.module(PLACES).older_names[1, 32](8, out)
+    assert out.tolist() == [3, 0, 1, 8]
 
 
 def test_sources_have_names_of_their_own_for_the_size_of_a_warp():

@@ -300,9 +300,15 @@ nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
 }
 
 int nl_sim_cluster_rank_of(const void *address) {
-    const nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->cluster) { /* a cluster of one block, whose variables nobody has looked for */
+        w->locals = w->locals_end = 0;
+        if (w->job->image)
+            nl_sim_object_locals(w->job->image, &w->locals, &w->locals_end);
+        return owns(w, (uintptr_t)address, w) ? 0 : -1;
+    }
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, (uintptr_t)address);
-    return owner ? (int)owner->cluster_rank : w->cluster ? -1 : 0;
+    return owner ? (int)owner->cluster_rank : -1;
 }
 
 static uintptr_t map(nl_sim_worker *from, uintptr_t address, nl_sim_worker *to) {
