@@ -145,7 +145,7 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
     return before;
 }
 
-/* reduceplan.py's statuses_of_windows counts the same. A window is as many tiles as a block has threads. */
+/* reduceplan.py's statuses_of_scan counts the same. A window is as many tiles as a block has threads. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }

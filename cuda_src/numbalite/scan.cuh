@@ -2,8 +2,8 @@
  *
  * A line is scanned by one thread, in shared memory where it is short, by a warp, or in tiles, a block for each,
  * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side,
- * as columns do, are scanned by a thread each, or several by one (vec.cuh); if they are few, in parts, whose folds have
- * been made and scanned before.
+ * as columns do, are scanned by a thread each, or several by one (vec.cuh); if there are not enough of them, in tiles of
+ * 32 lines by 64 elements, or, if they are few and long, in parts, whose folds have been made and scanned before.
  * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
  * lines', the one folded dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
@@ -321,6 +321,83 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
         store_piece<O, Exclusive>(prefix, v, y, axis.output, i, p.length, wide, op);
     };
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
+}
+
+/* reduceplan.py has the same: rows of a tile that a thread has, and statuses of a line. */
+enum { COLUMN_ROWS = 8 };
+NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
+
+/* Tiles of 32 columns, one for each lane; each warp of a block has some rows of the tile. As many tiles as a block has
+ * warps are a group, whose last one publishes the fold of its columns so far. A tile waits for those before it in its
+ * group, a warp for each, and for the groups before; so what is combined does not depend on what happens first. */
+template <class S, class T, class O, bool Exclusive, class Op>
+NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out, void *memory, Op op) {
+    __shared__ T of_warps[TEAM][32], of_tiles[TEAM][32]; /* the groups before are in the last of these */
+    const int warp = (int)threadIdx.x / 32, lane = laneid();
+    const int64 across = (p.results + 31) / 32, number = next_ticket((nl_status *)memory);
+    const int64 tile = quotient(number, across), first = (number - tile * across) * 32;
+    const int count = (int)(p.results - first < 32 ? p.results - first : 32);
+    const int64 line = first + (lane < count ? lane : 0), begin = tile * p.chunk + warp * COLUMN_ROWS;
+    const place at = place_of(p, line, 0, nullptr);
+    const dimension &axis = p.dims[p.kept];
+    const char *x = (const char *)input + at.input + begin * axis.input;
+    char *y = (char *)out + at.output + begin * axis.output;
+    const tile_states<T> all = {(nl_status *)memory + 1, p.results * statuses_of_column(p.parts)};
+
+    S items[COLUMN_ROWS];
+#pragma unroll
+    for (int k = 0; k < COLUMN_ROWS; ++k)
+        if (begin + k < p.length)
+            items[k] = *(const S *)(x + k * axis.input);
+    T v[COLUMN_ROWS];
+#pragma unroll
+    for (int k = 0; k < COLUMN_ROWS; ++k) {
+        v[k] = begin + k < p.length ? nl_convert<T>(items[k]) : T();
+        if (k > 0)
+            v[k] = op(v[k - 1], v[k]);
+    }
+    of_warps[warp][lane] = v[COLUMN_ROWS - 1];
+    __syncthreads();
+
+    const int within = (int)(tile % TEAM);
+    const int64 group = tile / TEAM;
+    const bool publishes = warp == 0 && lane < count && tile + 1 < p.parts;
+    T own = of_warps[0][lane];
+    if (publishes) {
+#pragma unroll
+        for (int w = 1; w < TEAM; ++w)
+            own = op(own, of_warps[w][lane]);
+        all.publish(tile * p.results + line, own);
+    }
+    if (warp < within || (warp == TEAM - 1 && group > 0)) {
+        const int64 row = warp < within ? tile - within + warp : p.parts + group - 1;
+        typename tile_states<T>::request there = all.load(row * p.results + first, count);
+        of_tiles[warp][lane] = all.wait(there);
+    }
+    __syncthreads();
+
+    maybe<T> before = {of_tiles[TEAM - 1][lane], group > 0};
+    if (group == 0)
+        begin_with(p, before, op);
+    for (int j = 0; j < within; ++j)
+        append(before, of_tiles[j][lane], op);
+    if (publishes && within == TEAM - 1)
+        all.publish((p.parts + group) * p.results + line, op(before.value, own));
+    for (int w = 0; w < warp; ++w)
+        append(before, of_warps[w][lane], op);
+    if (lane >= count)
+        return;
+#pragma unroll
+    for (int k = 0; k < COLUMN_ROWS; ++k) {
+        if (begin + k >= p.length)
+            return;
+        T so_far = k > 0 ? v[k > 0 ? k - 1 : 0] : T();
+        if (!Exclusive)
+            so_far = before.has ? op(before.value, v[k]) : v[k];
+        else
+            so_far = k > 0 ? op(before.value, so_far) : before.value;
+        *(O *)(y + k * axis.output) = nl_convert<O>(so_far);
+    }
 }
 
 /* A warp for each line, which is of some hundred elements; V and K as for tiles. */

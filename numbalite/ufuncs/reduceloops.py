@@ -97,6 +97,7 @@ _BODIES = {
                    "{function});",
     "scan_rows": "scan_rows<{S}, {T}, {O}, {exclusive}>(p, input, where, output, {function});",
     "scan_warps": "scan_warps<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, {function});",
+    "scan_columns": "scan_columns<{S}, {T}, {O}, {exclusive}>(p, input, output, flags, {function});",
     "scan_tiles": "scan_tiles<{S}, {T}, {O}, {tile}, {exclusive}>(p, input, output, flags, "
                   "{function});",
     "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
@@ -579,9 +580,7 @@ def _add_scan(
         _add_scan(loops, of_lines, parts, (loop,) * 3, (0, 0), own, steps, scratch)
     elif way.parts > 1:
         statuses = _FIRST_SCRATCH + len(scratch)
-        in_pipeline = way.kind.startswith("pipelined")
-        statuses_of = plans.statuses_of_windows if in_pipeline else plans.statuses_of
-        count = 1 + statuses_of(lines, way.parts) * -(-vec * loop.itemsize // 4)
+        count = 1 + plans.statuses_of_scan(way, lines) * -(-vec * loop.itemsize // 4)
         scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
     slots = source, before, target, statuses, source
     initial = initial and initial * vec
@@ -610,13 +609,10 @@ def _scan_step(
     lines, size = math.prod(dim.length for dim in kept), vec * dtypes[1].itemsize
     plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=size)
     kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive, vec=vec)
-    slices = lines * way.parts
     if way.kind.startswith("pipelined"):
         return kernel, blocks, way.threads, plan, slots, plans.PIPELINE_MEMORY
+    grid = plans.scan_grid(way, lines)
     if way.kind == "scan_rows":
         memory = way.threads * plans.scanned_row(along.length, size)
-        return kernel, -(-lines // way.threads), way.threads, plan, slots, memory
-    if way.kind.startswith("scan_warps"):
-        return kernel, plans.grid_of(way, lines), way.threads, plan, slots
-    grid = slices if way.kind.startswith("scan_tiles") else -(-slices // way.threads)
+        return kernel, grid, way.threads, plan, slots, memory
     return kernel, grid, way.threads, plan, slots

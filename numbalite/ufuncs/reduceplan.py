@@ -80,7 +80,12 @@ _SCANNED_ROW_BYTES, _SCANNED_BLOCK_BYTES = 768, 48 << 10  # in shared memory
 _TINY_ROW_BYTES = 16  # that neighbouring threads find in the same lines
 _VEC_BYTES, _VEC_COLUMNS = 32, 8  # of a vec in a scan, and of an array's columns that are one
 _VEC_ELEMENTS = 4  # of them that follow one another, for a thread
+_PARTED = 128  # elements of a column, from which it may be scanned in parts
 _VEC_THREADS = 1 << 15  # at least, where some of many columns are one
+_COLUMN_ROWS = 8  # of a tile of columns that a thread has (scan.cuh)
+_COLUMN_TILES = 1 << 17  # threads in all of them, at least, where some columns are one
+_COLUMN_STEP_BYTES = 7 << 19  # that are copied while a group of tiles learns what is before it
+_COLUMN_START_BYTES = 1 << 24  # the same, of the launches that tiles save
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
 _SCAN_BYTES = 128  # of the numbers that a thread has of a tile
 PIPELINE_THREADS = 384
@@ -560,6 +565,8 @@ def _rows_in_memory(kept, along, sizes, lines):
 def blocks_of(kind, vec, size):
     """How many blocks are to fit in a multiprocessor: with fewer the memory waits, with more threads have too few
     registers. Elements are vecs of so many numbers, of so many bytes in all."""
+    if kind == "scan_columns":
+        return 3
     if vec == 1:
         return 4
     return 2 if kind.startswith("scan_tiles") or size > 16 else 3
@@ -577,8 +584,10 @@ def in_vecs(kept, along, sizes, addresses):
         if count * max(sizes) <= _VEC_BYTES and _are_aligned(count, outer, along, sizes, addresses):
             return count, outer, along
     elif abs(along.input) > sizes[0]:
-        lines = math.prod(dim.length for dim in kept)
-        count = _narrowed(max(1, 16 // max(sizes)), lines, 0, _VEC_THREADS)
+        threads, least = math.prod(dim.length for dim in kept), _VEC_THREADS
+        if along.length >= _PARTED:
+            threads, least = threads * (along.length // _COLUMN_ROWS), _COLUMN_TILES
+        count = _narrowed(max(1, 16 // max(sizes)), threads, 0, least)
         if inner.length % count == 0 and _are_aligned(count, outer, along, sizes, addresses):
             steps = (inner.input * count, 0, inner.output * count)
             return count, [*outer, Dimension(inner.length // count, *steps)], along
@@ -593,6 +602,14 @@ def _are_aligned(count, outer, along, sizes, addresses):
         if any(start % alignment for start in starts):
             return False
     return True
+
+
+def _in_column_tiles(lines, length, sizes):
+    """Should columns be scanned in tiles? Groups of tiles wait for one another, for which there has to be enough else to
+    do."""
+    groups = length // (_COLUMN_ROWS * _COLUMN_WARPS**2)
+    nbytes = lines * length * (sizes[0] + sizes[2])
+    return max(sizes) <= 16 and groups * _COLUMN_STEP_BYTES <= nbytes + _COLUMN_START_BYTES
 
 
 def _scan_by_warps(length, width, size, vec):
@@ -626,7 +643,10 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0, vec=1):
     if are_rows and lines >= _WARP_LINES and _SHORT < length <= _WARP_LINE:
         return _scan_by_warps(length, width, loop, vec), None
     if length <= _SHORT or (lines >= _WARP and step < abs(along.input)):
-        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
+        parts = min(-(-_COLUMN_THREADS // lines), length // (_PARTED // 2)) or 1
+        chunk = _COLUMN_ROWS * _COLUMN_WARPS
+        if parts > 1 and _in_column_tiles(lines, length, sizes):
+            return Way("scan_columns", THREADS, 1, -(-length // chunk), chunk), None
         chunk = -(-length // parts)
         folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
         return folding._replace(kind="scan_serial"), folding if folding.parts > 1 else None
@@ -642,11 +662,25 @@ def choose_scan(kept, along, sizes, address, serial, blocks=0, vec=1):
     return Way(f"scan_tiles{width}x{runs}", threads, 1, -(-length // chunk), chunk), None
 
 
+def scan_grid(way, lines):
+    """How many blocks scan lines of vecs or numbers."""
+    if way.kind == "scan_columns":
+        return -(-lines // _WARP) * way.parts
+    if way.kind.startswith("scan_tiles"):
+        return lines * way.parts
+    threads = way.threads // _WARP if way.kind.startswith("scan_warps") else way.threads
+    return -(-lines * way.parts // threads)
+
+
 def statuses_of(lines, tiles) -> int:
     """How many values the tiles of all lines publish, as lookback.cuh has it."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))
 
 
-def statuses_of_windows(lines, tiles) -> int:
-    """The same in a pipeline."""
-    return lines * (tiles + -(-tiles // PIPELINE_THREADS))
+def statuses_of_scan(way, lines) -> int:
+    """The same in any way of scanning."""
+    if way.kind == "scan_columns":
+        return lines * (way.parts + -(-way.parts // _COLUMN_WARPS))
+    if way.kind.startswith("pipelined"):
+        return lines * (way.parts + -(-way.parts // PIPELINE_THREADS))
+    return statuses_of(lines, way.parts)

@@ -72,6 +72,19 @@ def test_groups_and_ranges_of_tiles(small_tiles):
         assert (got[line] == composed(maps[line])).all()
 
 
+def test_tiles_of_columns(as_on_a_gpu):
+    """What does not commute, beginning with a number, and without the element itself."""
+    maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
+    d = cuda.to_device(maps)
+    got = after(d, 0, initial=start).copy_to_host()
+    exclusive = after(d, 0, initial=start, exclusive=True).copy_to_host()
+    for column in 0, 31, 32:
+        expected = composed(maps[:, column], start)
+        assert (got[:, column] == expected).all()
+        assert exclusive[0, column] == np.array(start, AFFINE)
+        assert (exclusive[1:, column] == expected[:-1]).all()
+
+
 @pytest.fixture
 def pipelines(monkeypatch, driver_kind):
     """Lines of a few thousand elements are scanned in a pipeline, by three blocks; their tiles make many windows."""

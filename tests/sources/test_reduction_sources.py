@@ -24,6 +24,7 @@ KINDS = (
     "scan_rows",
     "scan_warps4x2",
     "scan_tiles1x4",
+    "scan_columns",
     "at_in_order",
 )
 
@@ -75,6 +76,16 @@ def test_pipelines(nvrtc, loops, code):
         compiled(nvrtc, made, arch, to="sm")
 
 
+@pytest.mark.parametrize("kind", ["serial", "rows", "warps4x1", "tiles4x2", "columns"])
+@pytest.mark.parametrize(
+    "stored, result, vec", some(1, [("f4", "f4", 3), ("u1", "i8", 2), ("i2", "i2", 8)])
+)
+def test_vecs(nvrtc, loops, kind, stored, result, vec):
+    stored, result = np.dtype(stored), np.dtype(result)
+    made = loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
+    compiled(nvrtc, made, 90)
+
+
 @pytest.mark.parametrize("code", some(3, "?bhiqBHIQdFD"))
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
@@ -83,6 +94,7 @@ def test_dtypes(nvrtc, loops, code):
         "scan_tiles1x4",
         "scan_rows",
         "scan_warps1x4",
+        "scan_columns",
         "teams8",
         "short_packed2",
         "stripes2x4",

@@ -188,6 +188,28 @@ def test_scans_of_columns_side_by_side(as_on_a_gpu, monkeypatch, dtype):
     }
 
 
+@pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8", "c16"]))
+@pytest.mark.parametrize("in_tiles", [True, False])
+def test_scans_of_long_columns(as_on_a_gpu, monkeypatch, dtype, in_tiles):
+    """In tiles, of several groups and the last one not full, or in parts."""
+    monkeypatch.setattr(reduceplan, "_COLUMN_TILES", 1)
+    if not in_tiles:
+        monkeypatch.setattr(reduceplan, "_COLUMN_START_BYTES", -(1 << 40))
+    ways, real = [], reduceplan.choose_scan
+    monkeypatch.setattr(reduceplan, "choose_scan", lambda *a: ways.append(real(*a)) or ways[-1])
+    more = int(in_tiles)  # plans are kept
+    for shape, axis in ((1100 + more, 64), 0), ((2, 700 + more, 33), 1), ((129 + more, 3, 50), 0):
+        a = drawn(shape, dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:], np.s_[1:], np.s_[::-1, 1:], np.s_[..., ::2]:
+            x, d = a[part], device[part]
+            assert_array_equal(np.cumsum(d, axis).copy_to_host(), np.cumsum(x, axis))
+        np.cumsum(device, axis, dtype=dtype, out=device)
+        assert_array_equal(device.copy_to_host(), np.cumsum(a, axis, dtype=dtype))
+    kinds = {way.kind for way, folding in ways if folding or way.kind == "scan_columns"}
+    assert kinds == ({"scan_columns"} if in_tiles else {"scan_serial"})
+
+
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
 def test_columns_in_shared_memory(as_on_a_gpu, monkeypatch, dtype):
     """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
