@@ -52,11 +52,15 @@ typedef struct reduction_plan {
     scratch scratch[MOST_SCRATCH];
 } reduction_plan;
 
-static PyObject *empty(nl_py_state *state, PyObject *descr, const nl_layout *shape) {
+static PyObject *empty(nl_py_state *state, PyObject *descr, const nl_layout *shape,
+                       PyObject *strides) {
     nl_layout layout = *shape;
     nl_element element = nl_host_element(descr);
     layout.itemsize = element.itemsize;
-    nl_layout_set_c(&layout);
+    if (strides == Py_None)
+        nl_layout_set_c(&layout);
+    else if (nl_py_strides_from(strides, &layout, "strides") < 0)
+        return NULL;
     return nl_py_array_empty(state, descr, element, &layout);
 }
 
@@ -98,7 +102,7 @@ static int is_current(const nl_py_array *array) {
 
 static PyObject *fill_scratch(reduction_plan *p, const scratch *s, PyObject *stream) {
     nl_layout layout = {.ndim = 1, .shape = {s->count}};
-    PyObject *array = empty(p->state, s->descr, &layout);
+    PyObject *array = empty(p->state, s->descr, &layout, Py_None);
     if (array && s->filling) {
         PyObject *done =
             PyObject_CallMethod(array, "_fill", "OO", s->filling, stream ? stream : Py_None);
@@ -455,7 +459,7 @@ static int make_key(const nl_py_state *state, const nl_py_call *r, key *k) {
 
 /* ---- known calls ---- */
 
-/* (plan, shape, dtype of the result) */
+/* (plan, shape, dtype of the result, its strides or None for C order) */
 static PyObject *find(PyObject *known, const nl_py_state *state, const nl_py_call *r) {
     key k;
     PyObject *found = NULL, *bytes = NULL;
@@ -467,9 +471,11 @@ static PyObject *find(PyObject *known, const nl_py_state *state, const nl_py_cal
     return found;
 }
 
-static PyObject *make_result(nl_py_state *state, PyObject *shape, PyObject *descr) {
+static PyObject *make_result(nl_py_state *state, PyObject *known) {
     nl_layout layout;
-    return nl_py_shape_from(shape, &layout) < 0 ? NULL : empty(state, descr, &layout);
+    if (nl_py_shape_from(PyTuple_GET_ITEM(known, 1), &layout) < 0)
+        return NULL;
+    return empty(state, PyTuple_GET_ITEM(known, 2), &layout, PyTuple_GET_ITEM(known, 3));
 }
 
 PyObject *nl_py_reduction_repeat(PyObject *known, nl_py_state *state, const nl_py_call *r) {
@@ -477,9 +483,7 @@ PyObject *nl_py_reduction_repeat(PyObject *known, nl_py_state *state, const nl_p
     if (!found)
         return NULL;
     reduction_plan *plan = (reduction_plan *)PyTuple_GET_ITEM(found, 0);
-    result = nl_py_reduction_gives(r->out)
-                 ? Py_NewRef(r->out)
-                 : make_result(state, PyTuple_GET_ITEM(found, 1), PyTuple_GET_ITEM(found, 2));
+    result = nl_py_reduction_gives(r->out) ? Py_NewRef(r->out) : make_result(state, found);
     if (result) {
         PyObject *given[GIVEN] = {r->array, r->array, result, r->array};
         if (run(plan, given, stream_or_null(r->stream)) < 0)
@@ -503,7 +507,10 @@ int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *
     int result = -1;
     PyObject *bytes = PyBytes_FromStringAndSize((char *)k.bytes, (Py_ssize_t)k.size);
     PyObject *shape = nl_py_tuple_from(a->shape, a->ndim);
-    PyObject *value = shape ? PyTuple_Pack(3, plan, shape, a->descr) : NULL;
+    PyObject *strides = a->flags & NL_PY_ARRAY_C
+                            ? Py_NewRef(Py_None)
+                            : nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
+    PyObject *value = shape && strides ? PyTuple_Pack(4, plan, shape, a->descr, strides) : NULL;
     if (bytes && value) {
         if (PyDict_Size(known) >= MOST_KNOWN)
             PyDict_Clear(known);
@@ -511,6 +518,7 @@ int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *
     }
     Py_XDECREF(bytes);
     Py_XDECREF(shape);
+    Py_XDECREF(strides);
     Py_XDECREF(value);
     return result;
 }

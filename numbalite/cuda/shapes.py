@@ -173,20 +173,35 @@ def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
     return tuple(result)
 
 
-def as_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The axes, outermost first, as NumPy's iterator walks over the elements in the order "K": an axis with no
-    stride stays among its neighbours."""
+def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
+    """The axes, outermost first, as NumPy's iterator walks over the elements of arrays of one shape in the order
+    "K": an axis with no stride stays among its neighbours, and where the arrays differ, C order wins."""
     inwards: list[int] = []
     for axis in reversed(range(len(shape))):
         place = len(inwards)
         for i in reversed(range(len(inwards))):
             other = inwards[i]
-            if shape[axis] != 1 != shape[other] and strides[axis] and strides[other]:
-                if abs(strides[other]) <= abs(strides[axis]):
-                    break
+            compared = [
+                abs(steps[other]) <= abs(steps[axis])
+                for steps in strides
+                if shape[axis] != 1 != shape[other] and steps[axis] and steps[other]
+            ]
+            if any(compared):
+                break
+            if compared:
                 place = i
         inwards.insert(place, axis)
     return inwards[::-1]
+
+
+@functools.lru_cache(_KEPT)
+def packed_as(shape: tuple[int, ...], itemsize: int, *strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Contiguous strides of what is made of arrays of one shape in the order "K"."""
+    result, step = [0] * len(shape), itemsize
+    for axis in reversed(as_in_memory(shape, *strides)):
+        result[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(result)
 
 
 def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -154,7 +154,8 @@ class ReductionMethods:
             mask = None if mask is None else operands.to_device(mask, stream)
             if mask is not None:
                 mask = operands.spread(mask, x.shape)
-            target = call.target(shape, loop, x, mask)
+            lies = x.strides if keepdims else operands.without(x.strides, axes)
+            target = call.target(shape, lies, loop, x, mask)
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
@@ -179,7 +180,7 @@ class ReductionMethods:
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
             x = call.upload()
-            target = call.target(x.shape, loop, x, exact=True)
+            target = call.target(x.shape, x.strides, loop, x, exact=True)
             if x.size:
                 plan = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
                 self._note("accumulate", plan, target, array, axis, dtype, call.given, None)
@@ -203,7 +204,7 @@ class ReductionMethods:
         call.check_out(shape, None, self.__name__)
         with call.device():
             x = call.upload()
-            target = call.target(shape, loop, x)
+            target = call.target(shape, None, loop, x)
             if target.size:
                 where_to = operands.to_device(ends, stream)
                 reduceloops.reduce(
@@ -335,9 +336,10 @@ class _Call:
             self.array = operands.to_device(self.array, self.stream)
         return self.array
 
-    def target(self, shape, loop, *sources, exact=False):
+    def target(self, shape, lies, loop, *sources, exact=False):
         """The device array to write: the output, unless it shares memory with a source (``exact``:
-        other than element by element) or kernels cannot write to it."""
+        other than element by element) or kernels cannot write to it. A new one lies as the strides
+        ``lies``, in C order without them."""
         if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(
                 (s._address, s.strides, s.dtype)
@@ -346,7 +348,10 @@ class _Call:
             )
             if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
                 return self.out
-        return operands.empty(shape, self.out_dtype or loop)
+        dtype = self.out_dtype or loop
+        if lies is None:
+            return operands.empty(shape, dtype)
+        return operands.empty_along(shape, dtype, lies)
 
     def result(self, target):
         if self.out_on_device:

@@ -118,6 +118,13 @@ def empty(shape, dtype):
     return _core.device_empty(tuple(shape), np.dtype(dtype), "C")
 
 
+def empty_along(shape, dtype, *strides):
+    """A new device array, whose axes lie in memory in the order that these strides of others have; without any in
+    C order."""
+    packed = shapes.packed_as(shape, dtype.itemsize, *strides)
+    return _core.device_empty(shape, dtype, strides=packed)
+
+
 def copy(source, target, stream):
     """Copies between device arrays of one shape, converting."""
     if source.dtype != target.dtype:

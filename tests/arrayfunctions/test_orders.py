@@ -82,3 +82,55 @@ def test_ravel_in_the_order_of_memory():
     ):
         for name in ("ravel", "flatten", "copy"):
             alike(lambda x, view=view, name=name: getattr(view(x), name)("K"), host)
+
+
+LAYOUTS = {
+    "C": lambda x: x.reshape(2, 3, 4),
+    "F": lambda x: x.reshape(4, 3, 2).T,
+    "turned": lambda x: x.reshape(2, 3, 4).transpose(1, 2, 0),
+    "backwards": lambda x: x.reshape(2, 3, 4).transpose(2, 0, 1)[::-1],
+    "with gaps": lambda x: x.reshape(6, 4).T[::2, ::3],
+}
+KEPT = {
+    "copy": lambda x: np.copy(x),
+    "astype": lambda x: x.astype("f4"),
+    "zeros_like": lambda x: np.zeros_like(x),
+    "zeros_like, a shape": lambda x: np.zeros_like(x[:1], shape=x.shape[::-1]),
+    "a ufunc": lambda x: np.sqrt(x) + x,
+    "where": lambda x: np.where(x > 3, x, 0),
+    "clip": lambda x: np.clip(x, 2, 5),
+    "sum": lambda x: np.sum(x, 0),
+    "sum, axes kept": lambda x: np.sum(x, -1, keepdims=True),
+    "max": lambda x: x.max(1),
+    "mean": lambda x: np.mean(x, 0),
+    "any": lambda x: np.any(x, 1, keepdims=True),
+    "argmax": lambda x: np.argmax(x, 0),
+    "cumsum": lambda x: np.cumsum(x, 0),
+    "accumulate": lambda x: np.add.accumulate(x, 1),
+    "sort": lambda x: np.sort(x),
+    "sort, an axis": lambda x: np.sort(x, 0),
+    "argsort": lambda x: np.argsort(x, 0, stable=True),
+    "flip": lambda x: np.flip(x, 0),
+    "roll": lambda x: np.roll(x, 1, 0),
+    "tile": lambda x: np.tile(x, 1),
+    "concatenate": lambda x: np.concatenate([x, x], 1),
+    "concatenate, two orders": lambda x: np.concatenate([x, x.copy("C")]),
+    "stack": lambda x: np.stack([x, x]),
+    "pad": lambda x: np.pad(x, 1),
+    "pad, reflect": lambda x: np.pad(x, 1, "reflect"),
+    "a list": lambda x: np.array([x, x], **like(x)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_layouts_are_kept(name):
+    host = np.arange(24.0)
+
+    def call(x):
+        made = KEPT[name](x)
+        steps = [step for step, n in zip(made.strides, made.shape) if n != 1]
+        return made, steps
+
+    for layout in LAYOUTS.values():
+        for _ in range(3):  # calls that were made before are known in C
+            alike(lambda x, layout=layout: call(layout(x)), host)

@@ -65,7 +65,7 @@ def sort(
     compared by ``fields`` first, then the others."""
     if a.dtype.names is not None:
         places = argsort(a, axis, descending, fields, stream)
-        return _stored(take_along(a, places, axis, stream), out, stream)
+        return _stored(take_along(a, places, axis, stream), a, out, stream)
     how = order.of(a.dtype, descending)
     n = a.shape[axis]
     fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
@@ -82,14 +82,16 @@ def sort(
         target._copy(rows, stream)
     if target is out or (out is a and not is_copy):
         return out
-    made = _back(target, axis)
-    return made if out is None and not is_copy else _stored(made, out, stream)
+    return _stored(_back(target, axis), a, out, stream)
 
 
-def _stored(made, out, stream):
-    """The result, in `out` if that is given."""
+def _stored(made, a, out, stream):
+    """The result, in `out` if that is given, else as a copy of the array in the order "K" lies."""
     if out is None:
-        return operands.contiguous(made, stream)
+        lies = shapes.packed_like(a.shape, a.strides, a.itemsize)
+        if lies == made.strides or not made.size:
+            return made
+        out = device_array(a.shape, a.dtype, lies, stream=stream)
     operands.copy(made, out, stream)
     return out
 

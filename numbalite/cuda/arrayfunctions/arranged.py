@@ -32,8 +32,9 @@ class Copy(NamedTuple):
 
 class Arrangement(NamedTuple):
     shape: tuple[int, ...]
-    """Of the new array, in C order."""
     copies: tuple[Copy, ...]
+    strides: tuple[int, ...] | None = None
+    """Of the new array; without them it is in C order."""
 
 
 class Lies(NamedTuple):
@@ -53,11 +54,11 @@ def arranged(array: DeviceNDArray, arrangement: Arrangement) -> DeviceNDArray:
     if array.device != _core.current_device():
         with assign.on_device(array.device):
             return arranged(array, arrangement)
-    made = _core.device_empty(arrangement.shape, array.dtype)
+    made = _core.device_empty(arrangement.shape, array.dtype, strides=arrangement.strides)
     joined.copy(made, [joined.Part(array, *one) for one in arrangement.copies])
     return made
 
 
 def packed(lie: Lies, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a new array."""
+    """The strides of a new array in C order."""
     return shapes.packed(shape, lie.itemsize, "C")

@@ -125,16 +125,14 @@ def _like(prototype, dtype, order, shape, device):
     order = shapes.order_of(order)
     if order == "A":
         order = a._own_order()
+    if order == "K" and (a.is_c_contiguous() or a.is_f_contiguous()):
+        order = "C" if a.is_c_contiguous() else "F"
     device = a.device if device is None else device
     shape = a.shape if shape is None else shapes.numbers_of(shape)
     if order == "K" and len(shape) == a.ndim:
         strides = shapes.packed_like(shape, a.strides, np.dtype(dtype).itemsize)
-        for order in "CF":
-            if strides == shapes.packed(shape, np.dtype(dtype).itemsize, order):
-                break
-        else:
-            with arguments.chosen(device):
-                return arrays.device_array(shape, dtype, strides=strides)
+        with arguments.chosen(device):
+            return arrays.device_array(shape, dtype, strides=strides)
     return _new(shape, dtype, "F" if order == "F" else "C", device)
 
 
@@ -235,7 +233,7 @@ def asarray(
     if isinstance(a, _core.DeviceArray):
         made = arguments.array(a)
     elif _holds_arrays(a):
-        made = _stacked(a)
+        made = operands.contiguous(_stacked(a))
     else:
         made = arguments.array(np.asarray(a, dtype))
     order = shapes.order_of(order)

@@ -12,6 +12,7 @@ from numbalite.cuda import assign, joined, shapes
 from numbalite.cuda.arrayfunctions import arguments, arranged, outputs
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import atleast_1d, atleast_2d, atleast_3d
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ def concatenate(
     wanted = _joined_dtype(given, parts) if dtype is None else np.dtype(dtype)
     is_new = out is None
     if is_new:
-        out = _room(parts, shape, wanted)
+        out = _room(parts, axis, shape, wanted)
     else:
         outputs.check_shape("concatenate", out, shape)
     for one, number in zip(parts, given, strict=True):
@@ -119,9 +120,16 @@ def _checked_lengths(parts, axis):
         yield one.shape[axis]
 
 
-def _room(parts, shape, dtype):
-    lies_f = all(one.is_f_contiguous() and not one.is_c_contiguous() for one in parts)
-    return arguments.empty(shape, dtype, parts[0], "F" if lies_f else "C")
+def _room(parts, axis, shape, dtype):
+    """A new array, which lies as the parts do."""
+    if all(one.is_c_contiguous() for one in parts):
+        return arguments.empty(shape, dtype, parts[0])
+    lies = [
+        tuple(0 if n == 1 else step for n, step in zip(one.shape, one.strides, strict=True))
+        for one in parts
+    ]
+    with assign.on_device_of(parts[0]):
+        return operands.empty_along(shape, dtype, *lies)
 
 
 @implements("stack")
@@ -208,7 +216,7 @@ def _rolled(lies, steps):
     """Each axis that is shifted is copied in two pieces."""
     if 0 in lies.shape:
         return arranged.Arrangement(lies.shape, ())
-    to = arranged.packed(lies, lies.shape)
+    to = shapes.packed_like(*lies)
     pieces = [((), 0, 0)]  # (shape, where it begins in the array, and in the new one)
     for n, step, a, b in zip(lies.shape, steps, lies.strides, to, strict=True):
         ahead = step % n
@@ -221,6 +229,7 @@ def _rolled(lies, steps):
     return arranged.Arrangement(
         lies.shape,
         tuple(arranged.Copy(shape, lies.strides, to, begin, at) for shape, begin, at in pieces),
+        to,
     )
 
 
@@ -228,6 +237,8 @@ def _rolled(lies, steps):
 def tile(A: Any, reps: Any) -> DeviceNDArray:
     a = arguments.array(A)
     reps = shapes.numbers_of(reps)
+    if all(count == 1 for count in reps) and len(reps) <= a.ndim:
+        return a.copy("K")
     return arranged.arranged(a, _tiled(arranged.lies(a), reps))
 
 

@@ -29,17 +29,17 @@ def cxx(dtype: Any) -> str:
 
 
 def run(
-    loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool
-) -> Any:
-    """The result of a reduction by loops of our own."""
+    loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
+    order: str = "K",
+) -> Any:  # fmt: skip
+    """The result of a reduction by loops of our own, in the order of what is left of the array's axes ("K"),
+    or in C order."""
     axes = operands.axes_of(axis, a.ndim)
     kept = operands.without(a.shape, axes)
-    keeps = keepdims is not np._NoValue and bool(keepdims)
-    shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape)) if keeps else kept
     with assign.on_device_of(a):
-        made = operands.empty(shape, dtype)
-        flat = made
-        if keeps:
-            flat = made._geometry(kept, operands.without(made.strides, axes))
-        fold(loops, a, axes, loops.loop_dtype, flat, reorderable=reorder, divisor=divisor)
-    return made
+        lies = [operands.without(a.strides, axes)] if order == "K" else []
+        made = operands.empty_along(kept, dtype, *lies)
+        fold(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
+    if keepdims is np._NoValue or not keepdims:
+        return made
+    return np.expand_dims(made, axes)

@@ -312,7 +312,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
 
 def _room(a, pairs):
     shape = [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)]
-    return arguments.empty(shape, a.dtype, a)
+    return arguments.empty(shape, a.dtype, a, a._own_order())
 
 
 def _middle(a, pairs):
@@ -437,7 +437,9 @@ def _padded_by_places(a, pairs, mode):
     ]
     moved = [axis for axis, one in enumerate(places) if one is not None]
     if not moved:
-        return a.copy()
+        return a.copy("A")
+    if a._own_order() == "F":
+        return _padded_by_places(a.T, pairs[::-1], mode).T
     key = [slice(None)] * a.ndim
     for axis, grid in zip(moved, np.ix_(*(places[axis] for axis in moved)), strict=True):
         key[axis] = grid

@@ -484,7 +484,7 @@ def first_place(
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if a.dtype.kind in "biufc" and a.size:
         loops = _extremes(a.dtype, is_largest, nans_count)
-        found = run(loops, a, axis, keepdims, COUNTER, 1.0, False)
+        found = run(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
         return outputs.into_wider(name, out, found)
     flat = arguments.flat(a) if axis is None else a
     count = flat.shape[along]
