@@ -211,10 +211,34 @@ def divide(a: Any, b: Any) -> Any:
     """a / b, or NotImplemented; of two sparse arrays a dense one."""
     b = construct.operand(b)
     if issparse(b):
-        return np.true_divide(a.toarray(), b.toarray())
+        dtype = np.result_type(_dividend(a), b.dtype)
+        return np.true_divide(a.toarray(), b.toarray(), dtype=dtype)
     if _is_number(b):
-        return a.map(lambda data: np.true_divide(data, b))
-    return _with_dense(a, b, np.true_divide) if _is_dense(b) else NotImplemented
+        dtype = np.result_type(_dividend(a), _reciprocal(b))
+        return a.map(lambda data: np.true_divide(data, b, dtype=dtype))
+    if not _is_dense(b):
+        return NotImplemented
+    b = arguments.array(b)
+    dtype = np.result_type(a.dtype, _reciprocal(b))
+    return _with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
+
+
+def _dividend(a):
+    """What SciPy divides real numbers in."""
+    return np.dtype(np.float64) if np.can_cast(a.dtype, np.float64) else a.dtype
+
+
+def _reciprocal(b):
+    """What counts of a divisor for the dtype: SciPy multiplies with 1.0 / b."""
+    dtype = getattr(b, "dtype", None)
+    if dtype is None:
+        return 1j if isinstance(b, complex) else 1.0
+    return _dtype_of_reciprocal(dtype)
+
+
+@functools.cache
+def _dtype_of_reciprocal(dtype):
+    return np.true_divide(1.0, np.ones(1, dtype)).dtype
 
 
 def power(a: Any, n: Any, dtype: Any) -> Any:
@@ -227,7 +251,7 @@ def power(a: Any, n: Any, dtype: Any) -> Any:
     if not n:
         raise NotImplementedError("power: the power 0 gives a dense array: use cuda.ones")
     a = a if dtype is None else a.astype(dtype, copy=False)
-    return mapped(a, lambda data: np.power(data, n))
+    return mapped(a, lambda data: data**n)
 
 
 # ---------------------------------------------------------------------------------------- comparisons

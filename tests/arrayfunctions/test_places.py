@@ -253,6 +253,7 @@ def test_more_places():
     d = cuda.to_device(a)
     compare(np.choose(d, choices), np.choose(a, choices))
     compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
+    compare(np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7]))
     for mode in ("raise", "wrap"):  # places on the host are checked there
         same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):

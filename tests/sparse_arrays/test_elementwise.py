@@ -44,6 +44,16 @@ A * 2.5
 A * 3j
 A * np.float32(2)
 A.dot(2)
+A / 2
+A / 2.5
+A / 2j
+A / True
+A / np.float32(2)
+A / np.float64(2)
+A / np.int8(2)
+A / np.array(2, 'f4')
+np.true_divide(A, 2)
+A ** 2
 A // 2
 A + None
 A + sp.csr_array((2, 2))
@@ -89,7 +99,6 @@ A - A
 D - A
 A - D
 -A
-A ** 2
 A.power(3, dtype='f4')
 """
 OF_FLOATS = """
@@ -150,6 +159,11 @@ def test_broadcasting(seed):
             for result, expected in ((form(a) * b, a * b), (b * form(a), a * b)):
                 assert result.format == form.format  # SciPy's has another one
                 assert (result.toarray().copy_to_host() == expected).all()
+        for dtype in ("f4", "i1"):
+            quotient = form(a.astype("f4")) / np.ones_like(a, dtype)
+            assert (
+                quotient.dtype == (scipy.csr_array(a.astype("f4")) / np.ones_like(a, dtype)).dtype
+            )
         quotient = form(a) / (a + 1)
         assert (quotient.toarray().copy_to_host() == a / (a + 1)).all()
         assert ((form(a[:1]) * a).toarray().copy_to_host() == a[:1] * a).all()

@@ -58,6 +58,16 @@ def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]
         return [array(value, what) for value in values]
 
 
+WEAK = int, float, complex
+"""Python's numbers, which take the dtype of the arrays beside them where their kind allows it."""
+
+
+def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
+    """The dtype of what holds all that was given, which `made` are the arrays of."""
+    pairs = zip(given, made, strict=True)
+    return np.result_type(*(one if type(one) in WEAK else array.dtype for one, array in pairs))
+
+
 def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
     """A new array, on the device of another one."""
     with on_device_of(beside):

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
-_WEAK = int, float, complex
-"""Python's numbers, which take the dtype of the arrays beside them where their kind allows it."""
-
-
-def _joined_dtype(given, parts):
-    pairs = zip(given, parts, strict=True)
-    return np.result_type(*(one if type(one) in _WEAK else part.dtype for one, part in pairs))
-
-
 @implements("concatenate", "concat")
 def concatenate(
     arrays: Any,
@@ -58,14 +49,14 @@ def concatenate(
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
-    wanted = _joined_dtype(given, parts) if dtype is None else np.dtype(dtype)
+    wanted = arguments.common_dtype(given, parts) if dtype is None else np.dtype(dtype)
     is_new = out is None
     if is_new:
         out = _room(parts, axis, shape, wanted)
     else:
         outputs.check_shape("concatenate", out, shape)
     for one, number in zip(parts, given, strict=True):
-        if type(number) in _WEAK:
+        if type(number) in arguments.WEAK:
             continue
         if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
             raise TypeError(

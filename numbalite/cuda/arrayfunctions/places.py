@@ -156,8 +156,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """The choices are copied side by side first."""
     _check_mode(mode)
-    given = a
-    a, *choices = arguments.arrays_of([a, *choices])
+    given, numbers = a, list(choices)
+    a, *choices = arguments.arrays_of([a, *numbers])
     a = _indices(a)
     if a.dtype == np.uint64:
         raise TypeError(
@@ -168,7 +168,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         places = np.asarray(given)
         if ((places < 0) | (places >= len(choices))).any():
             raise ValueError("invalid entry in choice array")
-    dtype = np.result_type(*(one.dtype for one in choices))
+    dtype = arguments.common_dtype(numbers, choices)
     if out is not None:
         outputs.check("choose", out)
         if out.shape != shape:
@@ -176,8 +176,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
                 f"choose: invalid shape {out.shape} for output array, the result has {shape}"
             )
     beside = arguments.empty((len(choices), *shape), dtype, a)
-    for i, one in enumerate(choices):
-        beside[i, ...] = one
+    for i, (number, one) in enumerate(zip(numbers, choices, strict=True)):
+        beside[i, ...] = number if type(number) in arguments.WEAK else one
     checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, beside.device)
     own = shapes.spread(checked.shape, checked.strides, shape)
     index = gather.Index(checked, own, len(choices), beside.strides[0])
