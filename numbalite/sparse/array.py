@@ -10,7 +10,15 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda.arrayfunctions import arguments
-from numbalite.sparse import construct, elementwise, indexing, kernels, products, reductions
+from numbalite.sparse import (
+    changes,
+    construct,
+    elementwise,
+    indexing,
+    kernels,
+    products,
+    reductions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,6 +125,10 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Become another array of this format."""
 
     @abc.abstractmethod
+    def _grown(self, shape: tuple[int, ...]) -> Any:
+        """The same elements in a shape that is nowhere smaller."""
+
+    @abc.abstractmethod
     def _kept(self, mask: Any) -> Any:
         """Those stored elements for which a mask is true. Waits."""
 
@@ -133,12 +145,12 @@ class SparseArray(construct.Sparse, abc.ABC):
         construct.stored_dtype("map", data.dtype)
         return self._with(data)
 
-    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:
-        """The same pattern with values of another dtype."""
+    def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Any:
+        """The same pattern with values of another dtype. TypeError where `casting` does not allow it."""
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self
-        return self._with(self.data.astype(dtype))
+        return self._with(self.data.astype(dtype, casting=casting))
 
     def conj(self) -> Any:
         """The conjugated values; real arrays are returned as they are."""
@@ -164,6 +176,27 @@ class SparseArray(construct.Sparse, abc.ABC):
         a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
         return a._kept(np.not_equal(a.data, 0)).coords
 
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Sets the elements of the k-th diagonal: to a number, or to the elements of a vector, which may be
+        shorter than the diagonal. The values are converted to the array's dtype. Waits.
+
+        ValueError for a diagonal outside, for values of more dimensions and for arrays of one dimension.
+
+        >>> a = sparse.csr_array((2, 3))
+        >>> a.setdiag([1.0, 2.0], k=1)
+        >>> a.toarray().copy_to_host()
+        array([[0., 1., 0.],
+               [0., 0., 2.]])
+        """
+        changes.set_diagonal(self, values, k)
+
+    def resize(self, *shape: int) -> None:
+        """Changes the shape in place: elements outside of it are dropped, new ones are zero. Waits.
+
+        ValueError for another number of dimensions.
+        """
+        changes.resize(self, shape[0] if len(shape) == 1 else shape)
+
     def __getitem__(self, key: Any) -> Any:
         """Rows, columns and elements, as SciPy's: A[i], A[i, j], A[i:j], A[rows], A[:, columns], A[mask].
 
@@ -175,8 +208,8 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError(
-            "elements of a sparse array are not assigned: change A.data, or make another one, of "
-            "(data, (row, col)) or by A + B and A.multiply(B)"
+            "elements of a sparse array are not assigned: change A.data, use setdiag, or make another one, "
+            "of (data, (row, col)) or by A + B and A.multiply(B)"
         )
 
     def __iter__(self) -> Iterator[Any]:

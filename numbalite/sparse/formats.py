@@ -117,7 +117,14 @@ class Compressed(SparseArray):
         with self._lock:
             self.data, self.indices, self.indptr = other._parts()
             self._is_sorted = other._is_sorted
+            self._shape = other.shape
             self._plans = {}
+
+    def _grown(self, shape):
+        lines = shape[0] if self._by_rows else shape[1]
+        more = np.broadcast_to(self.indptr[-1:], (lines + 1 - self.indptr.size,))
+        indptr = np.concatenate([self.indptr, more]) if more.size else self.indptr
+        return self._made((self.data, self.indices, indptr), shape, self._is_sorted)
 
     def _kept(self, mask):
         counts = arguments.empty((self.nnz + 1,), self.indices.dtype, self.data)
@@ -173,10 +180,18 @@ class Compressed(SparseArray):
 
     sum_duplicates = sort_indices
 
+    def sorted_indices(self) -> Any:
+        """A copy whose indices are sorted, with what is stored twice added up."""
+        made = self.copy()
+        made.sort_indices()
+        return made
+
     @property
     def has_canonical_format(self) -> bool:
         """Are the indices known to be sorted, and each there once?"""
         return self._is_sorted
+
+    has_sorted_indices = has_canonical_format
 
 
 class csr_array(Compressed):
@@ -312,12 +327,15 @@ class coo_array(SparseArray):
         return self._made(data, coords, self.shape, self._is_sorted)
 
     def _replace(self, other):
-        self._set(other.data, other.coords, self.shape, other._is_sorted)
+        self._set(other.data, other.coords, other.shape, other._is_sorted)
 
     def _kept(self, mask):
         places = np.flatnonzero(mask)
         data, *coords = (products.taken(one, places) for one in self._parts())
         return self._made(data, coords, self.shape, self._is_sorted)
+
+    def _grown(self, shape):
+        return self._made(self.data, self.coords, shape, self._is_sorted)
 
     def _reshaped(self, shape, order):
         """The elements in a shape of one or two dimensions."""

@@ -1,0 +1,55 @@
+"""What changes a sparse array in place: its diagonals and its shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.sparse import construct
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def diagonal_values(a: Any, values: Any, k: int) -> Any:
+    """What a.setdiag(values, k) writes: a device array of the array's dtype, as long as there is room for it."""
+    if a.ndim != 2:
+        raise ValueError("setdiag: a sparse array of two dimensions is needed")
+    rows, columns = a.shape
+    if k >= max(columns, 1) or -k >= max(rows, 1):
+        raise ValueError(f"setdiag: k is {k}, which is outside of shape {a.shape}")
+    values = arguments.array(values, "values")
+    if values.ndim > 1:
+        raise ValueError(
+            f"setdiag: values has shape {values.shape}: a number or a vector is needed"
+        )
+    length = min(rows + min(k, 0), columns - max(k, 0))
+    values = values.astype(a.dtype, copy=False)
+    return values[:length] if values.ndim else np.broadcast_to(values, (length,))
+
+
+def set_diagonal(a: Any, values: Any, k: int) -> None:
+    """a.setdiag(values, k): what stands there goes, and the new elements are appended."""
+    with arguments.on_device_of(a.data):
+        values = diagonal_values(a, values, k)
+        coo = a.tocoo()
+        first, left = max(-k, 0), max(k, 0)
+        on_it = np.equal(np.add(coo.row.astype(np.int64), k), coo.col)
+        others = coo._kept(np.logical_not(on_it & np.less(coo.row, first + values.size)))
+        kind = coo.row.dtype
+        row, col = (numbers(one, 1, values.size, kind, values) for one in (first, left))
+        coords = [np.concatenate(pair) for pair in zip(others.coords, (row, col), strict=True)]
+        data = np.concatenate([others.data, values])
+        a._replace(coo._made(data, coords, a.shape).asformat(a.format))
+
+
+def resize(a: Any, shape: Any) -> None:
+    """a.resize(shape)."""
+    shape = construct.shape_of("resize", shape if np.ndim(shape) else (shape,), a.ndim)
+    with arguments.on_device_of(a.data):
+        least = tuple(map(min, shape, a.shape))
+        part = a if least == a.shape else a[tuple(slice(length) for length in least)]
+        a._replace(part.asformat(a.format)._grown(shape))
