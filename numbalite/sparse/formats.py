@@ -140,6 +140,11 @@ class Compressed(SparseArray):
         parts = tuple(one.copy() for one in self._parts())
         return self._made(parts, self.shape, self._is_sorted)
 
+    def _product(self, b, made):
+        rows = self.tocsr()
+        args = *rows._parts(), b, self.dtype.type(0), made
+        kernels.times_rows.forall(made.size)(*args)
+
     def _lines(self):
         """(how many rows or columns are compressed, how long each is)"""
         return self.shape if self._by_rows else self.shape[::-1]
@@ -390,6 +395,9 @@ class coo_array(SparseArray):
         if not self._is_sorted:
             made = self.reshape((1, -1)) if self.ndim == 1 else self
             self._replace(made.tocsr().tocoo().reshape(self.shape))
+
+    def _product(self, b, made):
+        self.tocsr()._product(b, made)
 
     def _as_rows(self):
         return self.tocsr()

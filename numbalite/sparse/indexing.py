@@ -161,38 +161,23 @@ def _part(rows, row_key, column_key):
 def _lines(rows, key):
     length, columns = rows.shape
     if not isinstance(key, Span):
-        return _gathered(rows, key)
+        return products.gathered(rows, key)
     if key == Span(0, 1, length):
         return rows
     if key.step != 1 or not key.length:
-        return _gathered(rows, numbers(key.start, key.step, key.length, np.int64, rows.data))
+        return products.gathered(
+            rows, numbers(key.start, key.step, key.length, np.int64, rows.data)
+        )
     ends = rows.indptr[key.start : key.start + key.length + 1]
     first, last = map(int, ends[:: key.length].copy_to_host())
     parts = (one[first:last].copy() for one in (rows.data, rows.indices))
     return rows._made((*parts, np.subtract(ends, first)), (key.length, columns), rows._is_sorted)
 
 
-def _gathered(rows, lines):
-    """The rows of these numbers. Waits for how many elements they have."""
-    count, kind = lines.size, rows.indices.dtype
-    starts, ends = (products.taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
-    indptr = arguments.empty((count + 1,), np.int64, rows.data)
-    np.subtract(ends, starts, out=indptr[1:])
-    indptr = construct.ends_of(indptr)
-    stored = indptr[-1:].item()
-    kind = kind if stored < 2**31 else np.dtype(np.int64)
-    data, indices = (arguments.empty((stored,), t, rows.data) for t in (rows.dtype, kind))
-    if stored:
-        args = *rows._parts(), lines, indptr, indices, data
-        kernels.gather_lines.forall(stored)(*args)
-    parts = data, indices, indptr.astype(kind)
-    return rows._made(parts, (count, rows.shape[1]), rows._is_sorted)
-
-
 def _columns(rows, key):
     lines, length = rows.shape
     if not isinstance(key, Span):
-        return _gathered(rows.tocsc().T, key).T.tocsr()
+        return products.gathered(rows.tocsc().T, key).T.tocsr()
     if key == Span(0, 1, length):
         return rows
     indices = arguments.empty((rows.nnz,), rows.indices.dtype, rows.data)

@@ -246,3 +246,16 @@ def extremes(data, indptr, length, is_largest, skips_nan, only_stored, zero, val
     }
     values[i] = found;
     """
+
+
+@jit
+def times_rows(data, indices, indptr, dense, zero, product):
+    """
+    long long i = grid<1>();
+    if (i >= product.size()) return;
+    long long row = i / product.shape[1], column = i % product.shape[1];
+    auto sum = zero;
+    for (long long k = indptr[row]; k < indptr[row + 1]; ++k)
+        sum = sum + data[k] * dense(indices[k], column);
+    product(row, column) = sum;
+    """

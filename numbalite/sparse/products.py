@@ -1,8 +1,8 @@
-"""What cuSPARSE computes: products, triangular systems, sorting, and conversions between the formats.
+"""Products, triangular systems, sorting, and conversions between the formats: what cuSPARSE computes.
 
 Every format is given to cuSPARSE as rows: a csc array is the csr array of the transposed one over the same
 memory. What a product with a vector or a matrix needs (descriptors, a buffer) is kept with the array, for each
-stream.
+stream. Whole numbers and booleans, which cuSPARSE does not know are multiplied by kernels.
 """
 
 from __future__ import annotations
@@ -115,8 +115,7 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
             raise TypeError("sparse matmul: the product of two sparse arrays takes no out")
         return _sparse_product(a, b)
     with arguments.on_device_of(a.data):
-        rows = _bounded(a)._as_rows()
-        return _times(rows, int(a.format == "csc"), b, out, a.shape)
+        return _times(a, b, out)
 
 
 def rmatmul(a: Any, b: Any, out: Any) -> Any:
@@ -158,40 +157,48 @@ def _with_vectors(a, b, out):
     return out
 
 
-def _times(rows, operation, b, out, shape):
-    """op(rows) @ b, for b with one or two dimensions."""
+def _times(a, b, out):
+    """a @ b, for b with one or two dimensions."""
     b = arguments.array(b, "b")
     if b.ndim not in (1, 2):
         raise ValueError(
             f"sparse matmul: b has shape {b.shape}: it must have one or two dimensions"
         )
-    if shape[1] != b.shape[0]:
+    if a.shape[1] != b.shape[0]:
         raise ValueError(
-            f"sparse matmul: shapes {shape} and {b.shape} do not fit: the inner lengths differ"
+            f"sparse matmul: shapes {a.shape} and {b.shape} do not fit: the inner lengths differ"
         )
-    same_device(rows, b)
-    dtype = np.result_type(rows.dtype, b.dtype)
-    construct.value_dtype("sparse matmul", dtype)
-    if rows.dtype != dtype:
-        rows = rows.astype(dtype)
+    same_device(a, b)
+    dtype = construct.stored_dtype("sparse matmul", np.result_type(a.dtype, b.dtype))
     if b.dtype != dtype:
         b = b.astype(dtype)
-    wanted = (shape[0], *b.shape[1:])
+    wanted = (a.shape[0], *b.shape[1:])
     if out is None:
-        made = arguments.empty(wanted, dtype, rows.data, "F" if _is_turned(b) else "C")
-        made = arguments.on_stream_of(made, rows.data, b)
+        made = arguments.empty(wanted, dtype, a.data, "F" if _is_turned(b) else "C")
+        made = arguments.on_stream_of(made, a.data, b)
     else:
         made = _checked(out, wanted, dtype, b)
-    if not (rows.nnz and made.size):
+    if not (a.nnz and made.size):
         made.fill(0)
-    elif b.ndim == 1:
-        _vector_product(rows, operation, operands.contiguous(b), made)
+    elif dtype.char not in construct.VALUES:
+        as_matrix = (one.reshape(-1, 1) if one.ndim == 1 else one for one in (b, made))
+        a.astype(dtype, copy=False)._product(*as_matrix)
     else:
-        _matrix_product(rows, operation, b if _is_contiguous(b) else b.copy("C"), made)
+        _product_of_rows(a, dtype, b, made)
     if out is not None and made is not out:
         out[...] = made
         return out
     return made
+
+
+def _product_of_rows(a, dtype, b, made):
+    rows, operation = _bounded(a)._as_rows(), int(a.format == "csc")
+    if rows.dtype != dtype:
+        rows = rows.astype(dtype)
+    if b.ndim == 1:
+        _vector_product(rows, operation, operands.contiguous(b), made)
+    else:
+        _matrix_product(rows, operation, b if _is_contiguous(b) else b.copy("C"), made)
 
 
 def _is_contiguous(b):
@@ -303,18 +310,25 @@ def _sparse_product(a, b):
     if a.format == "csc":
         return _sparse_product(b.tocsc().T, a.T).T
     dtype = np.result_type(a.dtype, b.dtype)
-    construct.value_dtype("sparse matmul", dtype)
-    if dtype.char == "e":
-        raise TypeError(
-            "sparse matmul: the product of two sparse arrays has no float16: use float32"
-        )
     with arguments.on_device_of(a.data):
         left, right = (_plain_rows(one, dtype) for one in (a, b))
         shape = a.shape[0], b.shape[1]
         if not (left.nnz and right.nnz):
             return type(left)(shape, dtype=dtype)
         left, right = same_indices(left, right)
+        if dtype.char not in "fdFD":
+            return _expanded(left, right, shape)
         return left._made(_multiplied(left, right, shape, left.indices.dtype), shape, False)
+
+
+def _expanded(left, right, shape):
+    """The product for numbers that cuSPARSE does not multiply: all products of two elements side by side, sorted and
+    added up."""
+    lines = gathered(right, left.indices)
+    places, col = lines.tocoo().coords
+    factors, row = (taken(one, places) for one in (left.data, left.tocoo().row))
+    data = np.multiply(factors, lines.data)
+    return left.formats["coo"]._made(data, (row, col), shape).tocsr()
 
 
 def _plain_rows(a, dtype):
@@ -443,6 +457,23 @@ def taken(values: Any, order: Any) -> Any:
     if order.size:
         kernels.take.forall(order.size)(values, order, made)
     return made
+
+
+def gathered(rows: Any, lines: Any) -> Any:
+    """The rows of a csr array that have these numbers. Waits for how many elements they have."""
+    count, kind = lines.size, rows.indices.dtype
+    starts, ends = (taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
+    indptr = arguments.empty((count + 1,), np.int64, rows.data)
+    np.subtract(ends, starts, out=indptr[1:])
+    indptr = construct.ends_of(indptr)
+    stored = indptr[-1:].item()
+    kind = kind if stored < 2**31 else np.dtype(np.int64)
+    data, indices = (arguments.empty((stored,), t, rows.data) for t in (rows.dtype, kind))
+    if stored:
+        args = *rows._parts(), lines, indptr, indices, data
+        kernels.gather_lines.forall(stored)(*args)
+    parts = data, indices, indptr.astype(kind)
+    return rows._made(parts, (count, rows.shape[1]), rows._is_sorted)
 
 
 def _description(handle, device):

@@ -98,7 +98,7 @@ def test_formats_and_methods(both, k):
     expected = np.diagonal(a, k) if -a.shape[0] <= k <= a.shape[1] else a.ravel()[:0]
     close(s.diagonal(k), expected)
     close(s * 2, a * 2)
-    close(s / 4, a / 4)
+    close(s / 4, (a.astype("f8") if a.dtype == "f4" else a) / 4)  # as SciPy
     close(-s, -a)
     close(abs(s), abs(a))
 
@@ -157,8 +157,7 @@ def test_half_precision():
     close(s @ np.arange(3, dtype="f2"), a @ np.arange(3, dtype="f2"))
     close(s.T @ np.ones((2, 4), "f2"), a.T @ np.ones((2, 4), "f2"))
     close(s + s, a + a)
-    with pytest.raises(TypeError, match="float16"):
-        s @ s.T
+    close(s @ s.T, a @ a.T)
 
 
 def test_ufuncs():
@@ -195,8 +194,6 @@ def test_to_scipy_and_back(name, dtype):
 def test_scipy():
     scipy = pytest.importorskip("scipy.sparse")
     a = scipy.random_array((6, 7), density=0.3, random_state=1)
-    with pytest.raises(TypeError, match="int32 are not supported"):
-        sparse.csr_array(scipy.csr_array(np.eye(3, dtype="i4"))) @ np.ones(3, "i4")
     close(sparse.csr_array(scipy.csr_matrix(a)) @ np.ones(7), a @ np.ones(7))
 
 

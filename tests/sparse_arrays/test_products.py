@@ -1,0 +1,19 @@
+"""Products of whole numbers and booleans, with SciPy as the oracle."""
+
+import pytest
+from kit.likescipy import check
+
+INTEGERS = """
+A @ B.T
+A.T @ B
+A @ np.ones(A.shape[1], 'i2')
+A @ np.ones((A.shape[1], 2), '?')
+np.arange(A.shape[0]) @ A
+np.ones((2, A.shape[0]), 'i4') @ A
+A.dot(A[0])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u1", "?", "i8"])
+def test_products_of_whole_numbers(dtype):
+    check(INTEGERS, 1, [dtype])
