@@ -1,15 +1,17 @@
-"""Sparse arrays in device memory (`cuda.sparse`): csr_array, csc_array and coo_array, shaped like SciPy's.
+"""Sparse arrays in device memory (`cuda.sparse`): csr_array, csc_array, coo_array and dia_array, shaped like SciPy's.
 
-`array` has what the formats share, `formats` the classes, `construct` reads what they are made from, `products`
-calls cuSPARSE, `elementwise`, `indexing`, `changes` and `reductions` are made of NumPy's functions and `kernels`, which do
-what cuSPARSE has not: merging, sums of duplicates, conversions from and to dense arrays. `building` and `joining`
-have the functions that make arrays. What has to know how many
-elements a result has (a product or sum of two sparse arrays, a conversion from a dense one) waits for the device.
+`array` has what the formats share, `formats` and `diagonals` the classes, `construct` reads what they are made from,
+`products` calls cuSPARSE, `elementwise`, `indexing`, `changes` and `reductions` are made of NumPy's functions and
+`kernels`, which do what cuSPARSE has not: merging, sums of duplicates, diagonals, products of whole numbers,
+conversions from and to dense arrays. `building` and `joining` have the functions that make arrays. What has to know
+how many elements a result has (a product or sum of two sparse arrays, a conversion from a dense one) waits for the
+device.
 Uses libraries, kernels and cuda. Begin with formats.py.
 """
 
 from numbalite.sparse.building import diags_array, eye_array, random_array
 from numbalite.sparse.construct import issparse
+from numbalite.sparse.diagonals import dia_array
 from numbalite.sparse.formats import coo_array, csc_array, csr_array, spsolve_triangular
 from numbalite.sparse.joining import (
     block_array,
@@ -29,6 +31,7 @@ __all__ = [
     "coo_array",
     "csc_array",
     "csr_array",
+    "dia_array",
     "diags_array",
     "eye_array",
     "find",
@@ -46,7 +49,7 @@ __all__ = [
 _OTHERS = {
     **{
         f"{name}_matrix": f"{name}_array (whose * is element by element)"
-        for name in ("csr", "csc", "coo")
+        for name in ("csr", "csc", "coo", "dia")
     },
     "eye": "eye_array",
     "identity": "eye_array",

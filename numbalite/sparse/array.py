@@ -104,6 +104,15 @@ class SparseArray(construct.Sparse, abc.ABC):
     def tocoo(self, copy: bool = False) -> Any:
         """The same with a row and a column for each element."""
 
+    def todia(self, copy: bool = False) -> Any:
+        """The same by diagonals. Waits. A PerformanceWarning for more than 100 of them: the zeros along each are
+        stored."""
+        return self.formats["dia"](self)
+
+    def _listed(self) -> Any:
+        """The same with a place for each stored value: itself but for a dia array."""
+        return self
+
     @abc.abstractmethod
     def _transposed(self) -> Any:
         """The transposed array, over the same memory."""
@@ -235,10 +244,12 @@ class SparseArray(construct.Sparse, abc.ABC):
         return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """The same in the format "csr", "csc" or "coo"; None is the present one."""
+        """The same in the format "csr", "csc", "coo" or "dia"; None is the present one."""
         name = self.format if format is None else format
         if name not in self.formats:
-            raise ValueError(f"asformat: format {format!r} is unknown: csr, csc and coo are there")
+            raise ValueError(
+                f"asformat: format {format!r} is unknown: csr, csc, coo and dia are there"
+            )
         return getattr(self, f"to{name}")(copy)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:

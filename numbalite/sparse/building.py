@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.random.generator import Generator, default_rng
 from numbalite.sparse import construct
+from numbalite.sparse.diagonals import dia_array
 from numbalite.sparse.formats import coo_array
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def eye_array(
     format: str | None = None,
 ) -> Any:
     """An m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array; n is m where it is not
-    given. `format` is csr where it is not given. ValueError for negative lengths and a diagonal outside.
+    given. `format` is dia where it is not given. ValueError for negative lengths and a diagonal outside.
 
     >>> sparse.eye_array(2, 3, k=1).toarray().copy_to_host()
     array([[0., 1., 0.],
@@ -54,7 +54,7 @@ def diags_array(
     """An array of its diagonals, as scipy.sparse.diags_array: one vector, or several with their offsets.
 
     A diagonal of one element is repeated; elements behind the end of the array are left out. `shape` is that
-    of a square array for the first diagonal where it is not given, `format` csr, `dtype` that of all
+    of a square array for the first diagonal where it is not given, `format` dia, `dtype` that of all
     diagonals. ValueError for diagonals that are too short, and for offsets outside or twice.
 
     >>> sparse.diags_array([[1.0, 2.0], [3.0]], offsets=[0, 1]).toarray().copy_to_host()
@@ -78,7 +78,7 @@ def diags_array(
     diagonals = [
         _fitted(one.astype(dtype, copy=False), k, shape) for one, k in zip(diagonals, offsets)
     ]
-    return _with_diagonals(diagonals, offsets, shape).asformat(format or "csr")
+    return _with_diagonals(diagonals, offsets, shape).asformat(format)
 
 
 def _vector(array):
@@ -102,15 +102,13 @@ def _fitted(diagonal, k, shape):
 
 
 def _with_diagonals(diagonals, offsets, shape):
-    """A coo array of diagonals, which have the right lengths."""
-    kind = construct.dtype_of_indices(max(shape))
-    data, row, col = [], [], []
-    for values, k in zip(diagonals, offsets):
-        data.append(values)
-        row.append(numbers(max(-k, 0), 1, values.size, kind, values))
-        col.append(numbers(max(k, 0), 1, values.size, kind, values))
-    data, row, col = (np.concatenate(one) for one in (data, row, col))
-    return coo_array._made(data, (row, col), shape)
+    """A dia array of diagonals, which have the right lengths."""
+    width = max(values.size + max(k, 0) for values, k in zip(diagonals, offsets, strict=True))
+    data = arguments.empty((len(offsets), width), diagonals[0].dtype, diagonals[0])
+    data.fill(0)
+    for row, values, k in zip(data, diagonals, offsets, strict=True):
+        row[max(k, 0) : max(k, 0) + values.size] = values
+    return dia_array._made(data, tuple(offsets), shape)
 
 
 def random_array(

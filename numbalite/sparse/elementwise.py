@@ -33,6 +33,7 @@ _MERGES = {
     np.less: kernels.LESS,
     np.greater: kernels.GREATER,
 }
+_BY_DIAGONALS = np.add, np.subtract, np.multiply
 _METHODS = {
     np.add: ("__add__", "__radd__"),
     np.subtract: ("__sub__", "__rsub__"),
@@ -113,8 +114,9 @@ def _with_dense(a, b, ufunc):
     """ufunc(a, b) where `a` has elements, for a ufunc that is linear in `a`."""
     with arguments.on_device_of(a.data):
         b = arguments.array(b, "b")
-        a = _broadcast(a, np.broadcast_shapes(a.shape, b.shape))
-        return a.map(lambda data: ufunc(data, _picked(a, b)))
+        rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
+        made = rows.map(lambda data: ufunc(data, _picked(rows, b)))
+        return made.todia() if a.format == "dia" else made
 
 
 def _broadcast(a, shape):
@@ -143,6 +145,10 @@ def merged(a: Any, b: Any, ufunc: Any) -> Any:
     if a.ndim == 1:
         left, right = (one.reshape((1, -1)).tocsr() for one in (a, b))
         return merged(left, right, ufunc).reshape(a.shape)
+    if a.format == "dia":
+        if b.format == "dia" and ufunc in _BY_DIAGONALS:
+            return a._combined(b, ufunc)
+        a = a.tocsc() if b.format == "csc" and ufunc is np.add else a.tocsr()
     if a.format == "csc":
         return merged(a.T, b.tocsc().T, ufunc).T
     dtype = np.result_type(a.dtype, b.dtype)
@@ -306,7 +312,7 @@ def _with_number(a, number, ufunc):
     number = _read(number)
     if not _is_zero(ufunc, a.dtype, number):
         return _filled(a, ufunc, a, number)
-    a = a.tocsr() if a.format == "coo" and a.ndim == 2 else a
+    a = a._listed() if a.format != "coo" or a.ndim == 1 else a.tocsr()
     made = mapped(a, lambda data: ufunc(data, number))
     return made._kept(np.not_equal(made.data, 0))
 

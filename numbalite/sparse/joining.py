@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 def _sparse(block):
-    """A sparse array of two dimensions of any array, list or number; a vector is a row."""
+    """A csr, csc or coo array of two dimensions of any array, list or number; a vector is a row."""
     block = construct.operand(block)
     if not issparse(block):
         block = arguments.array(block, "a block")
         block = coo_array(block.reshape(1, -1) if block.ndim < 2 else block)
+    if block.format == "dia":
+        return block.tocoo()
     return block.reshape((1, -1)) if block.ndim == 1 else block
 
 

@@ -249,6 +249,58 @@ def extremes(data, indptr, length, is_largest, skips_nan, only_stored, zero, val
 
 
 @jit
+def split_diagonals(diagonals, offsets, order, columns, zero, writes, indptr, indices, data):
+    """
+    long long i = grid<1>();
+    if (i >= indptr.size() - 1) return;
+    long long to = writes ? indptr[i] : 0;
+    for (long long k = 0; k < offsets.size(); ++k) {
+        long long column = i + offsets[k];
+        if (column < 0 || column >= columns || column >= diagonals.shape[1]) continue;
+        auto value = diagonals(order[k], column);
+        if (value == zero) continue;
+        if (writes) {
+            indices[to] = column;
+            data[to] = value;
+        }
+        ++to;
+    }
+    if (!writes) indptr[i + 1] = to;
+    """
+
+
+@jit
+def shift_diagonals(diagonals, offsets, columns, zero, shifted):
+    """
+    long long i = grid<1>();
+    if (i >= shifted.size()) return;
+    long long k = i / shifted.shape[1], row = i % shifted.shape[1], column = row + offsets[k];
+    bool is_inside = column >= 0 && column < columns && column < diagonals.shape[1];
+    shifted(k, row) = is_inside ? diagonals(k, column) : zero;
+    """
+
+
+@jit
+def put_places(data, rows, columns, dense):
+    "long long i = grid<1>(); if (i < data.size()) dense(rows[i], columns[i]) = data[i];"
+
+
+@jit
+def times_diagonals(diagonals, offsets, length, dense, zero, product):
+    """
+    long long i = grid<1>();
+    if (i >= product.size()) return;
+    long long row = i / product.shape[1], column = i % product.shape[1];
+    auto sum = zero;
+    for (long long k = 0; k < offsets.size(); ++k) {
+        long long j = row + offsets[k];
+        if (j >= 0 && j < length) sum = sum + diagonals(k, j) * dense(j, column);
+    }
+    product(row, column) = sum;
+    """
+
+
+@jit
 def times_rows(data, indices, indptr, dense, zero, product):
     """
     long long i = grid<1>();

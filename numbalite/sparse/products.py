@@ -1,8 +1,8 @@
 """Products, triangular systems, sorting, and conversions between the formats: what cuSPARSE computes.
 
-Every format is given to cuSPARSE as rows: a csc array is the csr array of the transposed one over the same
+Every format but dia is given to cuSPARSE as rows: a csc array is the csr array of the transposed one over the same
 memory. What a product with a vector or a matrix needs (descriptors, a buffer) is kept with the array, for each
-stream. Whole numbers and booleans, which cuSPARSE does not know are multiplied by kernels.
+stream. Whole numbers and booleans, which cuSPARSE does not know, and dia arrays are multiplied by kernels.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _times(a, b, out):
         made = _checked(out, wanted, dtype, b)
     if not (a.nnz and made.size):
         made.fill(0)
-    elif dtype.char not in construct.VALUES:
+    elif a.format == "dia" or dtype.char not in construct.VALUES:
         as_matrix = (one.reshape(-1, 1) if one.ndim == 1 else one for one in (b, made))
         a.astype(dtype, copy=False)._product(*as_matrix)
     else:
@@ -271,7 +271,7 @@ def _vector_product(rows, operation, x, y):
 
 def warm(a: Any, x: Any) -> Any:
     """a @ x of a vector like one of which that has been computed before; else None."""
-    if a.format == "coo":
+    if a.format in ("coo", "dia"):
         return None
     rows = a._as_rows()
     data = rows.data
@@ -309,6 +309,8 @@ def _sparse_product(a, b):
     same_device(a, b)
     if a.format == "csc":
         return _sparse_product(b.tocsc().T, a.T).T
+    if a.format == b.format == "dia":
+        return _sparse_product(a.tocsr(), b).todia()
     dtype = np.result_type(a.dtype, b.dtype)
     with arguments.on_device_of(a.data):
         left, right = (_plain_rows(one, dtype) for one in (a, b))
@@ -534,7 +536,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
     with arguments.on_device_of(a.data):
         dtype = np.result_type(a.dtype, b.dtype, np.float32)
         construct.value_dtype(name, dtype)
-        a = a if a.format != "coo" else a.tocsr()
+        a = a if a.format in ("csr", "csc") else a.tocsr()
         a = a if a.dtype == dtype else a.astype(dtype)
         a.sum_duplicates()
         if not unit and a.shape[0] and np.any(np.equal(a.diagonal(), 0)).item():

@@ -45,7 +45,7 @@ def _finished(made, out, name):
 
 def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """a.sum(axis, dtype, out)."""
-    axis = _axis(a, axis)
+    a, axis = a._listed(), _axis(a, axis)
     dtype = np.sum(np.empty(0, a.dtype), dtype=dtype).dtype
     with arguments.on_device_of(a.data):
         if axis is None:
@@ -96,7 +96,7 @@ def _refuse_out(out, name):
 def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
     """a.max(axis), a.min(axis) and those that pass over NaN, by ufunc."""
     name = {"maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin"}[ufunc.__name__]
-    axis = _axis(a, axis)
+    a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
     count = math.prod(a.shape) if axis is None else a.shape[axis]
     if not count:
@@ -137,7 +137,7 @@ def _extremes(a, ufunc, axis, explicit):
 
 def place(a: Any, name: str, axis: Any, out: Any) -> Any:
     """a.argmax(axis) and a.argmin(axis)."""
-    axis = _axis(a, axis)
+    a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
     if not (math.prod(a.shape) if axis is None else a.shape[axis]):
         raise ValueError(f"{name}: there are no elements")

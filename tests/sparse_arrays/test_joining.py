@@ -43,6 +43,9 @@ sp.tril(A, k=-1, format='csr')
 sp.triu(A, -2, format='csc')
 """
 DIAGONALS = """
+sp.eye_array(3)
+sp.eye_array(3, 4, k=-1, dtype='i4')
+sp.diags_array([[1.0, 2], [4, 5, 6]], offsets=[-1, 0])
 sp.eye_array(3, format='csr')
 sp.eye_array(3, 4, k=1, format='csr', dtype='f4')
 sp.eye_array(3, 4, k=-2, format='coo', dtype='i4')
@@ -69,7 +72,7 @@ def test_diagonals():
     d = cuda.to_device(np.arange(1.0, 4))
     for made in (sparse.diags_array(d), sparse.diags_array([d], offsets=[0])):
         assert (made.format, made.toarray().copy_to_host().tolist()) == (
-            "csr",
+            "dia",
             np.diag([1, 2, 3.0]).tolist(),
         )
 

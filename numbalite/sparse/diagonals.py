@@ -1,0 +1,274 @@
+"""dia_array: a sparse array by diagonals."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.cuda.arrayfunctions import arguments
+from numbalite.errors import PerformanceWarning, warn
+from numbalite.sparse import changes, construct, kernels
+from numbalite.sparse.array import SparseArray
+from numbalite.sparse.construct import issparse
+from numbalite.sparse.formats import coo_array, csc_array, csr_array
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_MANY = 100
+"""Diagonals, from which a conversion warns, as SciPy's does: there are zeros along each."""
+
+
+class dia_array(SparseArray):
+    """A sparse array by diagonals: the element in row j - offsets[k] and column j is `data[k, j]`. What of `data` lies
+    outside of the array does not count."""
+
+    __slots__ = ("_offsets", "_on_device")
+    format = "dia"
+    has_canonical_format = True
+
+    def __init__(
+        self, arg1: Any, shape: Any = None, dtype: DTypeLike | None = None, copy: bool = False
+    ) -> None:
+        """arg1: another sparse array (SciPy's too), a dense array of two dimensions, a shape, or (data, offsets)
+        together with `shape`. Offsets on the device are waited for."""
+        name = "dia_array"
+        if dtype is not None:
+            dtype = construct.stored_dtype(name, dtype)
+        is_pair = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
+        with construct.on_device_of(arg1):
+            made = self._read(name, arg1, shape, dtype) if is_pair else _converted(arg1, dtype)
+        if shape is not None and construct.shape_of(name, shape) != made.shape:
+            raise ValueError(f"{name}: shape is {shape!r}, the array has shape {made.shape}")
+        self._set(made.data.copy() if copy else made.data, made._offsets, made.shape)
+
+    @classmethod
+    def _read(cls, name, given, shape, dtype):
+        if shape is None:
+            raise ValueError(f"{name}: of (data, offsets) a shape has to be given")
+        shape = construct.shape_of(name, shape)
+        data, offsets = arguments.array(given[0], "data"), given[1]
+        if data.ndim < 2:
+            data = data.reshape(1, -1)
+        construct.stored_dtype(name, data.dtype)
+        offsets = offsets.copy_to_host() if operands.is_on_device(offsets) else offsets
+        places = tuple(map(operator.index, np.atleast_1d(np.asarray(offsets))))
+        if data.ndim != 2 or data.shape[0] != len(places):
+            raise ValueError(
+                f"{name}: data has shape {data.shape}: it must have a row for each of {len(places)} offsets"
+            )
+        if len(set(places)) < len(places):
+            raise ValueError(f"{name}: an offset is there twice")
+        data = data if dtype is None else data.astype(dtype, copy=False)
+        return cls._made(operands.contiguous(data), places, shape)
+
+    def _set(self, data, offsets, shape):
+        self._offsets = offsets
+        self._on_device = None
+        self._begin(data, shape)
+
+    @classmethod
+    def _made(cls, data, offsets, shape):
+        made = cls.__new__(cls)
+        made._set(data, offsets, shape)
+        return made
+
+    @property
+    def offsets(self) -> DeviceNDArray:
+        """Which diagonals there are: 0 is the main one, those above it are positive."""
+        if self._on_device is None:
+            with arguments.on_device_of(self.data):
+                kind = construct.dtype_of_indices(max(self.shape))
+                self._on_device = arguments.array(np.array(self._offsets, kind))
+        return self._on_device
+
+    @property
+    def nnz(self) -> int:
+        """How many elements the diagonals have; zeros among them count."""
+        rows, columns = self.shape
+        columns = min(columns, self.data.shape[1])
+        return sum(max(min(rows + k, columns) - max(k, 0), 0) for k in self._offsets)
+
+    @property
+    def size(self) -> int:
+        return self.nnz
+
+    def _parts(self):
+        return self.data, self.offsets
+
+    def __reduce__(self) -> Any:
+        return self._made, (self.data, self._offsets, self.shape)
+
+    def _with(self, data):
+        return self._made(data, self._offsets, self.shape)
+
+    def _replace(self, other):
+        self._set(other.data, other._offsets, other.shape)
+
+    def _kept(self, mask):
+        return self._with(np.where(mask, self.data, self.dtype.type(0)))
+
+    def _listed(self):
+        return self.tocsr()
+
+    def copy(self) -> Any:
+        return self._with(self.data.copy())
+
+    def sum_duplicates(self) -> None:
+        """Nothing: each element is stored once."""
+
+    # ---- conversions
+
+    def todia(self, copy: bool = False) -> dia_array:
+        return self.copy() if copy else self
+
+    def tocsr(self, copy: bool = False) -> csr_array:
+        """By rows, sorted; zeros are left out. Waits for the number of elements."""
+        rows, columns = self.shape
+        kind = construct.dtype_of_indices(max(*self.shape, self.nnz))
+        order = np.argsort(np.array(self._offsets, np.int64), kind="stable")
+        with arguments.on_device_of(self.data):
+            sorted_offsets = arguments.array(np.array(self._offsets, np.int64)[order])
+            indptr = arguments.empty((rows + 1,), kind, self.data)
+            indptr.fill(0)
+            data, indices = arguments.empty((0,), self.dtype, self.data), indptr[:0]
+            if self.nnz:
+                args = (
+                    self.data,
+                    sorted_offsets,
+                    arguments.array(order),
+                    columns,
+                    self.dtype.type(0),
+                )
+                split = kernels.split_diagonals.forall(rows)
+                split(*args, False, indptr, indices, data)
+                indptr = construct.ends_of(indptr)
+                count = indptr[-1:].item()
+                data = arguments.empty((count,), self.dtype, self.data)
+                indices = arguments.empty((count,), kind, self.data)
+                if count:
+                    split(*args, True, indptr, indices, data)
+        return csr_array._made((data, indices, indptr), self.shape, True)
+
+    def tocsc(self, copy: bool = False) -> csc_array:
+        return self.T.tocsr().T
+
+    def tocoo(self, copy: bool = False) -> coo_array:
+        return self.tocsr().tocoo()
+
+    def _transposed(self):
+        offsets = tuple(-k for k in self._offsets)
+        with arguments.on_device_of(self.data):
+            data = arguments.empty((len(offsets), self.shape[0]), self.dtype, self.data)
+            if data.size:
+                args = self.data, self.offsets, self.shape[1], self.dtype.type(0), data
+                kernels.shift_diagonals.forall(data.size)(*args)
+        return self._made(data, offsets, self.shape[::-1])
+
+    # ---- what is done by diagonals
+
+    def _combined(self, other, ufunc):
+        """ufunc(self, other) of two dia arrays of one shape, for add, subtract and multiply: along the diagonals that
+        either has."""
+        dtype = np.result_type(self.dtype, other.dtype)
+        if ufunc is np.multiply:
+            offsets = tuple(sorted(set(self._offsets) & set(other._offsets)))
+        else:
+            offsets = tuple(sorted(set(self._offsets) | set(other._offsets)))
+        with arguments.on_device_of(self.data):
+            made = ufunc(*(one._along(offsets, dtype) for one in (self, other)))
+        return self._made(made, offsets, self.shape)
+
+    def _along(self, offsets, dtype):
+        """The data along these diagonals, as wide as the array."""
+        columns = self.shape[1]
+        made = arguments.empty((len(offsets), columns), dtype, self.data)
+        made.fill(0)
+        width = min(columns, self.data.shape[1])
+        for i, k in enumerate(offsets):
+            if k in self._offsets:
+                made[i, :width] = self.data[self._offsets.index(k), :width]
+        return made
+
+    def _product(self, b, made):
+        columns = min(self.shape[1], self.data.shape[1])
+        args = self.data, self.offsets, columns, b, self.dtype.type(0), made
+        kernels.times_diagonals.forall(made.size)(*args)
+
+    def diagonal(self, k: int = 0) -> DeviceNDArray:
+        """The k-th diagonal, as a dense device array."""
+        rows, columns = self.shape
+        first, end = max(k, 0), max(min(rows + k, columns), max(k, 0))
+        values = arguments.empty((end - first,), self.dtype, self.data)
+        values.fill(0)
+        if k in self._offsets:
+            stored = self.data[self._offsets.index(k), first:end]
+            values[: stored.size] = stored
+        return values
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Sets the elements of the k-th diagonal; see `csr_array.setdiag`. Nothing is waited for."""
+        with arguments.on_device_of(self.data):
+            values = changes.diagonal_values(self, values, k)
+            offsets = self._offsets if k in self._offsets else (*self._offsets, k)
+            data = self._along(offsets, self.dtype)
+            data[offsets.index(k), max(k, 0) : max(k, 0) + values.size] = values
+        self._set(data, offsets, self.shape)
+
+    def _grown(self, shape):
+        """What was outside of the array before must not appear."""
+        made = self.T.T
+        return self._made(made.data, made._offsets, shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows, columns and elements, of the array by rows: tocsr() once is cheaper for several."""
+        return self.tocsr()[key]
+
+
+def _converted(given, dtype):
+    """A dia array of another sparse array, a dense one or a shape."""
+    if construct.is_shape(given):
+        shape = construct.shape_of("dia_array", given)
+        return _of_nothing(shape, float if dtype is None else dtype)
+    if construct.is_scipy(given) and not issparse(given) and given.format == "dia":
+        made = dia_array._read("dia_array", (given.data, given.offsets), given.shape, None)
+    else:
+        made = of(given if issparse(given) else csr_array(given))
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def _of_nothing(shape, dtype, beside=None):
+    return dia_array._made(arguments.empty((0, 0), np.dtype(dtype), beside), (), shape)
+
+
+def of(a: Any) -> dia_array:
+    """A dia array of another sparse array of two dimensions. Waits for the diagonals that there are."""
+    if a.ndim != 2:
+        raise ValueError("todia: a sparse array of two dimensions is needed")
+    if a.format == "dia":
+        return a
+    with arguments.on_device_of(a.data):
+        a.sum_duplicates()
+        coo = a.tocoo()
+        if not coo.nnz:
+            return _of_nothing(a.shape, a.dtype, a.data)
+        along = np.subtract(coo.col.astype(np.int64), coo.row)
+        found: Any = np.unique(along, return_inverse=True)
+        offsets, places = found
+        if offsets.size > _MANY:
+            warn(
+                f"todia: {offsets.size} diagonals are stored, with the zeros along each of them",
+                PerformanceWarning,
+            )
+        width = int(np.max(coo.col).item()) + 1
+        data = arguments.empty((offsets.size, width), a.dtype, a.data)
+        data.fill(0)
+        kernels.put_places.forall(coo.nnz)(coo.data, places, coo.col, data)
+    return dia_array._made(data, tuple(offsets.copy_to_host().tolist()), a.shape)
