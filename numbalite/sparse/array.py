@@ -434,17 +434,18 @@ class SparseArray(construct.Sparse, abc.ABC):
         """The smallest element that is not NaN; see `max`."""
         return reductions.extreme(self, np.fmin, axis, out, explicit)
 
-    def argmax(self, axis: Any = None, out: Any = None) -> Any:
+    def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Where the largest element is first, as numpy.argmax: int64, a device array without dimensions, or
         one for each column (axis 0) or row (axis 1).
 
-        ValueError for lines without elements, and for `out`.
+        Elements that are not stored count as 0, unless `explicit` is true; lines in which nothing is stored give 0
+        then. ValueError for lines without elements, for `out`, and where nothing is stored at all.
         """
-        return reductions.place(self, "argmax", axis, out)
+        return reductions.place(self, "argmax", axis, out, explicit)
 
-    def argmin(self, axis: Any = None, out: Any = None) -> Any:
+    def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Where the smallest element is first; see `argmax`."""
-        return reductions.place(self, "argmin", axis, out)
+        return reductions.place(self, "argmin", axis, out, explicit)
 
     def count_nonzero(self, axis: Any = None) -> Any:
         """How many elements are not zero: of all, of each column (axis 0) or of each row (axis 1)."""

@@ -274,8 +274,9 @@ def _filled(a, ufunc, *both):
         PerformanceWarning,
     )
     dense = ufunc(*(one.toarray() if issparse(one) else one for one in both))
-    form = a.formats["coo"] if a.ndim == 1 else a.formats["csc" if a.format == "csc" else "csr"]
-    return form(dense)
+    keeps_coo = a.ndim == 1 or ufunc in (np.maximum, np.minimum)
+    kept = ("csc", "coo") if keeps_coo else ("csc",)
+    return a.formats[a.format if a.format in kept else "csr"](dense)
 
 
 def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:

@@ -135,16 +135,20 @@ def _extremes(a, ufunc, axis, explicit):
     return made
 
 
-def place(a: Any, name: str, axis: Any, out: Any) -> Any:
+def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
     """a.argmax(axis) and a.argmin(axis)."""
     a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
     if not (math.prod(a.shape) if axis is None else a.shape[axis]):
         raise ValueError(f"{name}: there are no elements")
     with arguments.on_device_of(a.data):
+        if explicit and axis is None:
+            return _place_of_stored(a, name)
         if a.ndim == 1:
             a = a.reshape((1, -1))
             return _places(a, name, 1)[0].reshape(())
+        if axis is not None and explicit:
+            return np.maximum(_places(a, name, axis, True)[0], 0)
         if axis is not None:
             return _places(a, name, axis)[0]
         places, values = _places(a, name, 1)
@@ -152,10 +156,21 @@ def place(a: Any, name: str, axis: Any, out: Any) -> Any:
         return row * a.shape[1] + np.take(places, row)
 
 
-def _places(a, name, axis):
-    """(places, values) of the largest or smallest element of each line."""
+def _place_of_stored(a, name):
+    """Where the largest or smallest of the stored elements is."""
+    rows = _lines(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
+    if not rows.nnz:
+        raise ValueError(f"{name}: no elements are stored")
+    first = getattr(np, name)(rows.data)
+    row, column = (np.take(one, first).astype(np.int64) for one in rows.coords)
+    return row * rows.shape[1] + column
+
+
+def _places(a, name, axis, explicit=False):
+    """(places, values) of the largest or smallest element of each line; -1 where there is none."""
     rows = _lines(a, axis)
     lines, length = rows.shape
+    length = 0 if explicit else length  # so that no element counts which is not stored
     places = arguments.empty((lines,), np.int64, a.data)
     values = arguments.empty((lines,), a.dtype, a.data)
     if lines:

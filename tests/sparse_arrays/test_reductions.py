@@ -35,6 +35,10 @@ A.nanmin()
 A.argmax()
 A.argmax(axis=0)
 A.argmin(axis=1)
+A.argmin(axis=0, explicit=True)
+A.argmax(axis=1, explicit=True)
+A[:, :0].argmax(axis=0)
+A[:2].argmin(axis=0, explicit=True)
 A.count_nonzero()
 A.trace()
 A.trace(offset=1)
@@ -70,6 +74,16 @@ A[:, :0].sum(axis=1)
 def test_reductions(seed):
     check(OF_ALL, seed)
     check(OF_NOTHING, seed)
+
+
+def test_places_of_what_is_stored():
+    a = np.array([[0, -2, 0], [0, 0, 0], [-1, 0, -3]])
+    for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
+        places = [getattr(form(a), name)(explicit=True) for name in ("argmax", "argmin")]
+        assert [one.item() for one in places] == [6, 8]  # SciPy's count the stored elements
+        assert form(a)[2].argmin(explicit=True).item() == 2
+        with pytest.raises(ValueError, match="argmax: no elements are stored"):
+            form((2, 2)).argmax(explicit=True)
 
 
 def test_counts_of_lines():
