@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +58,13 @@ class dia_array(SparseArray):
             data = data.reshape(1, -1)
         construct.stored_dtype(name, data.dtype)
         offsets = offsets.copy_to_host() if operands.is_on_device(offsets) else offsets
-        places = tuple(map(operator.index, np.atleast_1d(np.asarray(offsets))))
+        offsets = np.atleast_1d(np.asarray(offsets))
+        if offsets.ndim > 1 or (offsets.size and offsets.dtype.kind not in "iu"):
+            raise ValueError(
+                f"{name}: offsets have dtype {offsets.dtype} and shape {offsets.shape}: whole numbers in one "
+                "dimension are needed"
+            )
+        places = tuple(map(int, offsets))
         if data.ndim != 2 or data.shape[0] != len(places):
             raise ValueError(
                 f"{name}: data has shape {data.shape}: it must have a row for each of {len(places)} offsets"

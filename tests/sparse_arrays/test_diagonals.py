@@ -125,6 +125,23 @@ def test_systems():
     assert sparse.spsolve_triangular(lower, [2.0, 5.0]).copy_to_host().tolist() == [1, 1]
 
 
+def test_errors():
+    cases = [
+        ("of .data, offsets. a shape", lambda: sparse.dia_array((np.ones((1, 2)), [0]))),
+        ("offsets have dtype float64", lambda: made([0.5])),
+        ("a row for each of 2 offsets", lambda: made([0, 1])),
+        ("an offset is there twice", lambda: made([0, 0], 2)),
+        ("todia: a sparse array of two", lambda: sparse.coo_array(np.ones(2)).todia()),
+    ]
+
+    def made(offsets, rows=1):
+        return sparse.dia_array((np.ones((rows, 2)), offsets), shape=(2, 2))
+
+    for message, call in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
 def test_many_diagonals_warn():
     with pytest.warns(PerformanceWarning, match="todia: 120 diagonals"):
         assert sparse.csr_array(np.ones((1, 120))).todia().nnz == 120
