@@ -39,7 +39,7 @@ def _begins(line, equal_nan):
     n = line.shape[0]
     made = arguments.empty((n + 1,), bool, line)
     made.fill(True)
-    parts = [line] if line.dtype.names is None else sorting.fields_of(line)
+    parts = [line] if line.dtype.names is None else list(sorting.fields_of(line))
     differs = made[1:n] if len(parts) == line.ndim == 1 else None
     found = [_differs(part[1:], part[:-1], equal_nan, differs) for part in parts]
     if differs is None:
