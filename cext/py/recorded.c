@@ -52,11 +52,13 @@ static int append_tag(key *k, char tag, int64_t value) {
     return append(k, &tag, 1) && append(k, &value, sizeof value);
 }
 
-/* Where the array meets those before it. */
+/* Where the array meets those before it; one that came before meets the others as it did then. */
 static int append_distances(key *k, const nl_py_array *a) {
     k->ranges[k->count] = nl_py_array_range(a);
     for (int i = 0; i < k->count; i++) {
         const nl_py_array *other = (nl_py_array *)k->inputs[i];
+        if (other == a)
+            return append_tag(k, (char)i, 0);
         if (nl_ranges_meet(k->ranges[k->count], k->ranges[i]) &&
             !append_tag(k, (char)i, (int64_t)(a->address - other->address)))
             return 0;

@@ -71,6 +71,10 @@ def test_many_arrays_are_joined(monkeypatch, count, shape):
     if shape == (100,):
         monkeypatch.setattr(joined, "_MOST_BYTES", 2000)
     rng = np.random.default_rng(3)
+    one = cuda.to_device(rng.integers(0, 99, shape))
+    for several in ([one] * count, [one, one[::-1]] * 3, [one[::-1], one, one]):
+        for _ in range(4):
+            equal(np.concatenate(several), np.concatenate([x.copy_to_host() for x in several]))
     for step in 1, 2:
         for _ in range(4):
             hosts = [
