@@ -169,6 +169,7 @@ def test_lanes_that_a_mask_names_and_that_have_ended(module):
 
 @pytest.mark.parametrize("call", ["arrive()", "arrive_and_wait()", "arrive_and_drop()"])
 def test_barriers_that_are_not_ready_have_a_line(call):
+    """Threads that wait for one may wait for ever: it depends on what the memory has."""
     kernel = cuda.jit(
         source=f"""#include <cuda/barrier>
         __global__ void k(int *x) {{
@@ -179,7 +180,7 @@ def test_barriers_that_are_not_ready_have_a_line(call):
         }}"""
     )
     with pytest.raises(KernelError, match="updates b, which nothing has written") as caught:
-        with cuda.checks():
+        with cuda.checks(limit=2):
             kernel[1, 64](np.zeros(1, np.int32))
     assert caught.value.line == 6
 
