@@ -35,8 +35,8 @@ _STORE = re.compile(
     rf"^  store (?:volatile )?(?P<what>.*), (?P<pointer>ptr|[^,\n]*\*) (?P<at>{_NAME}), align"
 )
 _MOVE = re.compile(
-    r"^  (?:tail )?call void @llvm\.mem(?P<kind>cpy|move|set)\.[^(\n]*\((?P<type>ptr|i8\*) [^%,\n]*(?P<to>%[^,\n]+), "
-    r"(?P<what>[^\n]*?), (?P<size>i\d+ [^,\n]+), i1 \w+\)"
+    r"^  (?:tail )?call void @llvm\.mem(?P<kind>cpy|move|set)\.[^(\n]*\((?P<type>ptr|i8\*) "
+    rf"(?:\w+(?:\(\d+\))? )*(?P<to>{_NAME}), (?P<what>[^\n]*?), (?P<size>i\d+ [^,\n]+), i1 \w+\)"
 )
 _SOURCE = re.compile(rf"(?:ptr|i8\*) (?:\w+(?:\(\d+\))? )*(?P<name>{_NAME})")
 _INDEX = re.compile(
