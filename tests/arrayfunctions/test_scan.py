@@ -194,6 +194,16 @@ def test_pipelined_columns(pipelines, dtype, columns):
     assert "pipelined_scan" in pipelines
 
 
+@pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for mistakes")
+def test_a_pipeline_reads_what_is_there(pipelines):
+    """Not what is behind the end of the last tile, which no other tile has written."""
+    x = np.random.default_rng(9).integers(0, 2, (5_003, 2)).astype("u1")
+    with cuda.checks():
+        found = total(cuda.to_device(x), 0)
+    np.testing.assert_array_equal(found.copy_to_host(), np.cumsum(x, 0, "u1"))
+    assert pipelines == ["pipelined_scan"]
+
+
 def test_a_larger_initial_than_numbers_have(as_on_a_gpu):
     dtype = np.dtype([("x", "f8", 5)])
     x = np.zeros(3000, dtype)
