@@ -11,6 +11,7 @@ from numbalite.cuda import shapes
 from numbalite.cuda.algorithms import sorting
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.recorded import recorded
 from numbalite.kernels.decorators import jit
 from numbalite.ufuncs.fuse import fuse
 
@@ -77,33 +78,43 @@ class _Found(NamedTuple):
     counts: Any
 
 
-def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
-    """Of a line, or of the rows of a table."""
-    n = a.shape[0]
-    rows = a.ndim > 1
+@recorded
+def _in_order(a, needs_order, equal_nan):
+    """(a line or the rows of a table in order, what was where, if that is needed, where others begin)"""
     order = None
-    if rows:
+    if a.ndim > 1:
         keys = [a[:, k] for k in range(a.shape[1])][::-1]
         order = sorting.lexsort(keys, 0) if keys else sorting.argsort(a[:, :0].sum(1), 0)
-    elif needs_index or needs_inverse:
+    elif needs_order:
         order = sorting.argsort(a, 0)
     line = sorting.sort(a, 0) if order is None else _taken(a, order)
-    if n == 0:
-        none = arguments.empty((0,), np.intp, a)
-        return _Found(line, none, none, none)
-    begins = _begins(line, equal_nan)
-    ends = np.flatnonzero(begins)
-    starts = ends[:-1]
+    return line, order, _begins(line, equal_nan) if line.shape[0] else None
+
+
+@recorded
+def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
+    """What is asked for of groups that begin and end there."""
+    starts, n = ends[:-1], line.shape[0]
     index = inverse = counts = None
     if needs_index:
         index = _taken(order, starts)
     if needs_inverse:
         groups = np.cumsum(begins[:n], dtype=np.int32 if n < 1 << 31 else np.int64)
-        inverse = arguments.empty((n,), np.int64, a)
+        inverse = arguments.empty((n,), np.int64, line)
         _run(_inverse, n, order, groups, inverse)
     if needs_counts:
         counts = ends[1:] - starts
-    return _Found(_taken(line, starts), index, inverse, counts)
+    return _taken(line, starts), index, inverse, counts
+
+
+def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
+    """Of a line, or of the rows of a table."""
+    line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
+    if begins is None:
+        none = arguments.empty((0,), np.intp, a)
+        return _Found(line, none, none, none)
+    ends = np.flatnonzero(begins)
+    return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
 
 
 def _taken(a, places):
