@@ -32,16 +32,10 @@ NUMBALITE_FUNCTION int piece_of_step(int step) {
 template <bool Whole, class T, class S, int V>
 NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int count) {
     int i = ((int)threadIdx.x * PIPELINE_PIECES + piece) * V;
-    if (Whole || i + V <= count) {
-        run<S, V> raw = *(const run<S, V> *)(stage + i);
+    run<S, V> raw = *(const run<S, V> *)(stage + i);
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = nl_convert<T>(raw.item[j]);
-    } else {
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            v[j] = i + j < count ? nl_convert<T>(stage[i + j]) : T();
-    }
+    for (int j = 0; j < V; ++j)
+        v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
 
 /* What a thread knows of its tile before the tiles before it are known. Nothing is before the first warp, lane,

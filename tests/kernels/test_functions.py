@@ -278,9 +278,8 @@ def test_parities_and_tokens_of_barriers():
     assert (out[0], out[65]) == (2, 1)
     counts = out[1:65].copy()
     kernels.objects[1, 64](out)
-    for found in counts, out[:64]:
-        assert found.max() <= 64
-        if cuda.is_simulated():  # a GPU does not say that lanes arrive one after the other
+    if cuda.is_simulated():  # what a GPU's tokens say of a count, CUDA leaves open
+        for found in counts, out[:64]:
             assert sorted(found.tolist()) == list(range(1, 65))
 
 
