@@ -83,7 +83,7 @@ _VEC_ELEMENTS = 4  # of them that follow one another, for a thread
 _PARTED = 128  # elements of a column, from which it may be scanned in parts
 _VEC_THREADS = 1 << 15  # at least, where some of many columns are one
 _COLUMN_ROWS = 8  # of a tile of columns that a thread has (scan.cuh)
-_COLUMN_TILES = 1 << 17  # threads in all of them, at least, where some columns are one
+_COLUMN_TILE_THREADS = 1 << 17  # threads in all of them, at least, where some columns are one
 _COLUMN_STEP_BYTES = 7 << 19  # that are copied while a group of tiles learns what is before it
 _COLUMN_START_BYTES = 1 << 24  # the same, of the launches that tiles save
 _SCAN_RUNS = 16  # at most, of a warp in a tile: they are exchanged one by one
@@ -586,7 +586,7 @@ def in_vecs(kept, along, sizes, addresses):
     elif abs(along.input) > sizes[0]:
         threads, least = math.prod(dim.length for dim in kept), _VEC_THREADS
         if along.length >= _PARTED:
-            threads, least = threads * (along.length // _COLUMN_ROWS), _COLUMN_TILES
+            threads, least = threads * (along.length // _COLUMN_ROWS), _COLUMN_TILE_THREADS
         count = _narrowed(max(1, 16 // max(sizes)), threads, 0, least)
         if inner.length % count == 0 and _are_aligned(count, outer, along, sizes, addresses):
             steps = (inner.input * count, 0, inner.output * count)

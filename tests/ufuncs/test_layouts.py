@@ -192,7 +192,7 @@ def test_scans_of_columns_side_by_side(as_on_a_gpu, monkeypatch, dtype):
 @pytest.mark.parametrize("in_tiles", [True, False])
 def test_scans_of_long_columns(as_on_a_gpu, monkeypatch, dtype, in_tiles):
     """In tiles, of several groups and the last one not full, or in parts."""
-    monkeypatch.setattr(reduceplan, "_COLUMN_TILES", 1)
+    monkeypatch.setattr(reduceplan, "_COLUMN_TILE_THREADS", 1)
     if not in_tiles:
         monkeypatch.setattr(reduceplan, "_COLUMN_START_BYTES", -(1 << 40))
     ways, real = [], reduceplan.choose_scan
