@@ -257,6 +257,13 @@ int nl_host_is_scalar(PyObject *obj) {
     return PyArray_IsScalar(obj, Generic);
 }
 
+int nl_host_is_exact_scalar(PyObject *obj) {
+    for (int i = 0; i < scalar_type_count; i++)
+        if (Py_IS_TYPE(obj, scalar_types[i].type))
+            return 1;
+    return 0;
+}
+
 int nl_host_is_bool(PyObject *obj) {
     return PyBool_Check(obj) || PyArray_IsScalar(obj, Bool);
 }

@@ -67,9 +67,10 @@ int nl_host_array_assign(PyObject *to, PyObject *from);
 PyObject *nl_host_array_item(PyObject *array);
 
 /* scalars */
-int nl_host_is_scalar(PyObject *obj);      /* numpy.generic */
-int nl_host_is_bool(PyObject *obj);        /* Python's, or NumPy's scalar */
-int nl_host_is_scalar_type(PyObject *obj); /* numpy.float32 itself */
+int nl_host_is_scalar(PyObject *obj);       /* numpy.generic */
+int nl_host_is_exact_scalar(PyObject *obj); /* a number of NumPy's own types, not of a subclass */
+int nl_host_is_bool(PyObject *obj);         /* Python's, or NumPy's scalar */
+int nl_host_is_scalar_type(PyObject *obj);  /* numpy.float32 itself */
 /* A NumPy scalar of the element at `bytes`, which is copied. */
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes);
 /* The dtype code and value (at most 16 bytes, in `bytes`) of a scalar of one of NumPy's plain types

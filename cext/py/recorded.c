@@ -3,7 +3,9 @@
  * What such a function does with device arrays depends on how they lie and on its other arguments
  * alone. The key of a call has just that: of arrays shape, strides, dtype, the low bits of the
  * address, whether they are bound to a stream, and the distance of those that meet; of all else the
- * value. A call with arguments that have no key, and the first with a key, go to the function. */
+ * value. Every field is a tag followed by a fixed number of bytes or by a length, so that the call
+ * can be read from its key, and two different calls never have the same. A call with arguments that
+ * have no key, and the first with a key, go to the function. */
 #include "py/recording.h"
 
 #include <string.h>
@@ -16,6 +18,7 @@ enum {
     MOST_DEPTH = 3,
     KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
+    SAME = 255, /* instead of a number of arrays, which is below MOST_INPUTS */
 };
 
 typedef struct recorded {
@@ -52,17 +55,30 @@ static int append_tag(key *k, char tag, int64_t value) {
     return append(k, &tag, 1) && append(k, &value, sizeof value);
 }
 
-/* Where the array meets those before it; one that came before meets the others as it did then. */
+/* Where the array is relative to the arrays before it: the number of arrays that it overlaps, and
+ * the index and the distance of each; or, for an array that is passed twice, SAME and its first
+ * index. The number precedes the list, so that no index can be read as a tag of the next argument.
+ */
 static int append_distances(key *k, const nl_py_array *a) {
+    size_t at = k->size;
+    uint8_t count = 0;
     k->ranges[k->count] = nl_py_array_range(a);
+    for (int i = 0; i < k->count; i++)
+        if (k->inputs[i] == (PyObject *)a) {
+            const uint8_t same[] = {SAME, (uint8_t)i};
+            return append(k, same, sizeof same);
+        }
+    if (!append(k, &count, 1))
+        return 0;
     for (int i = 0; i < k->count; i++) {
         const nl_py_array *other = (nl_py_array *)k->inputs[i];
-        if (other == a)
-            return append_tag(k, (char)i, 0);
-        if (nl_ranges_meet(k->ranges[k->count], k->ranges[i]) &&
-            !append_tag(k, (char)i, (int64_t)(a->address - other->address)))
+        if (!nl_ranges_meet(k->ranges[k->count], k->ranges[i]))
+            continue;
+        if (!append_tag(k, (char)i, (int64_t)(a->address - other->address)))
             return 0;
+        count++;
     }
+    k->bytes[at] = count;
     return 1;
 }
 
@@ -165,7 +181,7 @@ static int append_any(key *k, PyObject *object, int depth) {
     if (nl_host_is_descr(object))
         return nl_host_element(object).class == NL_ELEMENT_PLAIN &&
                append_tag(k, 'd', nl_host_element(object).dtype);
-    return nl_host_is_scalar(object) && append_scalar(k, object);
+    return nl_host_is_exact_scalar(object) && append_scalar(k, object);
 }
 
 /* The device, and whether there is a current stream: it is the arrays', if they have one. */

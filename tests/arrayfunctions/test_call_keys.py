@@ -1,0 +1,191 @@
+"""The keys of calls that are recorded (_core.Recorded): a call can be read from its key, so two calls never share one."""
+
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+SAME = 255
+CONSTANTS = [None, True, False, Ellipsis, np._NoValue, int, float, str]
+DTYPES = [np.dtype(code) for code in "?bBhHiIqQefdFD"]
+BASE = cuda.to_device(np.zeros(4096, "u1"))
+
+
+class Reader:
+    """Reads a key. Nothing but the bytes decides what is read."""
+
+    def __init__(self, key):
+        self.key, self.at = key, 0
+
+    def take(self, form):
+        values = struct.unpack_from("<" + form, self.key, self.at)
+        self.at += struct.calcsize("<" + form)
+        return values if len(values) > 1 else values[0]
+
+    def text(self):
+        size = self.take("q")
+        self.at += size
+        return self.key[self.at - size : self.at]
+
+    def array(self):
+        dtype, is_target, is_bound, low, ndim, device = self.take("6B")
+        shape = self.take(f"{2 * ndim}q") if ndim else ()
+        count = self.take("B")
+        meets = ("same", self.take("B")) if count == SAME else None
+        if meets is None:
+            meets = tuple(self.take("Bq") for _ in range(count))
+        return "a", dtype, is_target, is_bound, low, device, shape, meets
+
+    def value(self):
+        tag = self.take("c")
+        if tag == b"a":
+            return self.array()
+        if tag == b"s":
+            return "s", self.text()
+        if tag in b"tl":
+            return tag, tuple(self.value() for _ in range(self.take("q")))
+        if tag == b":":
+            return ":", self.value(), self.value(), self.value()
+        if tag == b"n":
+            return "n", self.take("q"), self.take("16s")
+        assert tag in b"oifd", tag
+        return tag, self.take("q")
+
+    def call(self):
+        items = []
+        while self.key[self.at : self.at + 1] not in (b"|", b"="):
+            items.append(self.value())
+        while self.key[self.at : self.at + 1] == b"=":
+            self.at += 1
+            items.append(("=", self.text(), self.value()))
+        items.append(self.take("cq"))
+        assert self.at == len(self.key)
+        return tuple(items)
+
+
+def key_of(*args, **keywords):
+    """The key of a call, which its first call leaves; None if the call has none."""
+    function = _core.Recorded(lambda *args, **keywords: None)
+    function(*args, **keywords)
+    return next(iter(function._known), None)
+
+
+def drawn_array(rng):
+    dtype = rng.choice(DTYPES[:3])
+    begin = rng.randrange(0, 200)
+    part = BASE[begin : begin + rng.choice([1, 2, 17, 100])]
+    if rng.random() < 0.3 and part.size % 2 == 0:
+        part = part.reshape(2, -1)
+    return part if dtype == np.uint8 else part.view(dtype)
+
+
+def drawn(rng, arrays, depth=0):
+    """A value; small integers are as likely as distances between arrays, and texts contain tags."""
+    kind = rng.randrange(8 if depth == 3 else 10)
+    if kind == 0:
+        return rng.choice(CONSTANTS)
+    if kind == 1:
+        return rng.randrange(-4, 200)
+    if kind == 2:
+        return rng.choice([0.0, -0.0, 1.0, float("nan"), 5e-324])
+    if kind == 3:
+        return "".join(rng.choice("ais=|:t\0") for _ in range(rng.randrange(12)))
+    if kind == 4:
+        return rng.choice(DTYPES)
+    if kind == 5:
+        return rng.choice(DTYPES).type(rng.randrange(2))
+    if kind in (6, 7):
+        arrays.append(drawn_array(rng) if not arrays or rng.random() < 0.7 else rng.choice(arrays))
+        return arrays[-1]
+    if kind == 8:
+        return slice(*(drawn(rng, arrays, 3) for _ in range(3)))
+    made = [drawn(rng, arrays, depth + 1) for _ in range(rng.randrange(4))]
+    return rng.choice([tuple, list])(made)
+
+
+class Described:
+    """What distinguishes calls, computed from the arguments alone."""
+
+    def __init__(self):
+        self.arrays = []
+
+    def array(self, a):
+        same = [i for i, other in enumerate(self.arrays) if other is a]
+        begin, meets = a._address, []
+        for i, other in enumerate(self.arrays):
+            if not (begin + a.nbytes <= other._address or other._address + other.nbytes <= begin):
+                meets.append((i, begin - other._address))
+        self.arrays.append(a)
+        return (
+            "a", a.dtype, a._address % 16, a.shape, a.strides,
+            ("same", same[0]) if same else tuple(meets),
+        )  # fmt: skip
+
+    def value(self, x):
+        if isinstance(x, _core.DeviceArray):
+            return self.array(x)
+        if isinstance(x, (tuple, list)):
+            return type(x), tuple(map(self.value, x))
+        if isinstance(x, slice):
+            return slice, *map(self.value, (x.start, x.stop, x.step))
+        if isinstance(x, np.generic):
+            return type(x), x.tobytes()
+        return type(x), struct.pack("d", x) if type(x) is float else x
+
+
+def described(args, keywords):
+    one = Described()
+    items = [one.value(x) for x in args]
+    return (*items, *(("=", name, one.value(x)) for name, x in keywords.items()))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_key_says_which_call_it_is(part):
+    """Of calls drawn at random: equal keys if and only if equal calls; and each key can be read."""
+    rng = random.Random(f"{part} of keys {random.randrange(10**6)}")
+    found, read = {}, {}
+    for _ in range(1500):
+        arrays = []
+        args = [drawn(rng, arrays) for _ in range(rng.randrange(4))]
+        keywords = {name: drawn(rng, arrays) for name in "ab" if rng.random() < 0.3}
+        call, key = described(args, keywords), key_of(*args, **keywords)
+        assert key is not None, (args, keywords)
+        assert found.setdefault(key, call) == call
+        assert read.setdefault(Reader(key).call(), key) == key
+    assert len(set(map(repr, found.values()))) == len(found)
+
+
+def test_an_index_that_equals_a_tag():
+    """With more than 97 arrays, the index of one that is overlapped equals the tag of an argument."""
+    parts = [BASE[2 * i : 2 * i + 1] for i in range(126)]
+    seen = {}
+    for index in range(126):
+        before, other = parts[:index], parts[index]
+        apart = BASE[2 * index + 32 : 2 * index + 33]
+        onto = BASE[2 * index : 2 * index + 1]
+        for tail in ([onto], [apart, 0], [apart, (0,)], [apart, ""], [other], [apart]):
+            key = key_of(*before, other, *tail)
+            call = index, *(type(x) for x in tail), tail[0] is other, tail[0] is onto
+            assert seen.setdefault(key, call) == call
+            Reader(key).call()
+
+
+def test_an_array_twice_and_two_arrays_on_the_same_memory():
+    """What the function returns may be one of its arguments itself."""
+    second = _core.Recorded(lambda a, b: b)
+    d = cuda.to_device(np.arange(3))
+    same = d[:]
+    for _ in range(5):
+        assert second(d, d) is d
+        assert second(d, same) is same
+
+
+def test_a_subclass_of_a_number_is_another_call():
+    class Own(np.float64):
+        pass
+
+    assert key_of(np.float64(1)) is not None
+    assert key_of(Own(1)) is None
