@@ -13,13 +13,16 @@ template <class W> struct part_of { typedef W type; };
 template <class R> struct part_of<complex<R>> { typedef R type; };
 template <class W> using real_of = typename part_of<W>::type;
 
+/* NumPy's sums begin with 0: of -0.0 alone they are 0.0. */
+template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
+
 /* A sum of numbers of type W, divided at the end. */
 template <class W> struct mean_of : operation_on<mean_of<W>, W> {
     typedef W value;
     static constexpr bool commutes = true;
     NUMBALITE_FUNCTION W operator()(const W &a, const W &b) const { return a + b; }
     template <class O> NUMBALITE_FUNCTION O result(const W &total, double divisor) const {
-        return nl_convert<O>(total / nl_convert<real_of<W>>(divisor));
+        return nl_convert<O>(from_0(total) / nl_convert<real_of<W>>(divisor));
     }
 };
 
@@ -161,7 +164,7 @@ using count_of = sum_of_each<bool, int64, one_if_true>;
 /* NaN counts as 0. */
 template <class W> struct number_or_0 {
     static NUMBALITE_FUNCTION W of(const W &x) { return is_nan(x) ? W() : x; }
-    static NUMBALITE_FUNCTION W end(const W &total) { return total; }
+    static NUMBALITE_FUNCTION W end(const W &total) { return from_0(total); }
 };
 template <class W> using nan_sum_of = sum_of_each<W, W, number_or_0<W>>;
 

@@ -95,9 +95,12 @@ class ReductionMethods:
         return dtype
 
     def _initial_value(self, initial, loop, has_mask, is_empty):
-        """What a reduction begins with, in its dtype; None: with the first element."""
+        """What a reduction begins with, in its dtype; None: with the first element. As in NumPy it is the identity
+        where there is one: `hypot` of the identity and a number is not that number, nor is 0.0 + -0.0."""
         if initial is _NO_VALUE:
-            initial = self._start() if has_mask or is_empty else None
+            initial = self._start()
+            if initial is not None:  # -1, all bits, is a number of unsigned dtypes, too
+                return np.array(initial).astype(loop)
         if initial is not None:
             initial = np.array(initial, loop)
             if initial.ndim:
