@@ -38,6 +38,27 @@ static const char *const names[] = {
 };
 enum { COUNT = sizeof names / sizeof *names };
 
+/* Python's methods for the same with the operands exchanged. NumPy's divmod does not ask for one.
+ */
+static const char *const exchanged[COUNT] = {
+    [AT_add] = "__radd__",
+    [AT_subtract] = "__rsub__",
+    [AT_multiply] = "__rmul__",
+    [AT_true_divide] = "__rtruediv__",
+    [AT_floor_divide] = "__rfloordiv__",
+    [AT_remainder] = "__rmod__",
+    [AT_lshift] = "__rlshift__",
+    [AT_rshift] = "__rrshift__",
+    [AT_and] = "__rand__",
+    [AT_or] = "__ror__",
+    [AT_xor] = "__rxor__",
+    [AT_power] = "__rpow__",
+    [AT_comparisons + Py_LT] = "__gt__",
+    [AT_comparisons + Py_LE] = "__ge__",
+    [AT_comparisons + Py_GT] = "__lt__",
+    [AT_comparisons + Py_GE] = "__le__",
+};
+
 static int is_array(PyObject *object) {
     const nl_py_state *state = nl_py_state_of_object(object);
     if (!state)
@@ -74,14 +95,35 @@ static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ss
     return nl_py_array_ufunc(self, given, 2 + count, NULL);
 }
 
+/* After a TypeError of the ufunc: what `other`'s own operator gives, as NumPy asks it for each
+ * element; the exception stays where it has none. */
+static PyObject *ask_other(int place, PyObject *self, PyObject *other) {
+    nl_py_exception taken;
+    if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
+        return NULL;
+    PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
+    PyObject *result = PyObject_CallMethod(self, "_answer_of", "Os", other, exchanged[place]);
+    if (result != Py_NotImplemented) {
+        Py_XDECREF(taken.type);
+        Py_XDECREF(taken.error);
+        Py_XDECREF(taken.traceback);
+        return result;
+    }
+    Py_DECREF(result);
+    PyErr_Restore(taken.type, taken.error, taken.traceback);
+    return NULL;
+}
+
 static PyObject *binary(int place, PyObject *left, PyObject *right) {
     PyObject *self = ours(left, right), *other = self == left ? right : left;
     PyObject *args[] = {left, right};
     const nl_py_state *state = ((nl_py_array *)self)->state;
-    int refused = nl_py_is_array_or_number(state, other) ? 0 : refuses(state, other);
+    int is_ours = nl_py_is_array_or_number(state, other),
+        refused = is_ours ? 0 : refuses(state, other);
     if (refused)
         return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
-    return operate(self, place, args, 2);
+    PyObject *result = operate(self, place, args, 2);
+    return result || is_ours || self != left ? result : ask_other(place, self, other);
 }
 
 static PyObject *in_place(int place, PyObject *self, PyObject *other) {

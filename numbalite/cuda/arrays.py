@@ -164,16 +164,42 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
         return made._bind(stream) if stream else made
 
-    def _compared_with_no_number(self, other, result):
-        """For == and !=: as in NumPy no element equals None, a text or the like. None where that is not all."""
-        if self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
+    def _answer_of(self, other, method):
+        """What another object's own method returns for this array: NotImplemented where it is a sequence or an array,
+        which ufuncs take apart, or has no such method."""
+        if isinstance(other, (np.ndarray, np.generic, _core.DeviceArray, str, bytes)):
+            return NotImplemented
+        value = np.asarray(other)
+        if value.dtype != object or value.ndim:
+            return NotImplemented
+        own = getattr(type(other), method, None)
+        return NotImplemented if own is None else own(other, self)
+
+    def _compared_with_no_number(self, other, is_unequal):
+        """For == and !=: what the other object says of the array; else, as in NumPy, no element equals None, a text or
+        the like. None where that is not all: an object that says something of numbers has to be asked for each."""
+        inverts = is_unequal and type(other).__ne__ is object.__ne__
+        method = "__ne__" if is_unequal and not inverts else "__eq__"
+        answer = self._answer_of(other, method)
+        shape, result = self.shape, is_unequal
+        if answer is not NotImplemented:
+            if not isinstance(answer, (bool, np.bool_)):
+                return np.logical_not(answer) if inverts else answer
+            result = bool(answer) != inverts
+        elif self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
             return None
-        value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
-        one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
-        if value.ndim if value.dtype == object else not one_is_text:
-            return None
+        else:
+            value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
+            one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
+            if value.ndim if value.dtype == object else not one_is_text:
+                return None
+            if value.dtype == object:
+                zero = np.zeros((), self.dtype).item()
+                if getattr(type(other), method)(other, zero) is not NotImplemented:
+                    return None
+            shape = np.broadcast_shapes(shape, value.shape)
         with _assign.on_device(self.device):
-            made = _core.device_empty(np.broadcast_shapes(self.shape, value.shape), np.dtype(bool))
+            made = _core.device_empty(shape, np.dtype(bool))
         made.fill(result)
         return made
 

@@ -38,6 +38,12 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
     raise ValueError(f"order must be one of {named} (got {order!r})")
 
 
+def check_copy(copy: Any) -> None:
+    """ValueError for copy="never" and the like, which would be true."""
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+
+
 def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
     extra = max(len(shape) - len(wanted), 0)

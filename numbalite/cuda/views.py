@@ -41,6 +41,7 @@ class Views:
         """
         shape = shapes.new_shape_of(self.size, shape)
         order = shapes.order_of(order, "C", "CFA")
+        shapes.check_copy(copy)
         if copy:
             return self._reshaped(shape, order, True)
         view = self._reshaped(shape, order, False)

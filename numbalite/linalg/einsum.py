@@ -11,7 +11,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments, outputs
+from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
 
 from . import matmul
@@ -39,6 +39,10 @@ def einsum(
     order = shapes.order_of(order)
     terms, result = _read(operands)
     arrays = arguments.arrays_of((array for array, _ in terms), "an operand of einsum")
+    if len(arrays) == 1 and out is None:
+        view = _view_of(_Term(arrays[0], terms[0][1]), result)
+        if view is not None:
+            return view
     kind = np.result_type(*(one.dtype for one in arrays)) if dtype is None else np.dtype(dtype)
     for one in arrays:
         if not np.can_cast(one.dtype, kind, casting):
@@ -52,13 +56,23 @@ def einsum(
     terms = [_diagonal(term) for term in terms]
     lengths = _lengths(terms)
     with assign.on_device(arrays[0].device):
-        is_view = len(terms) == 1 and set(terms[0].labels) == set(result) and out is None
-        if not (is_view and dtype is None):
-            terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
+        terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
         made = _contracted(terms, result, lengths, optimize)
-        if order in "CF" and not is_view:
+        if order in "CF":
             made = made.astype(made.dtype, order, copy=False)
     return outputs.into("einsum", out, made, casting)
+
+
+def _view_of(term, result):
+    """A view of the one operand where nothing is summed, whatever dtype=, casting= and order= are, as in NumPy; None
+    where something is."""
+    (term,) = _without_ellipses([term])
+    result = _result_labels([term], result)
+    term = _diagonal(term)
+    if set(term.labels) != set(result):
+        return None
+    with assign.on_device(term.array.device):
+        return term.array.transpose([term.labels.index(one) for one in result])
 
 
 # ----------------------------------------------------------------------------------------- reading
@@ -251,6 +265,9 @@ def _summed(term, kept):
 def _product(a, b, kept):
     """Two terms as one, summed over the labels that are not kept."""
     a, b = _without_ones(a, b), _without_ones(b, a)
+    alone = {one for one in set(a.labels) ^ set(b.labels) if one not in kept}
+    if alone and a.array.dtype.kind in "fc":
+        return _sum_of_products(a, b, kept)
     a, b = _summed(a, kept.union(b.labels)), _summed(b, kept.union(a.labels))
     stacked = [one for one in a.labels if one in b.labels and one in kept]
     folded = [one for one in a.labels if one in b.labels and one not in kept]
@@ -273,6 +290,20 @@ def _product(a, b, kept):
     left = arguments.reshaped(left, (*stack, counts[0], counts[1]))
     right = arguments.reshaped(right, (*stack, counts[1], counts[2]))
     return _Term(matmul.matmul(left, right).reshape([length[one] for one in labels]), labels)
+
+
+def _sum_of_products(a, b, kept):
+    """The same where a label of one term alone is summed over. The product of sums would be less to do, but it is not
+    the sum of products where that is infinite or NaN: inf * (1 - 1)."""
+    labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
+    left = tuple(one for one in labels if one in kept)
+    every = [*left, *(one for one in labels if one not in kept)]
+    dtype = a.array.dtype
+    wide = np.dtype("f4") if dtype.char == "e" else dtype
+    pair = tuple(_ordered(one, every) for one in (a, b))
+    axes = tuple(range(len(left), len(every)))
+    made = reductions.sum_of_products(wide, "a * b")(pair, axes, False, None, 0)
+    return _Term(made.astype(dtype, copy=False), left)
 
 
 def _without_ones(a, b):

@@ -281,13 +281,23 @@ def _fill_with_numbers(out, start, step):
     "long long i = grid<1>(); if (i < out.size()) out[i] = start + (decltype(step))i * step;"
 
 
+@jit
+def _fill_with_doubles(out, start, step):
+    """
+    long long i = grid<1>();
+    if (i < out.size())
+        out[i] = __dadd_rn(start, __dmul_rn((double)i, step)); // both are rounded, as in NumPy
+    """
+
+
 def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -> DeviceNDArray:
     """start + i * step for i below count, computed in the type of start and step (one of int, float,
     complex, numpy.uint64) and stored as dtype."""
     with arguments.on_device_of(beside):
         made = _core.device_empty((count,), dtype)
         if count:
-            _fill_with_numbers.forall(count, arguments.THREADS)(made, start, step)
+            fill = _fill_with_doubles if type(start) is float else _fill_with_numbers
+            fill.forall(count, arguments.THREADS)(made, start, step)
     return made
 
 
@@ -335,9 +345,16 @@ def arange(
             host: Any = np.arange(first, stop, step, dtype)  # type: ignore[call-overload]
             return arrays.to_device(host)
         begin, delta = first, step
-        if dtype.kind in "iu":  # as NumPy has it: both are converted, then repeated
+        if (
+            dtype.kind in "iu"
+        ):  # as NumPy has it: the first two are converted, their distance is repeated
             begin = int(first)
             delta = int(first + step) - begin
+        else:
+            with np.errstate(all="ignore"):
+                begin, second = dtype.type(first), dtype.type(first + step)
+                wide = np.promote_types(dtype, np.float32)
+                delta = second.astype(wide) - begin.astype(wide)
         if dtype.kind == "u":
             begin, delta = begin % 2**64, delta % 2**64
         begin, delta = _in_type_of(dtype, begin, delta)
@@ -389,7 +406,13 @@ def _between(start, stop, num, gaps, endpoint, dtype):
     first, last = _in_type_of(kind, start, stop)
     step = (last - first) / gaps if gaps else float("nan")
     exact = dtype.kind in "fc" and np.can_cast(kind, dtype, "same_kind")
-    made = numbers(first, step if num > 1 else type(first)(0), num, dtype if exact else kind)
+    if (
+        num > 1 and step == 0 and first != last
+    ):  # the quotient underflows; NumPy divides first, then multiplies
+        made = np.true_divide(numbers(0.0, 1.0, num, np.float64), gaps)
+        made = np.add(np.multiply(made, last - first), first).astype(kind, copy=False)
+    else:
+        made = numbers(first, step if num > 1 else type(first)(0), num, dtype if exact else kind)
     if endpoint and num > 1:
         made[-1] = last
     if dtype.kind in "iu":
@@ -405,7 +428,11 @@ def _between_arrays(start, stop, num, gaps, endpoint, dtype):
     step = np.true_divide(distance, gaps) if gaps else np.full_like(distance, np.nan)
     counts = numbers(0.0, 1.0, num, np.zeros(0, kind).real.dtype, start)
     counts = counts.reshape((-1,) + (1,) * distance.ndim)
-    made = np.add(np.multiply(counts, step if gaps else distance), start).astype(kind, copy=False)
+    made = np.multiply(counts, step if gaps else distance)
+    if gaps:  # NumPy divides first wherever one of the quotients is 0, for it may have underflowed
+        divided = np.multiply(np.true_divide(counts, gaps), distance)
+        made = np.where(np.any(np.equal(step, 0)), divided, made)
+    made = np.add(made, start).astype(kind, copy=False)
     if endpoint and num > 1:
         made[-1, ...] = stop
     if dtype.kind in "iu":

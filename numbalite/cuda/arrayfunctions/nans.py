@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
+from numbalite.cuda import shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
@@ -315,6 +316,7 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> DeviceNDArray:
     given = x
+    shapes.check_copy(copy)
     x = arguments.array(x)
     if not _has_nans(x):
         return x.copy() if copy else x

@@ -23,10 +23,12 @@ def _check_mode(mode):
 
 
 def _indices(value):
-    """An array of integers where it is; TypeError for others, as functions have it."""
+    """An array of integers where it is; TypeError for others, as functions have it. An empty list has no dtype; an
+    empty array of floats is one of floats."""
     if not isinstance(value, DeviceNDArray):
+        is_list = not isinstance(value, (np.ndarray, np.generic))
         value = np.asarray(value)
-        if value.size == 0 and value.dtype == float:
+        if is_list and value.size == 0 and value.dtype == float:
             value = value.astype(np.intp)
     if not np.can_cast(value.dtype, np.intp, "same_kind") or value.dtype.kind not in "biu":
         raise TypeError(
