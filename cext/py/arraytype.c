@@ -109,6 +109,10 @@ static PyObject *devarray_owner(PyObject *self, void *Py_UNUSED(closure)) {
     return Py_NewRef(owner ? owner : Py_None);
 }
 
+static PyObject *devarray_is_view(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_VIEW);
+}
+
 static PyObject *devarray_stream(PyObject *self, void *Py_UNUSED(closure)) {
     PyObject *stream;
     Py_BEGIN_CRITICAL_SECTION(self);
@@ -133,7 +137,7 @@ static Py_ssize_t devarray_length(PyObject *self) {
     return -1;
 }
 
-/* _bind(stream): a view of everything whose default stream is another. */
+/* _bind(stream): the same array, a view or not, with another default stream. */
 static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     nl_py_array *a = (nl_py_array *)self;
     CUstream handle;
@@ -142,8 +146,10 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
         return NULL;
     nl_py_array_layout(a, &layout);
     nl_py_array *view = (nl_py_array *)nl_py_array_view(a, a->address, &layout);
-    if (view)
+    if (view) {
         Py_XSETREF(view->stream, handle ? Py_NewRef(stream) : NULL);
+        view->flags &= (uint8_t)(~NL_PY_ARRAY_VIEW | (a->flags & NL_PY_ARRAY_VIEW));
+    }
     return (PyObject *)view;
 }
 
@@ -296,7 +302,8 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
     nl_py_array_parts parts = {.buffer = a->buffer,
                                .owner = a->owner,
                                .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
+                               .view = 1};
     int repeated = 0;
     Py_ssize_t offset = 0;
     int64_t low, high;
@@ -383,6 +390,7 @@ static PyGetSetDef devarray_getset[] = {
      NULL},
     {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.",
      NULL},
+    {"_is_view", devarray_is_view, NULL, "Was it made over the memory of another array?", NULL},
     {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
     {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.",
      NULL},

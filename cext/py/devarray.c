@@ -44,7 +44,8 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
     a->flags = (uint8_t)((nl_layout_is_c(layout) ? NL_PY_ARRAY_C : 0) |
                          (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0) |
                          (parts->readonly ? NL_PY_ARRAY_READONLY : 0) |
-                         (parts->repeated ? NL_PY_ARRAY_REPEATED : 0));
+                         (parts->repeated ? NL_PY_ARRAY_REPEATED : 0) |
+                         (parts->view ? NL_PY_ARRAY_VIEW : 0));
     a->misaligned = nl_layout_low_bits(layout, parts->address);
     if (parts->element.class == NL_ELEMENT_PLAIN)
         a->code = nl_py_code_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
@@ -64,6 +65,7 @@ static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
         .stream = base->stream,
         .readonly = base->flags & NL_PY_ARRAY_READONLY,
         .repeated = base->flags & NL_PY_ARRAY_REPEATED,
+        .view = 1,
         .record = record,
     };
     return nl_py_array_new(base->state, &parts, layout);

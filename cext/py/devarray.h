@@ -17,6 +17,7 @@ enum {
     NL_PY_ARRAY_F = 2,
     NL_PY_ARRAY_READONLY = 4, /* memory that its owner lends for reading only */
     NL_PY_ARRAY_REPEATED = 8, /* of broadcast_to: kernels alone may write to it */
+    NL_PY_ARRAY_VIEW = 16,    /* made over the memory of another array */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
 };
 
@@ -76,7 +77,7 @@ typedef struct nl_py_array_parts {
     nl_element element;
     PyObject *owner;
     PyObject *stream;
-    int readonly, repeated;
+    int readonly, repeated, view;
     int record;        /* an instance of devrecord_class, without dimensions */
     nl_device *device; /* for nl_py_array_over, as is this: */
     int find_device;

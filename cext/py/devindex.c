@@ -204,7 +204,8 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
                                .owner = a->owner,
                                .stream = a->stream,
                                .readonly = a->flags & NL_PY_ARRAY_READONLY,
-                               .repeated = a->flags & NL_PY_ARRAY_REPEATED};
+                               .repeated = a->flags & NL_PY_ARRAY_REPEATED,
+                               .view = 1};
     inner.itemsize = layout.itemsize = parts.element.itemsize;
     if (nl_py_layout_order(&inner, 'C') < 0)
         goto done;
@@ -233,7 +234,8 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
                                .owner = a->owner,
                                .stream = a->stream,
                                .readonly = a->flags & NL_PY_ARRAY_READONLY,
-                               .repeated = a->flags & NL_PY_ARRAY_REPEATED};
+                               .repeated = a->flags & NL_PY_ARRAY_REPEATED,
+                               .view = 1};
     nl_py_array_layout(a, &layout);
     if (parts.element.itemsize == a->itemsize)
         result = nl_py_array_new(a->state, &parts, &layout);

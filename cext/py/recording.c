@@ -20,7 +20,7 @@ typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } va
 
 typedef struct value {
     uint8_t kind;
-    uint8_t readonly, repeated, bound, ndim; /* NEW, VIEW: bound to the stream of the call */
+    uint8_t readonly, repeated, view, bound, ndim; /* NEW, VIEW: bound to the stream of the call */
     nl_element element;
     int64_t *geometry; /* shape, strides */
     int64_t offset;    /* VIEW: bytes from the first element of `source`, a number, to its own */
@@ -89,6 +89,7 @@ static int set_geometry(value *v, const nl_py_array *a) {
     v->ndim = (uint8_t)a->ndim;
     v->readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
     v->repeated = (a->flags & NL_PY_ARRAY_REPEATED) != 0;
+    v->view = (a->flags & NL_PY_ARRAY_VIEW) != 0;
     v->bound = a->stream != NULL;
     v->element = (nl_element){(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
     v->descr = Py_NewRef(a->descr);
@@ -486,7 +487,8 @@ static PyObject *make_array(replay *r, const value *v) {
                                .owner = source->owner,
                                .stream = v->bound ? r->stream : NULL,
                                .readonly = v->readonly,
-                               .repeated = v->repeated};
+                               .repeated = v->repeated,
+                               .view = v->view};
     return nl_py_array_new(r->of->state, &parts, &layout);
 }
 

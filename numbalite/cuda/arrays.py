@@ -214,7 +214,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return Flags(
             C_CONTIGUOUS=self.is_c_contiguous(),
             F_CONTIGUOUS=self.is_f_contiguous(),
-            OWNDATA=self._owner is None,
+            OWNDATA=self._owner is None and not self._is_view,
             WRITEABLE=not self.readonly,
             ALIGNED=self._is_aligned(),
         )

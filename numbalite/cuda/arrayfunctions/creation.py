@@ -122,14 +122,16 @@ def identity(n: int, dtype: DTypeLike | None = None) -> DeviceNDArray:
 def _like(prototype, dtype, order, shape, device):
     a = arguments.array(prototype)
     dtype = a.dtype if dtype is None else dtype
-    order = shapes.order_of(order)
+    order = order_given = shapes.order_of(order)
     if order == "A":
         order = a._own_order()
     if order == "K" and (a.is_c_contiguous() or a.is_f_contiguous()):
         order = "C" if a.is_c_contiguous() else "F"
     device = a.device if device is None else device
     shape = a.shape if shape is None else shapes.numbers_of(shape)
-    if order == "K" and len(shape) == a.ndim:
+    if len(shape) != a.ndim and order_given == "K":
+        order = "C"
+    if order == "K":
         strides = shapes.packed_like(shape, a.strides, np.dtype(dtype).itemsize)
         with arguments.chosen(device):
             return arrays.device_array(shape, dtype, strides=strides)

@@ -195,10 +195,9 @@ def _taken(rows, places):
         front = places.shape[: places.ndim - len(rest)]
         index = places.astype(np.int64).reshape(math.prod(front), *rest)
         index = np.moveaxis(index, 0, -1)
-    else:
-        front = np.shape(places)
-        index = arguments.array(np.asarray(places).astype(np.int64).ravel())
-        index = np.broadcast_to(index, (*rest, index.size))
+    else:  # in C order, as NumPy's
+        index = arguments.array(np.asarray(places).astype(np.int64))
+        return np.take(np.moveaxis(rows, -1, 0), index, axis=0)
     made = sorting.take_along(rows, index, rows.ndim - 1, 0)
     return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
 
@@ -215,7 +214,14 @@ def _nan_at_places(rows, q, method, is_weak):
     """Of what is not NaN. A row of NaN alone gives its first one."""
     n = np.maximum(_counts(rows), 1)
     q = q.reshape(q.shape + (1,) * n.ndim)
-    return _at_places(rows, n.astype(np.result_type(q, 0.0 if is_weak else q)), q, method, is_weak)
+    n = n.astype(np.result_type(q, 0.0 if is_weak else q))
+    made = _at_places(rows, n, q, method, is_weak)
+    front = q.ndim - n.ndim
+    if q.size == 1 or not n.ndim:
+        return made
+    # NumPy computes row by row: the quantiles of a row are neighbours.
+    rows_first = made.transpose((*range(front, made.ndim), *range(front)))
+    return rows_first.copy("C").transpose((*range(n.ndim, made.ndim), *range(n.ndim)))
 
 
 def _weighted(a, weights, axes, q, passes_nan):
