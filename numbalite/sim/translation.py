@@ -6,6 +6,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
   scope the declaration goes, and each function that mentions the name gets the reference first thing.
 * ``alignas`` after ``__shared__`` goes before it.
+* For instrumented images, a struct or union that is defined in such a declaration is defined in front of it.
 * ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
   variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes C++ that does the same (ptx.py), or an error that names the instruction.
@@ -301,14 +302,19 @@ class _Translation:
 
     def _shared(self, at, in_function):
         """One declaration with __shared__; gives what must be declared in functions instead."""
-        first = self._declaration_start(at)
+        first = self._behind_type(self._declaration_start(at))
         last = self._declaration_end(at)
-        words = {self.tokens[i].text for i in self._specifiers(first, last)}
+        own = self._own_type(first, last)
+        words = {
+            self.tokens[i].text for i in self._specifiers(first, last) if own is None or i < own[0]
+        }
         if "alignas" in words:
             self._alignas(first, last, "extern" in words or self._is_plain(first, last))
         if "extern" not in words:
             if self._has_value(first, last):
                 self._refuse(first, "NUMBALITE_SIM_SHARED_VALUE")
+            if own and self._is_plain(first, last):
+                return self._shared_of_own_type(at, first, last, own, in_function, _VARIABLE)
             for i in self._specifiers(first, last):
                 if self.tokens[i].text == "static" and not self._is_plain(first, last):
                     self._replace(i, i, "")
@@ -317,9 +323,11 @@ class _Translation:
             pattern = _VARIABLE
         else:
             pattern = _REFERENCE
+            if own:
+                return self._shared_of_own_type(at, first, last, own, in_function, _REFERENCE)
             self._one_type(first, last)
         found = [
-            (name, pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else ""))
+            (name, self._reference(pattern, name, type_))
             for name, type_ in self._declarators(first, last)
         ]
         if in_function:
@@ -327,6 +335,73 @@ class _Translation:
             return []
         self._replace(first, last, ";")
         return [(at, name, text) for name, text in found]
+
+    def _reference(self, pattern, name, type_):
+        return pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else "")
+
+    def _shared_of_own_type(self, at, first, last, own, in_function, pattern):
+        """A declaration that defines the struct or union of its variables: the type first, then references."""
+        keyword, opening, closing, name = own
+        declared = [name for name, _ in self._declarators(first, last, own, "")]
+        if not declared:
+            return []
+        if name is None:
+            paste = "##" if self.in_macro else ""
+            name = f"nl_type_of_{paste}{declared[0]}"
+            start = self._name_position(keyword, opening)
+            self.edits.append((start, start, f" {name} "))
+        found = [
+            (variable, self._reference(pattern, variable, type_))
+            for variable, type_ in self._declarators(first, last, own, name)
+        ]
+        if keyword > first:
+            self._replace(first, keyword - 1, "")
+        rest = " ".join(["", *(text for _, text in found)]) if in_function else ";"
+        self._replace(closing + 1, last, f";{rest}")
+        return [] if in_function else [(at, variable, text) for variable, text in found]
+
+    def _behind_type(self, first):
+        """The start of a declaration, if its specifiers begin with the definition of a type."""
+        opening = self.partner.get(first - 1)
+        if opening is not None and self.tokens[first - 1].text == "}":
+            head = self._declaration_start(opening)
+            if self._kind(head, opening) == "class":
+                return head
+        return first
+
+    def _own_type(self, first, last):
+        """(keyword, {, }, name or None) of the struct or union that a declaration defines; or None."""
+        for keyword in range(first, last):
+            text = self.tokens[keyword].text
+            if text in ("{", "=", "["):
+                return None
+            if text in _TYPES and text != "enum":
+                break
+        else:
+            return None
+        name, at = None, keyword + 1
+        while at < last and self.tokens[at].text not in ("{", "=", ";"):
+            token = self.tokens[at]
+            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.text == ":":
+                while at < last and self.tokens[at + 1].text not in ("{", ";"):
+                    at += 1
+            elif token.kind == "name":
+                if name is not None:
+                    return None  # struct S x
+                name = token.text
+            at += 1
+        if at >= last or self.tokens[at].text != "{" or at not in self.partner:
+            return None
+        return keyword, at, self.partner[at], name
+
+    def _name_position(self, keyword, opening):
+        """Where a type without a name gets one: after its attributes."""
+        end = keyword
+        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens(end + 2):
+            end = self.partner[end + 2]
+        return self._end(end)
 
     def _alignas(self, first, last, is_replaced):
         """alignas stands where a declaration begins. NVRTC takes it after __shared__, too, which is an
@@ -372,7 +447,8 @@ class _Translation:
         if not self.checked:
             return False
         texts = set(self._texts(first, last))
-        if "{" in texts or "=" in texts:
+        own = self._own_type(first, last)
+        if "=" in texts or ("{" in texts and not own) or (own and "{" in self._tail(own, last)):
             return False
         return not self._has_list(first, last) or not {"*", "&", "("} & set(
             self._outside(first, last)
@@ -387,20 +463,26 @@ class _Translation:
                 yield text
             angles -= text.count(">")
 
+    def _tail(self, own, last):
+        return [token.text for token in self.tokens[own[2] + 1 : last]]
+
     def _texts(self, first, last):
-        """Of the tokens, but for what stands in the parentheses of an alignment."""
+        """The tokens' texts, without the inside of an alignment's parentheses and of a type's definition."""
         at = first
+        own = self._own_type(first, last)
         while at < last:
             yield self.tokens[at].text
             is_alignment = self.tokens[at].text in ("alignas", "__align__")
             at = self.partner.get(at + 1, at) + 1 if is_alignment else at + 1
+            if own and at == own[1] + 1:
+                at = own[2]
 
     def _has_list(self, first, last):
         """Does the declaration declare several names? Commas in the arguments of a template are none."""
         at, angles = first, 0
         while at < last:
             text = self.tokens[at].text
-            if text in ("(", "[") and at in self.partner:
+            if text in ("(", "[", "{") and at in self.partner:
                 at = self.partner[at]
             elif text == "," and angles == 0:
                 return True
@@ -435,30 +517,35 @@ class _Translation:
             yield at
             at = self.partner[at] + 1 if self._opens(at) else at + 1
 
-    def _declarators(self, first, last):
-        """(name, type) of each variable that an extern declaration declares."""
+    def _declarators(self, first, last, own=None, type_name=None):
+        """(name, type) of each variable that a declaration declares. own: the type that it defines, and
+        type_name the name of that type."""
         parts, kept = [[]], []
         at, angles = first, 0
         while at < last:
             token = self.tokens[at]
-            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+            if own and at == own[0]:
+                parts[-1].append(type_name)
+                at = own[2]
+            elif token.text in _WITH_PARENTHESES and self._opens(at + 1):
                 at = self.partner[at + 1]
             elif token.text in ("(", "[") and at in self.partner:
-                parts[-1] += range(at, self.partner[at] + 1)
+                parts[-1] += (t.text for t in self.tokens[at : self.partner[at] + 1])
                 at = self.partner[at]
             elif token.text == "," and angles == 0:
                 parts.append([])
             elif token.text not in _DROPPED:
                 angles += token.text.count("<") - token.text.count(">")
-                parts[-1].append(at)
+                parts[-1].append(token.text)
             at += 1
         base = None
-        for part in parts:
-            texts = [self.tokens[i].text for i in part]
+        for texts in parts:
             name_at = texts.index("[") - 1 if "[" in texts else len(texts) - 1
             if name_at < 0:
                 continue
             if base is None:
+                if own and name_at == 0:
+                    continue  # the type alone
                 base = " ".join(texts[:name_at])
             kept.append((texts[name_at], " ".join([base, *texts[name_at + 1 :]])))
         return kept

@@ -8,6 +8,50 @@ BINS = 16
 PIXELS = ints(N, 3, below=256, dtype=np.uint8)
 GREYS = (PIXELS.astype(np.int32) @ [77, 151, 28] >> 8).astype(np.uint8)
 
+# --- structs that are defined with their shared variables --------------------------------------------------
+
+
+@pair("race", array="temp", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel())
+def union_of_two_phases_without_a_barrier(x: ints(2 * N, below=99), out: counts(2 * N)):
+    """
+    __shared__ union { int numbers[N]; float halves[N]; } temp;
+    int t = threadIdx.x, i = grid<1>();
+    temp.numbers[t] = x[i];                           //!
+    __syncthreads();
+    int other = temp.numbers[N - 1 - t];              //!
+    __syncthreads();                                  //+
+    temp.halves[t] = 0.5f * other;                    //!
+    __syncthreads();
+    out[i] = int(2 * temp.halves[t]);                 //!
+    """
+
+
+@pair("unwritten", array="state", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()])
+def struct_whose_total_has_no_first_value(x: ints(2 * N, below=9), out: counts(2)):
+    """
+    __shared__ struct State { int total; int numbers[N]; } state;
+    int t = threadIdx.x;
+    state.numbers[t] = x[grid<1>()];
+    if (t == 0) state.total = 0;                      //+
+    __syncthreads();
+    atomicAdd(&state.total, state.numbers[t]);        //!
+    __syncthreads();
+    if (t == 0) out[blockIdx.x] = state.total;        //!
+    """
+
+
+@pair("memory", grid=1, block=N, expect=lambda x: np.roll(x, -1))
+def array_in_an_unnamed_struct_one_too_far(x: ints(N, below=99), out: counts(N)):
+    """
+    __shared__ struct { int flag; int numbers[N]; } parts[1];
+    int t = threadIdx.x;
+    parts[0].numbers[t] = x[t];
+    __syncthreads();
+    out[t] = parts[0].numbers[t + 1];                 //-!
+    out[t] = parts[0].numbers[(t + 1) % N];           //+
+    """
+
+
 # --- pixels of three bytes -------------------------------------------------------------------------------
 
 

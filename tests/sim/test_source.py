@@ -64,6 +64,36 @@ def test_several_in_one_declaration():
     assert f"auto &b = {REFERENCE}<float [ ] [ 4 ]>();" in changed
 
 
+@pytest.mark.parametrize(
+    ("declaration", "definition", "variables"),
+    [
+        ("__shared__ union { int a; float b; } s;", "union nl_type_of_s { int a; float b; } ;", {"s": "nl_type_of_s"}),
+        ("__shared__ struct T { int a, b; } s, t[3];", "struct T { int a, b; } ;", {"s": "T", "t": "T [ 3 ]"}),
+        ("__shared__ class T : B { int a = 3; } s;", "class T : B { int a = 3; } ;", {"s": "T"}),
+        ("volatile __shared__ struct { int a; } s;", "struct nl_type_of_s { int a; } ;", {"s": "volatile nl_type_of_s"}),
+        ("__shared__ __align__(8) struct __align__(16) { int a; } s;",
+         "struct __align__(16) nl_type_of_s { int a; } ;", {"s": "nl_type_of_s"}),
+        ("struct T { int a; } __shared__ s;", "struct T { int a; } ;", {"s": "T"}),
+        ("__shared__ struct alignas(16) T { int a; } s;", "struct alignas(16) T { int a; } ;", {"s": "T"}),
+    ],
+)  # fmt: skip
+def test_a_type_that_is_defined_with_its_shared_variables(declaration, definition, variables):
+    references = " ".join(
+        f'auto &{name} = ::numbalite_sim::shared_variable<{type_}, __COUNTER__>("{name}");'
+        for name, type_ in variables.items()
+    )
+    changed = tidy(translate("void k() { " + declaration + " }", True))
+    assert changed == f"void k() {{ {definition} {references} }}"
+    outside = tidy(translate(declaration + " void k() { use(s); }", True))
+    assert outside.startswith(definition) and references.split(" auto")[0] in outside
+
+
+def test_a_macro_that_declares_such_a_variable():
+    text = "#define SHARED(n) __shared__ union { int a; float b; } n;\nvoid k() { SHARED(x) SHARED(y) }"
+    changed = translate(text, True)
+    assert changed.count("\n") == 1 and changed.count("nl_type_of_##n") == 2
+
+
 def test_dynamic_shared_at_namespace_scope():
     source = """namespace n {
 extern __shared__ float s[];
