@@ -107,7 +107,7 @@ typedef enum nl_sim_warp_op {
     NL_SIM_WARP_XOR,
     NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the lanes
                            that wait at the same site */
-    NL_SIM_WARP_STEP,   /* before a volatile access to the block's memory: completes when no lane of the
+    NL_SIM_WARP_STEP,   /* before a volatile access: completes when no lane of the
                            warp can run, for the lanes that are least far. value: the address;
                            argument: the place in the program, times two, plus one if it writes */
     NL_SIM_WARP_MATRIX, /* mma and its like: the value of the first lane */

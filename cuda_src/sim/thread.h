@@ -92,7 +92,7 @@ NUMBALITE_SIM_OWN void spin(const char *file, int line) {
         yield(file, line);
 }
 
-/* The lanes of a warp synchronise before a volatile access to memory of their block. */
+/* The lanes of a warp synchronise before a volatile access. */
 NUMBALITE_SIM_OWN void step(const void *address, unsigned place) {
     engine_call call;
     ops->warp(NL_SIM_WARP_STEP, 0, reinterpret_cast<unsigned long long>(address), place, rank(),

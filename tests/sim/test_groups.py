@@ -274,6 +274,71 @@ def test_lanes_are_in_step_at_volatile_shared_memory(module, compiler):
     assert turns.tolist() == [*range(63, -1, -1)]
 
 
+GLOBAL_LOCKSTEP = """__global__ void sum(volatile float* s, float* out) {
+        int t = threadIdx.x, b = blockIdx.x;
+        s += 64 * b;
+        if (t < 32) {
+            s[t] += s[t + 32]; s[t] += s[t + 16]; s[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];
+            s[t] += s[t + 1];
+            if (t == 0) out[b] = s[0];
+        }
+    }
+    __global__ void scan(int* x) {
+        volatile int* s = x + 32 * blockIdx.x;
+        int t = threadIdx.x;
+        for (int d = 1; d < 32; d *= 2) {
+            int left = 0;
+            if (t >= d) left = s[t - d];
+            s[t] += left;
+        }
+    }
+    __device__ volatile int rows[4][32];
+    __global__ void reverse(int* x) {
+        int t = threadIdx.x, b = blockIdx.x;
+        rows[b][t] = x[32 * b + t];
+        x[32 * b + t] = rows[b][31 - t];
+    }
+    __global__ void chain(volatile int* flag, volatile int* sum, int* out) {  // from block to block
+        int b = blockIdx.x;
+        if (threadIdx.x == 0) {
+            int s = 0;
+            if (b) { while (!flag[b - 1]) {} s = sum[b - 1]; }
+            sum[b] = s + b;
+            __threadfence();
+            flag[b] = 1;
+            out[b] = s + b;
+        }
+    }
+    __global__ void hands_on(volatile int* turn, int* out) {
+        int t = threadIdx.x;
+        while (*turn != 63 - t) {}
+        out[t] = *turn;
+        *turn = *turn + 1;
+    }"""
+
+
+def test_lanes_are_in_step_at_volatile_global_memory(module, compiler):
+    if compiler == "g++":
+        pytest.skip("g++ tells nothing of volatile accesses")
+    m = module(GLOBAL_LOCKSTEP)
+    x, totals = np.arange(4 * 64, dtype=np.float32).reshape(4, 64), np.zeros(4, np.float32)
+    m.sum[4, 64](x.copy(), totals)
+    assert totals.tolist() == x.sum(1).tolist()
+    numbers = np.arange(4 * 32, dtype=np.int32).reshape(4, 32)
+    found = numbers.copy()
+    m.scan[4, 32](found)
+    assert (found == numbers.cumsum(1)).all()
+    found = numbers.copy()
+    m.reverse[4, 32](found)
+    assert (found == numbers[:, ::-1]).all()
+    flag, sums, out = (np.zeros(300, np.int32) for _ in range(3))
+    m.chain[300, 64](flag, sums, out)
+    assert (out == np.arange(300).cumsum()).all()
+    turns = np.zeros(64, np.int32)
+    m.hands_on[1, 64](np.zeros(1, np.int32), turns)
+    assert turns.tolist() == [*range(63, -1, -1)]
+
+
 def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
     """Nor does another kernel of the file, whose memory is not volatile."""
     m = module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }

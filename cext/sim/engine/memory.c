@@ -557,10 +557,6 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
     *high = memory.high;
 }
 
-int nl_sim_memory_holds(uintptr_t address) {
-    return address - memory.low < memory.high - memory.low;
-}
-
 /* It is filled before it is kept: what other threads write meanwhile was noted in the table when
  * they asked for it. */
 int nl_sim_memory_watch(void (*also)(void)) {

@@ -84,8 +84,6 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
 /* From now on `hear` is called, under the lock of this, for memory that comes or goes. */
 typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
 void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
-/* Is it an address of device memory, whether something lies there or not? */
-int nl_sim_memory_holds(uintptr_t address);
 /* From now on the shadow is kept; no matter if it is already. -1 without the address space for it.
  * `also` fills it for what is in the part of the heap. */
 int nl_sim_memory_watch(void (*also)(void));

@@ -3,13 +3,12 @@
  * arrive computes for all, wakes the others and goes on. Several groups of one warp can be waiting
  * at once, as when branches diverge.
  *
- * Before volatile accesses to the block's memory the lanes of a warp synchronise without being
- * asked to, as programs expect that were written for warps that execute one instruction at a time.
- * Who comes is not known beforehand: when no lane can run, those that are least far go on, since
- * the others would wait for them where branches join again. */
+ * Before volatile accesses the lanes of a warp synchronise without being asked to, as programs
+ * expect that were written for warps that execute one instruction at a time. Global memory counts,
+ * too. Who comes is not known beforehand: when no lane can run, those that are least far go on,
+ * since the others would wait for them where branches join again. */
 #include "sim/engine/warp.h"
 
-#include "sim/engine/memory.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/report.h"
 #include "sim/engine/scheduler.h"
@@ -136,12 +135,6 @@ static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op
     return group;
 }
 
-/* Device memory it is not, and local variables do no harm. */
-static int is_of_block(uintptr_t address) {
-    const nl_sim_worker *w = nl_sim_current;
-    return !nl_sim_memory_holds(address) || (w->observer && w->observer->is_shared(w, address));
-}
-
 static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
     w->active_waiting++;
@@ -153,8 +146,6 @@ static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site) {
-    if (op == NL_SIM_WARP_STEP && !is_of_block((uintptr_t)value))
-        return 0;
     nl_sim_worker *w = nl_sim_enter(thread);
     unsigned index = thread / NL_SIM_LANES;
     uint32_t self = 1u << thread % NL_SIM_LANES;
