@@ -18,17 +18,28 @@
 
 namespace numbalite_sim {
 
+/* As long as one of these lives, and `narrow` is set, atomics are for the block alone. */
 #ifdef NUMBALITE_SIM_CHECKED
-/* As long as one of these lives, atomics are for the block alone. */
 NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
     is_narrow = narrow;
 }
-struct block_scope {
-    NUMBALITE_SIM_INLINE block_scope() { set_narrow(true); }
-    NUMBALITE_SIM_INLINE ~block_scope() { set_narrow(false); }
+struct narrow_scope {
+    const bool narrow;
+    NUMBALITE_SIM_INLINE explicit narrow_scope(bool narrow) : narrow(narrow) {
+        if (narrow)
+            set_narrow(true);
+    }
+    NUMBALITE_SIM_INLINE ~narrow_scope() {
+        if (narrow)
+            set_narrow(false);
+    }
 };
-#define NUMBALITE_SIM_SCOPE_block numbalite_sim::block_scope scope;
+#define NUMBALITE_SIM_SCOPE_block numbalite_sim::narrow_scope scope(true);
 #else
+struct narrow_scope {
+    NUMBALITE_SIM_INLINE explicit narrow_scope(bool) {}
+    NUMBALITE_SIM_INLINE ~narrow_scope() {}
+};
 #define NUMBALITE_SIM_SCOPE_block
 #endif
 #define NUMBALITE_SIM_SCOPE

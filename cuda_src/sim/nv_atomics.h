@@ -1,6 +1,6 @@
 /* sim/nv_atomics: the __nv_atomic_* functions, which take any type of a size, an order and a scope.
  *
- * The scopes make no difference here. Orders do, for the checks: what releases has a fence before it, what
+ * The scope counts for the checks alone, and so do orders: what releases has a fence before it, what
  * acquires one behind it, as in <cuda/atomic>. A load counts as a try of a thread that spins. */
 #ifndef NUMBALITE_SIM_NV_ATOMICS_H
 #define NUMBALITE_SIM_NV_ATOMICS_H
@@ -29,17 +29,25 @@ NUMBALITE_SIM_INLINE void fence_after(int order) {
     if (order != __NV_ATOMIC_RELAXED && order != __NV_ATOMIC_RELEASE)
         __threadfence();
 }
-template <class T, class Change>
-NUMBALITE_SIM_INLINE T updated(T *address, int order, Change change) {
+struct nv_scope : narrow_scope {
+    NUMBALITE_SIM_INLINE explicit nv_scope(int scope) : narrow_scope(scope <= __NV_THREAD_SCOPE_BLOCK) {}
+};
+template <class Operation> NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(operation()) {
+    nv_scope all(scope);
+    return operation();
+}
+/* An operation between its fences. */
+template <class T, class Operation>
+NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
     fence_before(order);
-    T old = update(address, change);
+    T old = in_scope(scope, operation);
     fence_after(order);
     return old;
 }
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_SCOPE int = __NV_THREAD_SCOPE_SYSTEM
+#define NUMBALITE_SIM_SCOPE int scope = __NV_THREAD_SCOPE_SYSTEM
 /* The type of the address' target: the value beside it has no say. */
 #define NUMBALITE_SIM_VALUE typename numbalite_sim::itself<T>::type
 #define NUMBALITE_SIM_WORD typename numbalite_sim::word<sizeof(T)>::type
@@ -48,7 +56,9 @@ template <class T>
 NUMBALITE_SIM_INLINE T __nv_atomic_load_n(const T *address, int order, NUMBALITE_SIM_SCOPE,
                                           NUMBALITE_SIM_SITE) {
     typedef NUMBALITE_SIM_WORD Word;
-    Word found = __atomic_load_n(reinterpret_cast<const Word *>(address), __ATOMIC_SEQ_CST);
+    Word found = numbalite_sim::in_scope(scope, [=]() -> Word {
+        return __atomic_load_n(reinterpret_cast<const Word *>(address), __ATOMIC_SEQ_CST);
+    });
     numbalite_sim::spin(file, line);
     numbalite_sim::fence_after(order);
     return numbalite_sim::bits<T>(found);
@@ -64,6 +74,7 @@ NUMBALITE_SIM_INLINE void __nv_atomic_store_n(T *address, NUMBALITE_SIM_VALUE va
                                               NUMBALITE_SIM_SCOPE) {
     typedef NUMBALITE_SIM_WORD Word;
     numbalite_sim::fence_before(order);
+    numbalite_sim::nv_scope all(scope);
     __atomic_store_n(reinterpret_cast<Word *>(address), numbalite_sim::bits<Word>(value),
                      __ATOMIC_SEQ_CST);
 }
@@ -75,10 +86,8 @@ NUMBALITE_SIM_INLINE void __nv_atomic_store(T *address, NUMBALITE_SIM_VALUE *val
 template <class T>
 NUMBALITE_SIM_INLINE T __nv_atomic_exchange_n(T *address, NUMBALITE_SIM_VALUE value, int order,
                                               NUMBALITE_SIM_SCOPE, NUMBALITE_SIM_SITE) {
-    numbalite_sim::fence_before(order);
-    T old = numbalite_sim::exchange(address, value, file, line);
-    numbalite_sim::fence_after(order);
-    return old;
+    return numbalite_sim::between_fences<T>(
+        order, scope, [=]() -> T { return numbalite_sim::exchange(address, value, file, line); });
 }
 template <class T>
 NUMBALITE_SIM_INLINE void __nv_atomic_exchange(T *address, NUMBALITE_SIM_VALUE *value,
@@ -93,9 +102,9 @@ NUMBALITE_SIM_INLINE bool __nv_atomic_compare_exchange_n(T *address, NUMBALITE_S
                                                          int, NUMBALITE_SIM_SCOPE,
                                                          NUMBALITE_SIM_SITE) {
     typedef NUMBALITE_SIM_WORD Word;
-    numbalite_sim::fence_before(order);
-    T old = numbalite_sim::compare_and_swap(address, *expected, value, file, line);
-    numbalite_sim::fence_after(order);
+    T old = numbalite_sim::between_fences<T>(order, scope, [=]() -> T {
+        return numbalite_sim::compare_and_swap(address, *expected, value, file, line);
+    });
     bool same = numbalite_sim::bits<Word>(old) == numbalite_sim::bits<Word>(*expected);
     *expected = old;
     return same;
@@ -113,7 +122,9 @@ __nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALIT
     template <class T> \
     NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, int order, \
                                                     NUMBALITE_SIM_SCOPE) { \
-        return numbalite_sim::updated(address, order, [value](T old) -> T { return expression; }); \
+        return numbalite_sim::between_fences<T>(order, scope, [=]() -> T { \
+            return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
+        }); \
     } \
     template <class T> \
     NUMBALITE_SIM_INLINE void __nv_atomic_##name(T *address, NUMBALITE_SIM_VALUE value, int order, \
@@ -129,7 +140,7 @@ NUMBALITE_SIM_OPERATION(min, value < old ? value : old)
 NUMBALITE_SIM_OPERATION(max, old < value ? value : old)
 #undef NUMBALITE_SIM_OPERATION
 
-NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order, NUMBALITE_SIM_SCOPE) {
+NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order, int = __NV_THREAD_SCOPE_SYSTEM) {
     if (order != __NV_ATOMIC_RELAXED)
         __threadfence();
 }

@@ -9,6 +9,10 @@
 #ifndef NUMBALITE_SIM_THREAD_H
 #define NUMBALITE_SIM_THREAD_H
 
+#ifdef NUMBALITE_SIM_CHECKED
+#include "checker.h"
+#endif
+
 namespace numbalite_sim {
 
 struct place {
@@ -83,7 +87,14 @@ NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
 
 NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
+#ifdef NUMBALITE_SIM_CHECKED
+    bool narrow = is_narrow; /* of this thread's atomic; others run meanwhile */
+    is_narrow = false;
     ops->yield(rank(), nl_sim_site{file, line});
+    is_narrow = narrow;
+#else
+    ops->yield(rank(), nl_sim_site{file, line});
+#endif
 }
 
 /* Called where a thread may be waiting for another in a loop: lets the others run now and then. */

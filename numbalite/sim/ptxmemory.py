@@ -55,7 +55,7 @@ class Memory:
         to, at = operands[0], self.address(operands[1], modifiers)
         access = _access(modifiers)
         parts = listed(to)
-        out = [f"unsigned long long nl_at = {at};"]
+        out = [f"{_scope(modifiers)}unsigned long long nl_at = {at};"]
         if len(parts) > 1:
             out.append(f"{TYPES[kind]} nl_parts[{len(parts)}]; {PTX}load_all(nl_parts, nl_at);")
             out += [self.set(one, f"nl_parts[{i}]") for i, one in enumerate(parts)]
@@ -75,7 +75,7 @@ class Memory:
         if len(parts) > 1:
             joined = ", ".join(values)
             return f"const {TYPES[kind]} nl_parts[] = {{{joined}}}; {PTX}store_all({at}, nl_parts);"
-        return f"{PTX}store<{TYPES[kind]}, {access}>({at}, {values[0]});"
+        return f"{_scope(modifiers)}{PTX}store<{TYPES[kind]}, {access}>({at}, {values[0]});"
 
     def do_atom(self, modifiers, operands):
         return self.atomic(modifiers, operands[1:], operands[0])
@@ -95,9 +95,16 @@ class Memory:
         cxx = _ATOMIC_TYPES.get((name, kind)) or _ATOMIC_TYPES[kind]
         at = f"reinterpret_cast<{cxx} *>({self.address(operands[0], modifiers)})"
         values = ", ".join(self.value(one, cxx) for one in operands[1:])
-        call = f"{_ATOMICS[name]}({at}, {values})"
+        scope = "_block" if "cta" in modifiers else ""
+        call = f"{_ATOMICS[name]}{scope}({at}, {values})"
         fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
         return f"{fence} {self.set(to, call)} {fence}"
+
+
+def _scope(modifiers):
+    """A variable for the time of an access that is for the block's threads alone."""
+    narrow = "cta" in modifiers and _access(modifiers) == "2"
+    return "::numbalite_sim::narrow_scope nl_scope(true); " if narrow else ""
 
 
 def _access(modifiers):

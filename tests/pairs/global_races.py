@@ -346,6 +346,24 @@ def result_of_another_block_read(x: ints(256, below=9), sums: counts(4), out: co
     """
 
 
+@pair("race", array="out", grid=4, block=64, expect=lambda x: x.sum())
+def counter_of_block_scope_for_all_blocks(x: ints(256, below=9), out: counts(1)):
+    """
+    #include <cuda/atomic>
+    __global__ void count(const int *x, int *out) {
+        __shared__ int sum;
+        if (threadIdx.x == 0) sum = 0;
+        __syncthreads();
+        cuda::atomic_ref<int, cuda::thread_scope_block> of_block(sum);
+        of_block.fetch_add(x[blockIdx.x * blockDim.x + threadIdx.x], cuda::memory_order_relaxed);
+        __syncthreads();
+        cuda::atomic_ref<int, cuda::thread_scope_block> total(out[0]);     //-
+        cuda::atomic_ref<int, cuda::thread_scope_device> total(out[0]);    //+
+        if (threadIdx.x == 0) total.fetch_add(sum, cuda::memory_order_relaxed);  //!
+    }
+    """
+
+
 @pair("race", array="partial", grid=4, block=64, expect=lambda x: {"out": x.sum()})
 def last_block_without_a_fence(
     x: ints(256, below=9), partial: counts(4), done: counts(1), out: counts(1)

@@ -35,7 +35,7 @@ def variants(source, *places):
 
 @functools.cache
 def unit():
-    lines = ['#include "numbalite/groups.cuh"']
+    lines = ['#include "numbalite/groups.cuh"', "#include <cuda/atomic>"]
     for text, number in _sources.items():
         lines.append(f"namespace v{number} {{\n{text}\n}}")
     return cuda.module("\n".join(lines), names=[f"v{n}::k" for n in _sources.values()])
@@ -340,6 +340,40 @@ def test_blocks_that_do_not_know_of_one_another():
     bad, good = BLOCKS
     text = race(bad, "block \\(", grid=2)
     assert "block (0,0,0)" in text and "block (1,0,0)" in text
+    run(good, grid=2)
+
+
+# Atomics for the threads of one block, as each interface writes the scope.
+NARROW = {
+    name: variants(
+        """__global__ void k(int* data, int* out) {
+            int* at = &out[0];
+            int old = 0;
+            STATEMENT
+        }""".replace("STATEMENT", statement),
+        {"WHOM": narrow},
+        {"WHOM": wide},
+    )
+    for name, statement, narrow, wide in (
+        ("add", "cuda::atomic_ref<int, cuda::thread_scope_WHOM>(*at).fetch_add(1);", "block", "device"),
+        ("exchange", "cuda::atomic_ref<int, cuda::thread_scope_WHOM>(*at).exchange(blockIdx.x);", "block", "system"),
+        ("swap", "cuda::atomic_ref<int, cuda::thread_scope_WHOM>(*at).compare_exchange_strong(old, 1);", "thread", "device"),
+        ("store", "cuda::atomic_ref<int, cuda::thread_scope_WHOM>(*at).store(blockIdx.x);", "block", "device"),
+        ("object", "(*(cuda::atomic<int, cuda::thread_scope_WHOM>*)at)++;", "block", "device"),
+        ("nv", "old = __nv_atomic_fetch_add(at, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_WHOM);", "BLOCK", "DEVICE"),
+        ("nv store", "__nv_atomic_store_n(at, blockIdx.x, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_WHOM);", "BLOCK", "SYSTEM"),
+        ("ptx", 'asm volatile("atom.relaxed.WHOM.add.s32 %0, [%1], 1;" : "=r"(old) : "l"(at) : "memory");', "cta", "gpu"),
+        ("ptx store", 'asm volatile("st.relaxed.WHOM.s32 [%0], %1;" :: "l"(at), "r"(blockIdx.x) : "memory");', "cta", "gpu"),
+        ("function", "atomicAddWHOM(at, 1);", "_block", ""),
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_an_atomic_of_block_scope_between_blocks(name):
+    bad, good = NARROW[name]
+    race(bad, "atomics of block scope are for the threads of one block", grid=2)
+    run(bad, grid=1)
     run(good, grid=2)
 
 

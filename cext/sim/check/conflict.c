@@ -76,7 +76,7 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
     if (scope == NL_SIM_RACE_BLOCK)
         return in->block;
     if (c->earlier.narrow || c->later.narrow)
-        return ORDERLESS ": atomics that end in _block are for the threads of one block";
+        return ORDERLESS ": atomics of block scope are for the threads of one block";
     return ORDERLESS;
 }
 
