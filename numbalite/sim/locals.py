@@ -54,6 +54,11 @@ _LOOKS = re.compile(
 _ADDS = re.compile(
     rf"@_Z(?:N9numbalite7complexI[fd]E|(?=\w\wR))(?:pL|mI|mL|dV)\w+\([^%\n]*(?:%[^%\n]*\* [^%\n]*)?({_NAME})"
 )
+# Functions that read the fragments of a warp's matrices: all that follow the first argument.
+_MATRICES = re.compile(
+    r"@_ZN6nvcuda4wmma(?:8mma_sync|9bmma_sync|17store_matrix_sync)\w*\((?P<given>.*)\)"
+)
+_POINTER = re.compile(rf"(?P<type>ptr|%[^\n]*?\*) [^%\n]*(?P<name>{_NAME})")
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(", re.M)
 _SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 _LARGEST = 4096  # bytes of a variable that is watched: the second one needs stack, too
@@ -148,6 +153,13 @@ def _split(text):
             parts.append(text[start:at].strip())
             start = at + 1
     return [*parts, text[start:].strip()]
+
+
+def _read_matrices(line):
+    """(type, name) of the pointers to fragments that a line's call reads."""
+    called = _MATRICES.search(line) if "4wmma" in line else None
+    found = [_POINTER.fullmatch(one) for one in _split(called["given"])[1:]] if called else []
+    return [(one["type"], one["name"]) for one in found if one]
 
 
 def _bits(type_):
@@ -262,7 +274,7 @@ class _Function:
             starts = starts or [0]  # where it gets its piece of stack
             follow = [(met[at], met[at + 1]) if at + 1 < len(met) else None for at in starts]
             written = all(
-                f is None or (f[0][0] == f[1][0] and self._writes(f[1][1])) for f in follow
+                f is None or (f[0][0] == f[1][0] and self._writes(f[1][1], root)) for f in follow
             )
             if written or any(" = phi " in line for _, line in met):
                 del self.roots[root]
@@ -280,8 +292,10 @@ class _Function:
             or _PART.match(line) is not None
         )
 
-    def _writes(self, line):
+    def _writes(self, line, root):
         """Does it write, or count as if it wrote, all of a variable?"""
+        if any(self.whole.get(name) == root for _, name in _read_matrices(line)):
+            return False
         if store := _STORE.match(line):
             type_ = self.roots.get(store["at"])
             return store["at"] not in self.whole or type_ == _type_of(store["what"])
@@ -313,6 +327,7 @@ class _Function:
             self._move(line, found, out)
         else:
             self._add(line, out)
+            self._add_matrices(line, out)
             for root in dict.fromkeys(self.whole[name] for name in names):
                 self._fill(root, -1, self._length(root), out)
             out.append(line)
@@ -384,6 +399,21 @@ class _Function:
         out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
         out.append(f"  {unset} = icmp eq i8 {state}, 0")
         out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug[0]}")
+
+    def _add_matrices(self, line, out):
+        """Tells of the fragments that a function reads; the first byte of each speaks for it."""
+        debug, kind = _DEBUG.search(line), self.module.bytes_pointer
+        for type_, name in dict.fromkeys(_read_matrices(line)):
+            if name not in self.whole or not debug:
+                continue
+            pointer, state, unset = _twin(name), self._new(), self._new()
+            if self.module.is_typed:
+                pointer = self._new()
+                out.append(f"  {pointer} = bitcast {type_} {_twin(name)} to i8*")
+            out.append(f"  {state} = load i8, {kind} {pointer}, align 1")
+            out.append(f"  {unset} = icmp eq i8 {state}, 0")
+            what = self._what(name, out)
+            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug[0]}")
 
     def _looks(self, line, name):
         """Does the line use a value?"""

@@ -164,3 +164,70 @@ def field_that_comes_from_memory_and_was_never_set(t: floats(N), out: zeros(N)):
         if (ray.bounces < 4) out[i] = ray.at + ray.length;  //!
     }
     """
+
+
+# --- fragments of a warp's matrices ----------------------------------------------------------------------
+
+A, B = (floats(16, 16, seed=s, dtype=np.float16) for s in (1, 2))
+
+
+def product(a, b):
+    return a.astype(np.float32) @ b.astype(np.float32)
+
+
+@pair("unwritten", array="acc", grid=1, block=32, expect=product)
+def accumulator_that_is_not_filled(a: A, b: B, out: zeros(16, 16)):
+    """
+    #include <mma.h>
+    __global__ void multiply(const half *a, const half *b, float *out) {
+        using namespace nvcuda::wmma;
+        fragment<matrix_a, 16, 16, 16, half, row_major> of_a;
+        fragment<matrix_b, 16, 16, 16, half, row_major> of_b;
+        fragment<accumulator, 16, 16, 16, float> acc;
+        fill_fragment(acc, 0.0f);                     //+
+        load_matrix_sync(of_a, a, 16);
+        load_matrix_sync(of_b, b, 16);
+        mma_sync(acc, of_a, of_b, acc);               //!
+        store_matrix_sync(out, acc, 16, mem_row_major);
+    }
+    """
+
+
+@pair("unwritten", array="of_b", grid=1, block=32, expect=product)
+def fragment_that_is_not_loaded(a: A, b: B, out: zeros(16, 16)):
+    """
+    #include <mma.h>
+    __global__ void multiply(const half *a, const half *b, float *out) {
+        using namespace nvcuda::wmma;
+        fragment<matrix_a, 16, 16, 16, half, row_major> of_a;
+        fragment<matrix_b, 16, 16, 16, half, row_major> of_b;
+        fragment<accumulator, 16, 16, 16, float> acc, result;
+        for (int i = 0; i < acc.num_elements; ++i) acc.x[i] = 0;
+        load_matrix_sync(of_a, a, 16);
+        load_matrix_sync(of_b, b, 16);                //+
+        mma_sync(result, of_a, of_b, acc);            //!
+        store_matrix_sync(out, result, 16, mem_row_major);
+    }
+    """
+
+
+@pair(
+    "unwritten", array="acc", grid=1, block=32, expect=lambda a, b: np.tile(product(a, b), (2, 1))
+)
+def accumulators_stored_but_never_computed(a: A, b: B, out: zeros(32, 16)):
+    """
+    #include <mma.h>
+    __global__ void multiply(const half *a, const half *b, float *out) {
+        using namespace nvcuda::wmma;
+        fragment<matrix_a, 16, 16, 16, half, row_major> of_a;
+        fragment<matrix_b, 16, 16, 16, half, row_major> of_b;
+        fragment<accumulator, 16, 16, 16, float> acc[2];
+        load_matrix_sync(of_a, a, 16);
+        load_matrix_sync(of_b, b, 16);
+        for (int i = 0; i < 2; ++i) {
+            fill_fragment(acc[i], 0.0f);              //+
+            mma_sync(acc[i], of_a, of_b, acc[i]);     //+
+            store_matrix_sync(out + 256 * i, acc[i], 16, mem_row_major);  //!
+        }
+    }
+    """
