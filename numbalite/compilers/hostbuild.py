@@ -33,7 +33,7 @@ from numbalite.compilers import (
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
-from numbalite.sim import debugger, irpatch, translation
+from numbalite.sim import debugger, irpatch, staticshared, translation
 from numbalite.text import scanner
 from numbalite.types.demangle import demangle
 
@@ -209,21 +209,22 @@ def compile(source, kind="sim", *checks) -> Image:
             build = _Build(source, compiler, family, flags, search, output, kind, checks)
             build.marked = included.marked
             build.header = "prelude.h" if options.before else "head.h"
-            return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole)
+            return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole), build.unit
 
         real = cccl.search(included.texts) if kind == "sim" else []
         try:
-            log = build(real)
+            log, unit = build(real)
         except CompileError as problem:
             if kind != "sim":
                 raise
             front, behind = _more_folders(problem.log, included.texts, real)
             if len(front) == len(real):
                 raise
-            log = build(front, behind)
+            log, unit = build(front, behind)
         with open(output, "rb") as file:
             data = file.read()
-    return _image(source, kind, data, "" if family == "gcc" else _reader(source).warnings(log))
+    log = "" if family == "gcc" else _reader(source).warnings(log)
+    return _image(source, kind, data, log, unit)
 
 
 def _more_folders(log, texts, real):
@@ -236,14 +237,13 @@ def _more_folders(log, texts, real):
     return real, behind
 
 
-def _image(source, kind, data, log):
-    """The Image of a shared object, which tells what it describes."""
+def _image(source, kind, data, log, unit):
+    """The Image of a shared object, which tells what it describes. unit: the kernels' IR, where there is one."""
     names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
     symbols = names  # the runtime looks into the image's table
     if kind == "sim":
-        if "__shared__" in source.text:
-            _check_shared(data, source)
+        _check_shared(data, source, unit)
         _check_constant(data, source)
         data = simulated(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
@@ -265,18 +265,39 @@ def _text_flags(source, folder):
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
-def _check_shared(data, source):
-    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in one
-    variable or in all of one function. Those of one name are in different scopes of it, and may share.
+def _check_shared(data, source, unit):
+    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in all that
+    a kernel and its functions have. unit: the kernels' IR, or None, from a compiler that has none: then what each
+    function has.
     """
-    functions = {}
-    for name, size in elf.thread_locals(data):
-        place, _, plain = _split_local(name)
-        if not place.startswith("_ZN13numbalite_sim"):
-            variables = functions.setdefault(place or name, {})
-            variables[plain] = max(size, variables.get(plain, 0))
+    sizes = {
+        symbol: size
+        for symbol, size in elf.thread_locals(data)
+        if not symbol.startswith("_ZN13numbalite_sim")
+    }
+    if unit is None:
+        functions = {}
+        for symbol, size in sizes.items():
+            place, _, name = _split_local(symbol)
+            functions.setdefault(place or symbol, []).append((name, size))
+        kernels = functions.values()
+    elif sum(sizes.values()) <= _SHARED_LIMIT and "shared_variable" not in unit:
+        return
+    else:
+        kept = {*sizes, *(symbol for symbol, _ in elf.objects(data))}
+        kernels = [
+            [
+                (
+                    v.name or _split_local(v.symbol)[2],
+                    sizes.get(v.symbol, 0) if v.size is None else v.size,
+                )
+                for v in variables
+                if v.symbol in kept
+            ]
+            for variables in staticshared.by_kernel(unit)
+        ]
     how = "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
-    for variables in functions.values():
+    for variables in kernels:
         larger = f"{how}, sized by the launch, can be larger"
         _check_size("shared", variables, _SHARED_LIMIT, larger, source)
 
@@ -294,14 +315,17 @@ def _check_constant(data, source):
         name = _plain(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
         if name in names:
             variables[name] = size + variables.get(name, 0)
-    _check_size("constant", variables, _CONSTANT_LIMIT, "__device__ memory can be larger", source)
+    _check_size(
+        "constant", variables.items(), _CONSTANT_LIMIT, "__device__ memory can be larger", source
+    )
 
 
 def _check_size(kind, variables, limit, larger, source):
-    total = sum(variables.values())
+    total = sum(size for _, size in variables)
     if total <= limit:
         return
-    names = ", ".join(f'"{name}"' for name in sorted(variables, key=variables.get)[::-1])
+    largest = sorted(variables, key=lambda variable: variable[1])[::-1]
+    names = ", ".join(f'"{name}"' for name in dict.fromkeys(name for name, _ in largest))
     several = len(variables) > 1
     raise CompileError(
         f"error: the {kind} variable{'s' * several} {names} {'have' if several else 'has'} {total} "
@@ -335,6 +359,7 @@ class _Build:
         self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log, self.whole = checks, "", ""
+        self.unit = None  # the kernels' IR as the front end gives it
         self.marked = False  # has the source marks at divisions?
         self.header = "prelude.h"  # what is precompiled
         # As NVRTC has it, a template's body is read when there is an instance. clang++ cannot precompile
@@ -404,8 +429,11 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
+            ir = file.read()
+            if path == self.output[: -len(".so")]:
+                self.unit = ir
             ir = irpatch.patch(
-                file.read(), self.kind == "sim", self._vectors(), self.checks, self.source.is_python
+                ir, self.kind == "sim", self._vectors(), self.checks, self.source.is_python
             )
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)

@@ -1,0 +1,85 @@
+"""Static shared memory: the simulator refuses a kernel exactly where ptxas does."""
+
+import random
+
+import pytest
+from kit.sample import some
+
+from numbalite import cuda
+from numbalite.compilers import host, hostbuild
+from numbalite.errors import CompileError
+
+LIMIT = 48 * 1024
+# Where a variable stands: what is declared outside of the kernel, and what is in it. `use` reads and writes it.
+FORMS = {
+    "the kernel": ("", "__shared__ float vN[SIZE]; use(vN, x);"),
+    "a scope": ("", "if (x[N] > 0) { __shared__ float v[SIZE]; use(v, x); } else x[N] = 1;"),
+    "a function": ("__device__ void fN(float* x) { __shared__ float v[SIZE]; use(v, x); }", "fN(x);"),
+    "a function's function": (
+        "__device__ void fN(float* x) { __shared__ float v[SIZE]; use(v, x); }\n"
+        "__device__ void gN(float* x) { fN(x); fN(x + 1); }", "gN(x);"),
+    "the file": ("__shared__ float vN[SIZE];", "use(vN, x);"),
+    "a namespace": ("namespace nN { __shared__ float v[SIZE]; }", "use(nN::v, x);"),
+    "a template": (
+        "template <int n> __device__ void fN(float* x) { __shared__ float v[n]; use(v, x); }", "fN<SIZE>(x);"),
+    "a struct": ("", "__shared__ struct { float v[SIZE]; } sN; use(sN.v, x);"),
+    "a member": (
+        "struct S_N { __device__ void f(float* x) { __shared__ float v[SIZE]; use(v, x); } };", "S_N().f(x);"),
+    "another kernel": ("__global__ void otherN(float* x) { __shared__ float v[SIZE]; use(v, x); }", ""),
+    "nothing": ("__device__ void fN(float* x) { __shared__ float v[SIZE]; use(v, x); }", ""),
+    "the launch": ("extern __shared__ float dynamic[];", "use(dynamic, x);"),
+}  # fmt: skip
+USE = """template <class T> __device__ void use(T* v, float* x) {
+    v[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = v[31 - threadIdx.x];
+    __syncthreads();
+}
+"""
+
+
+def source(forms, total):
+    """A kernel with variables of these forms, which have `total` bytes in all, but for the last three forms."""
+    count = sum(form in list(FORMS)[:-3] for form in forms)
+    part = total // 4 // max(count, 1)
+    sizes = [part] * count
+    if count:
+        sizes[0] += total // 4 - sum(sizes)
+    outside, inside = [USE], []
+    for number, form in enumerate(forms):
+        size = sizes.pop() if form in list(FORMS)[:-3] else LIMIT // 4
+        for to, text in zip((outside, inside), FORMS[form], strict=True):
+            to.append(text.replace("SIZE", str(size)).replace("N", str(number)))
+    return "\n".join([*outside, "__global__ void k(float* x) {", *inside, "}"])
+
+
+def is_refused(compile):
+    try:
+        compile()
+    except CompileError as problem:
+        assert "shared" in str(problem)
+        return True
+    return False
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("seed", some(3, range(40), "static shared"))
+def test_what_ptxas_refuses(seed):
+    if hostbuild.identify(host.find()).family == "gcc":
+        pytest.skip("g++ tells of no calls: what each function has is looked at")
+    drawn = random.Random(seed)
+    forms = drawn.sample(list(FORMS), drawn.randrange(1, 5))
+    text = source(forms, LIMIT + drawn.choice([-4096, 0, 4, 4096]))
+    wanted = is_refused(lambda: cuda.compile(text, cc=(9, 0), output="cubin"))
+    assert is_refused(lambda: cuda.module(text)["k"]) == wanted, forms
+    with cuda.checks():
+        assert is_refused(lambda: cuda.module(text, lineinfo=True)["k"]) == wanted, forms
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "a scope"])
+def test_all_of_it_can_be_used(form):
+    text = source([form], LIMIT)
+    x = cuda.to_device([float(i) for i in range(64)])
+    cuda.module(text)["k"][1, 32, 0, 128](x.astype("float32"))
+    cuda.synchronize()
