@@ -118,7 +118,7 @@ _HINTS = [
     (
         rf"namespace \"std\" has no member \"(?!{_NOT_ON_A_GPU})|'(?!{_NOT_ON_A_GPU})\w+' in namespace 'std'"
         rf"|'(?!{_NOT_ON_A_GPU})\w+' is not a member of [‘']std",
-        "CUDA's own functions go without std::, max(a, b), sqrt(x); std:: needs an #include in a source",
+        "CUDA's own functions go without std::, max(a, b), sqrt(x); with std:: they need #include <cmath> or <algorithm>",
     ),
     (
         r"namespace \"numbalite::groups\" has no member",
