@@ -98,6 +98,8 @@ def _ahead(what, sig, device, name, abi_info, given):
     parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
     if isinstance(what, str) or hasattr(what, "__fspath__"):
         text = modules.text_of(what, name or "source", sys._getframe(2))
+        if hasattr(what, "__fspath__"):
+            text, parsed, _ = modules.device_part(text, parsed, [name] if name else ())
         made = modules.Module(text, parsed, [name] if name else (), name or "source")
         return made._images.source, types.void, made._explain
     if sig is None:

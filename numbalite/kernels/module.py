@@ -60,7 +60,8 @@ class Module:
             variables += scanner.scan(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
-        known = [v for v in variables if not v.template]
+        # A stand-in and a variable in an unnamed namespace would both be meant by ::x: it is asked for late.
+        known = [v for v in variables if not v.template and not (v.conditional and v.unnamed)]
         self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
         self._names: list[str] = []
         instances: list[str] = []
@@ -272,7 +273,7 @@ class Module:
         device = current_device()
         image = self._images.image(target_of(device))
         if builder.STAND_IN in image.descriptions[found]:
-            raise KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
+            raise self._absent(name)
         kind, shape = describe.variable(image.descriptions[found])
         if dtype is not None:
             dtype = np.dtype(dtype)
@@ -303,7 +304,16 @@ class Module:
         with self._lock:
             if self._loaded_kernels():
                 self._refuse_late(expression, expression)
-            self._compile_anew(expression, variables=[expression])
+            try:
+                self._compile_anew(expression, variables=[expression])
+            except CompileError:
+                variable = self._variables.get(expression)
+                if variable is None or not variable.conditional:
+                    raise
+                raise self._absent(expression) from None
+
+    def _absent(self, name):
+        return KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
 
     def _refuse_late(self, expression, lost):
         raise RuntimeError(

@@ -28,6 +28,8 @@ no GPU compiler finds.
 
 from __future__ import annotations
 
+import functools
+import glob
 import itertools
 import os
 import re
@@ -100,7 +102,14 @@ _HOST_HEADERS = frozenset(
     unordered_map unordered_set valarray variant vector complex.h ctype.h errno.h fenv.h locale.h
     setjmp.h signal.h stdarg.h tgmath.h uchar.h wchar.h wctype.h unistd.h pthread.h""".split()
 )
-_SYSTEM = ("/usr/include", f"/usr/include/{os.uname().machine}-linux-gnu")
+_SYSTEM = (  # where host compilers look by themselves
+    *("/usr/local/include", "/usr/include", "/usr/include/*-linux-*", "/usr/include/c++/*"),
+    *(
+        "/usr/lib*/gcc/*/*/include",
+        "/usr/lib*/clang/*/include",
+        "/usr/lib/llvm*/lib/clang/*/include",
+    ),
+)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 
 
@@ -110,7 +119,16 @@ def is_of_the_host(name: str) -> bool:
         return False
     if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
         return False
-    return name in _HOST_HEADERS or any(os.path.isfile(f"{place}/{name}") for place in _SYSTEM)
+    if name in _HOST_HEADERS:
+        return True
+    if headers.find(name, _system_folders()) is None:
+        return False
+    return headers.find(name, toolkit.include_directories()) is None
+
+
+@functools.cache
+def _system_folders():
+    return tuple(folder for pattern in _SYSTEM for folder in glob.glob(pattern))
 
 
 _REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of_the_host))

@@ -139,10 +139,11 @@ _HINTS = [
     ),
 ]
 _HOSTS = re.compile(r'cannot open source file "([^"]+)"')
-_MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(")
+_MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\(")
 _MAIN_HINT = (
     "main and other code of the host stay out of a source: it holds kernels and what they use. Python "
-    "makes the arrays (cuda.to_device), launches, kernel[blocks, threads](...), and copies back"
+    "makes the arrays (cuda.to_device), launches, kernel[blocks, threads](...), and copies back. From a file, "
+    'cuda.module(Path("program.cu")) takes the kernels alone'
 )
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
 # The same, where the line that does not compile has such a thing.

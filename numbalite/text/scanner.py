@@ -97,6 +97,8 @@ class Variable(NamedTuple):
     conditional: bool
     line: int
     template: bool = False
+    unnamed: bool = False
+    """Is it in a namespace without a name?"""
 
 
 @functools.lru_cache(maxsize=32)
@@ -344,8 +346,12 @@ class _Reader:
         )  # the names of kernels that have a body, or are instances of a template
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
+        self.unnamed = []  # (opening, closing) of namespaces without a name
         self.function_spans = []  # (name without namespaces, start, end) of definitions
         self.declaration_spans = []
+
+    def is_in_unnamed(self, at):
+        return any(opening < at < closing for opening, closing in self.unnamed)
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -383,6 +389,8 @@ class _Reader:
                     names.append(tokens[at].text)
                 at += 1
             path = (*path, *names)
+            if not names and at in self.partner:
+                self.unnamed.append((at, self.partner[at]))
         elif tokens[at].text == "extern" and self.text(at + 2) == "{" and self.is_string(at + 1):
             at += 2
         else:
@@ -675,7 +683,7 @@ class _Reader:
                     if full not in self.variables:
                         self.variables[full] = Variable(
                             full, space, self.is_conditional(tokens[start]), name.line,
-                            "template" in words,
+                            "template" in words, self.is_in_unnamed(start),
                         )  # fmt: skip
                 name = None
                 at = self.next_declarator(at, end)

@@ -565,6 +565,22 @@ def test_variables_inside_if_and_templates_of_variables():
     assert again.get_global("any_type<int>").copy_to_host().tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("conditions", ["#if 1\nnamespace {", "namespace {\n#if 1"])
+def test_a_variable_in_an_unnamed_namespace_in_a_condition(conditions):
+    """Its name in the file means a stand-in for it, too."""
+    closing = ["#endif", "}"] if conditions.startswith("namespace") else ["}", "#endif"]
+    source = "\n".join([
+        conditions, "__device__ int v = 3;", *closing, "__global__ void k(int *x) { x[0] = v; }"
+    ])  # fmt: skip
+    assert cuda.module(source).get_global("v").copy_to_host() == 3
+    x = np.zeros(1, np.int32)
+    cuda.module(source).k[1, 1](x)
+    assert x[0] == 3
+    absent = cuda.module(source.replace("#if 1", "#if 0").replace("= v", "= 1"))
+    with pytest.raises(KeyError, match="no variable 'v': the #if"):
+        absent.get_global("v")
+
+
 def test_managed_variables():
     module = cuda.module("""
         __managed__ int t = 3;

@@ -318,3 +318,14 @@ def test_classes_with_functions_for_the_host(tmp_path):
     for name in ("operator<< (classes.cu:13)", "save", "all", "Memory (classes.cu:27)", "fill"):
         assert name in left_out
     assert "larger" not in left_out and "called" not in left_out
+
+
+def test_compile_leaves_host_code_out(tmp_path):
+    """Ahead of time, too: as cuda.module does."""
+    path = tmp_path / "program.cu"
+    path.write_text(
+        "#include <iostream>\n#include <vector>\n__global__ void k(float* x) { x[0] = 1; }\n"
+        "int main() { std::vector<float> v(3); k<<<1, 1>>>(v.data()); std::cout << v[0]; }\n"
+    )
+    code, _ = cuda.compile(path, cc=(9, 0))
+    assert ".entry" in code and "main" not in code

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import glob
+import itertools
+import os
+import re
 
 import numpy as np
 import pytest
+from kit.sample import some
 
-from numbalite.compilers import hostbuild
+from numbalite import cuda
+from numbalite.compilers import headers, hostbuild, toolkit
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
+from numbalite.sim import translation
 
 STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmath complex concepts cstddef
     cstdint cstdio cstdlib cstring ctime float.h functional initializer_list inttypes.h iterator limits limits.h
@@ -392,3 +399,25 @@ def test_move_and_forward_need_no_header(alone):
     out = (ctypes.c_int * 1)()
     alone(source, "k").run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
     assert out[0] == 10
+
+
+def system_headers():
+    """Names of headers that the host's compilers find by themselves."""
+    names = set()
+    for folder in translation._system_folders():
+        inside = itertools.chain(glob.glob(f"{folder}/*"), glob.glob(f"{folder}/*/*.h"))
+        names |= {os.path.relpath(path, folder) for path in inside if os.path.isfile(path)}
+    return sorted(name for name in names if re.fullmatch(r"[\w./+-]+", name))
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", some(6, system_headers(), "system headers"))
+def test_a_header_that_only_the_host_has(name):
+    """What the simulator's compiler finds, NVRTC finds too."""
+    toolkits = headers.find(name, toolkit.include_directories()) is not None
+    has_it = toolkits or name in headers.in_memory() or bool(toolkit.packages_for(name))
+    sim = os.path.join(headers.cuda_src(), "sim", "include", name)
+    assert translation.is_of_the_host(name) == (not has_it and not os.path.isfile(sim))
+    if not has_it and not os.path.isfile(sim):
+        with pytest.raises(CompileError, match=f"#include <{re.escape(name)}>"):
+            cuda.module(f"#include <{name}>\n__global__ void k(float* x) {{}}")["k"]
