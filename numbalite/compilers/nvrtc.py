@@ -1,9 +1,7 @@
 """NVRTC: a source to a cubin for one kind of GPU.
 
 The library is opened on the first compilation, never for a kernel that comes from the cache.
-What NVRTC says about a source is cleared of what is not about the user's text: repetitions, hints,
-warnings inside other people's headers, and the way in which name expressions fail.
-Heavy headers are precompiled: see precompiled.py.
+Its log is read by nvrtclog.py. Heavy headers are precompiled: see precompiled.py.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import re
 
 from numbalite import config
-from numbalite.compilers import files, headers, linking, precompiled, toolkit
+from numbalite.compilers import files, headers, linking, nvrtclog, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.text import scanner
@@ -158,7 +156,9 @@ def compile(source, capability) -> Image:
     result = None
     if version >= precompiled.SINCE:
         result = precompiled.compile(run, source, text, arguments, directories)
-    if result is None or (result["status"] and _is_about_headers(result["log"], directories)):
+    if result is None or (
+        result["status"] and nvrtclog.is_about_headers(result["log"], directories)
+    ):
         result = run(text)
     if result["status"]:
         raise _failure(source, result, text, directories, version)
@@ -181,84 +181,10 @@ def compile(source, capability) -> Image:
         arch=architecture,
         lowered={name: lowered[expression] for name, expression in symbols.items()},
         descriptions={name: lowered[expression] for name, expression in texts.items()},
-        log="\n".join(_worth_reading(_messages(result["log"]), directories)),
+        log="\n".join(nvrtclog.worth_reading(nvrtclog.messages(result["log"]), directories)),
         ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
     )
-
-
-_NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
-_EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")
-_OLD_EXPRESSION = re.compile(r'Input name expression was: "(.*)"')  # before 12.2
-_DESCRIBED = re.compile(r"decltype\((.*)\)>>$")
-_ENDING = re.compile(
-    r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
-)
-_CAUSE = re.compile(r"at line (\d+) of ([^\n]+)|^([^\n(]+)\((\d+)\): here$", re.M)  # or before 12.2
-_OWN_NOTE = re.compile(r"(?m)^numbalite[\w/]*\.cuh\(\d+\): note ")
-# Overloads that did not fit, one by one.
-_TRIED = re.compile(
-    r"(?m)^(?:[^\n]*\): note|Note) #33\d\d-D: [^\n]*(?:\n|\Z)(?:[ \t]+[^\n]*(?:\n|\Z))*"
-)
-_HINT = "Remark: The warnings can be suppressed"
-_MAP = "__nv_name_map("
-
-
-def _messages(log):
-    """The compiler's messages, each with the lines that it shows."""
-    text = _ENDING.sub("", log.replace("\0", ""))
-    blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
-    return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
-
-
-def _worth_reading(messages, directories):
-    """Drops warnings about headers of the toolkit and of numbalite."""
-    foreign = (*directories, *headers.in_memory())
-    return [m for m in messages if not (m.startswith(foreign) and "): warning" in m)]
-
-
-def _is_about_headers(log, directories):
-    """Is one of the errors in a header, not in the user's text?"""
-    foreign = (*directories, *headers.in_memory())
-    return any(m.startswith(foreign) and "error" in m for m in _messages(log))
-
-
-def _about_expressions(messages, source):
-    """Says of name expressions that failed which kernel or variable was meant, once."""
-    kept = []
-    meant = {scanner.address(name): name for name in source.kernels if name.endswith(")")}
-    # NVRTC 12.0 and 12.1 list the names after all of the causes, in the same order.
-    old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, messages) if m)
-    for message in messages:
-        if message.startswith(_MAP):
-            wanted = _EXPRESSION.search(message)
-            text = message.partition("): ")[2].split("\n", 1)[0]
-            if "name expression" in text:
-                continue
-            if wanted is None:
-                name = next(old, None)
-            else:
-                name = (_DESCRIBED.search(wanted[1]) or wanted)[1].strip().removeprefix("&")
-            if name is None:
-                continue
-            name = meant.get(name, name)
-            message = f'in the name "{name}": {text}'
-        if message not in kept and not message.startswith("numbalite/describe.cuh("):
-            kept.append(message)
-    return kept
-
-
-def _at_the_users_line(message):
-    """A message about numbalite's own headers, told of the line that made them fail."""
-    message = _OWN_NOTE.split(message)[0].rstrip("\n")
-    head, separator, text = message.partition("): ")
-    if separator and head.startswith(tuple(f"{name}(" for name in headers.in_memory())):
-        for line, file, old_file, old_line in reversed(_CAUSE.findall(message)):
-            line, file = line or old_line, file or old_file
-            if file not in headers.in_memory():
-                text = text.split("\n", 1)[0].replace("static assertion failed with ", "")
-                return f"{file}({line}): {text}"
-    return message
 
 
 def _what_has(packages):
@@ -268,11 +194,8 @@ def _what_has(packages):
 def _failure(source, result, text, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
-    messages = _messages(log)
-    readable = [_at_the_users_line(m) for m in _about_expressions(messages, source) or messages]
-    readable = [m for m in readable if "): warning" not in m] or readable
-    readable = [rest for m in readable if (rest := _TRIED.sub("", m).rstrip())] or readable
-    for name in dict.fromkeys(_NOT_FOUND.findall(log)):
+    readable = nvrtclog.readable(nvrtclog.messages(log), source, text, directories)
+    for name in dict.fromkeys(nvrtclog.NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:
             readable.append(
@@ -280,7 +203,9 @@ def _failure(source, result, text, directories, version):
                 f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
             )
     of_headers = (
-        toolkit.headers_version(directories) if _is_about_headers(log, directories) else None
+        toolkit.headers_version(directories)
+        if nvrtclog.is_about_headers(log, directories)
+        else None
     )
     if of_headers and of_headers != version:
         readable.append(

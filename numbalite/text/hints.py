@@ -14,6 +14,7 @@ from numbalite.text.scanner import strip
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
+      | incomplete\ type\ "(?P<incomplete>\w+)"\ is\ not\ allowed
       | use\ of\ undeclared\ identifier\ '(?P<clang>\w+)'
       | unknown\ type\ name\ '(?P<type>\w+)'
       | ['‘](?P<gcc>\w+)['’]\ was\ not\ declared\ in\ this\ scope
@@ -192,7 +193,7 @@ def explain(
     usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
     user wrote, ``others`` are the Texts of the device functions that it uses."""
     log = f"{problem}\n{problem.log}"
-    message = _at_users_lines(str(problem), text)
+    message = str(problem)
     wrong = "" if text is None else _reported(message, text)
     hints = [] if text is None else list(_about_the_host(log, text, wrong))
     in_program = bool(hints and hints[0] == _MAIN_HINT)
@@ -289,29 +290,3 @@ def _about_const(parameters, wrong):
                 f"{name} cannot be written: the array given is read-only, or cuda.In, or the parameter is "
                 f"declared {t}: declare it {str(t).removeprefix('const ')}, without const"
             )
-
-
-_IN_HEADER = re.compile(r"^numbalite/\w+\.cuh\(\d+\): (error: .*)$")
-_DETECTED = re.compile(r"at line (\d+) of (.+)$")
-
-
-def _at_users_lines(message, text: Text | None):
-    """Reports errors inside numbalite's headers at the user's line that led there."""
-    if text is None:
-        return message
-    out, lines = [], message.split("\n")
-    for at, line in enumerate(lines):
-        header = _IN_HEADER.match(line)
-        place = _leading_line(lines, at + 1, text) if header else None
-        out.append(f"{text.label}({place}): {header[1]}" if header and place else line)
-    return "\n".join(out)
-
-
-def _leading_line(lines, at, text):
-    """The user's line in the "detected during" part of NVRTC's message that starts before ``at``."""
-    while at < len(lines) and lines[at][:1] in (" ", "\t"):
-        found = _DETECTED.search(lines[at])
-        if found and found[2].strip('"') == text.label:
-            return found[1]
-        at += 1
-    return None

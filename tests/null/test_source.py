@@ -413,14 +413,3 @@ def test_hint_about_powers_that_old_compilers_cannot_link():
 
     log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
     assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
-
-
-def test_errors_inside_our_headers_are_at_the_users_line():
-    from numbalite.errors import CompileError
-
-    log = (
-        'numbalite/array.cuh(118): error: static assertion failed with "..."\n          X;\n'
-        "          ^\n          detected during instantiation of f at line 12 of lesson.py"
-    )
-    problem = explain(CompileError(log), "k", {}, (), linemap.plain("", "lesson.py"))
-    assert 'lesson.py(12): error: static assertion failed with "..."' in str(problem)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from numbalite.compilers import nvrtc
 from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
@@ -54,6 +55,7 @@ TAKEN = """
 #include <bit>
 #include <utility>
 #include <cooperative_groups/reduce.h>
+#include <cuda_bf16.h>
 #include <cuda/std/bit>
 namespace cg = cooperative_groups;
 const float NAN = 3.0f;
@@ -141,6 +143,30 @@ __global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAd
 @pytest.mark.parametrize("source", [TAKEN, HOSTS], ids=["all", "types of the host"])
 def test_what_all_of_them_take(verdict, source):
     assert verdict(source) == ""
+
+
+@pytest.mark.parametrize("order", ["before", "after", "none"])
+def test_reductions_of_half_types_need_their_headers(verdict, target_of_each, order):
+    """Up to 13.4 the headers of cooperative groups include them."""
+    halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+    source = f"""
+    {halves if order == "before" else ""}
+    #include <cooperative_groups/reduce.h>
+    #include <cooperative_groups/scan.h>
+    {halves if order == "after" else ""}
+    namespace cg = cooperative_groups;
+    __global__ void k(float *x) {{
+        auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+        __nv_bfloat16 wide = x[1];
+        x[1] = cg::reduce(warp, wide, cg::plus<__nv_bfloat16>());
+        x[2] = cg::inclusive_scan(warp, wide, cg::plus<__nv_bfloat16>());
+    }}"""
+    said = verdict(source)
+    is_old = target_of_each[0] == "cuda" and nvrtc.open_library()[1] < (13, 5)
+    if order == "none" and not (is_old and said == ""):
+        assert "__nv_bfloat16 is not built in: #include <cuda_bf16.h>" in said
+    else:
+        assert said == ""
 
 
 def kernel(body, before=""):

@@ -1,5 +1,4 @@
-/* cooperative_groups/reduce.h: a part of numbalite's groups, with half precision, as the toolkit's brings it. */
+/* cooperative_groups/reduce.h: a part of numbalite's groups. As with NVRTC 13.5, half types need their own headers;
+ * those of earlier releases include them. */
 #pragma once
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include "../cooperative_groups.h"
