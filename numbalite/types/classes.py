@@ -6,6 +6,7 @@ another. The names that users write are in the package's ``__init__.py``.
 
 from __future__ import annotations
 
+import functools
 import zlib
 from typing import Any
 
@@ -91,6 +92,7 @@ class Void(Type):
         return _void, ()
 
 
+@functools.total_ordering
 class Scalar(Type):
     """A number: ``dtype`` is NumPy's, ``cxx`` the C++ type of the same bits."""
 
@@ -112,6 +114,12 @@ class Scalar(Type):
     @property
     def bitwidth(self) -> int:
         return self.dtype.itemsize * 8
+
+    def __lt__(self, other: object) -> bool:
+        """Has it fewer bits? Defined for two types of one kind, as in numba."""
+        if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:
+            return NotImplemented
+        return self.bitwidth < other.bitwidth
 
     @property
     def underlying_float(self) -> Scalar:

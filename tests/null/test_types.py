@@ -253,3 +253,11 @@ def test_parameters_of_a_launch():
     assert [p.offset for p in row.parts[2].parts] == list(range(0, 80, 8))
     with pytest.raises(TypeError, match="'t'"):
         parameters.row(void, "t")
+
+
+def test_numbers_of_a_kind_are_ordered_by_their_bits():
+    assert types.int8 < types.int16 <= types.int16 < types.int64
+    assert sorted([types.float64, types.float16, types.float32])[0] is types.float16
+    for other in (types.uint64, types.float64, 5):
+        with pytest.raises(TypeError):
+            types.int8 < other  # noqa: B015
