@@ -35,6 +35,7 @@ MODULES = {
     "numba.cuda.testing": "numbalite.numba.testing",
     "numba.cuda.types": "numbalite.types",
     "numba.cuda.vector_types": "numbalite.numba.vectortypes",
+    "numba.core.utils": "numbalite.numba.utils",
     "numba.core.typing": "numbalite.numba.typing",
     "numba.core.typing.typeof": "numbalite.numba.typeof",
     "numba.cuda.typing": "numbalite.numba.typing",
