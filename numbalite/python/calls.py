@@ -197,8 +197,8 @@ def operation(op: type) -> Rule:
     """A function that is an operator: operator.add, np.add."""
 
     def rule(call):
-        if len(call.args) == 1:
-            found = arithmetic.unary(op, call.args[0])
+        if issubclass(op, ast.unaryop):
+            found = arithmetic.unary(op, *call.take("x"))
             if found is None:
                 call.fail(f"has no meaning for {rules.described(call.args[0].type)}")
             return found

@@ -21,7 +21,6 @@ from numbalite import types
 from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
 from numbalite.python import (
-    arithmetic,
     bfloat,
     folds,
     memory,
@@ -103,6 +102,10 @@ def _sum(call):
         for item in call.of.items(call.node, values):
             total = call.of.binary(call.node, ast.Add, total, item)
         return total
+    if not isinstance(values.type, types.Array) or values.type.ndim == 0:
+        call.fail(f"a tuple or an array is required, not {rules.described(values.type)}")
+    if not is_number(total.type):
+        call.fail(f"the start is a number, not {rules.described(total.type)}")
     summed = folds.added(call, values, total.type)
     return summed if start is None else call.of.binary(call.node, ast.Add, start, summed)
 
@@ -271,7 +274,7 @@ def _divmod(call):
     a, b = call.numbers(2)
     if rules.unified(a.type, b.type) is types.float64:  # of uint64 and int64, too
         a, b = converted(a, types.float64), converted(b, types.float64)
-    pair = [arithmetic.binary(op, a, b) for op in (ast.FloorDiv, ast.Mod)]
+    pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
 
 
@@ -573,7 +576,7 @@ _NUMPY: dict[str, Rule] = {
     "fix": floating("trunc"),
     "fmod": _numpys_fmod,
     "ldexp": _ldexp,
-    "conjugate": lambda call: _conjugate(call),
+    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "positive": operation(ast.UAdd),
     "square": lambda call: call.of.binary(call.node, ast.Pow, *call.numbers(1), number(2)),
     "logical_and": _logical("&&"),
@@ -655,8 +658,7 @@ def _part(name):
     return rule
 
 
-def _conjugate(call):
-    (value,) = call.args
+def _conjugate(call, value):
     return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
 
 
@@ -718,7 +720,7 @@ _OF_ARRAYS: dict[str, Rule] = {
 }  # fmt: skip
 _OF_NUMBERS: dict[str, Rule] = {"real": _part("real"), "imag": _part("imag")}
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
-    "conjugate": _conjugate,
+    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "bit_count": bits("__popc", "__popcll"),
 }
 
