@@ -28,7 +28,7 @@ from numbalite import types
 from numbalite.compilers import Source, headers, templates
 from numbalite.kernels import macros
 from numbalite.text import capture as capturing
-from numbalite.text import scanner
+from numbalite.text import reserved, scanner
 from numbalite.text.capture import ascii_name
 from numbalite.text.definition import INCLUDES, Definition, linked_of
 from numbalite.text.freenames import free_names
@@ -108,7 +108,7 @@ class Builder:
     def write_own(self, text: str):
         """Text of ours that comes after all of the user's: what macros have the names in it end here."""
         if self.has_macros:
-            functions = {ascii_name(function.name) for function in self.functions}
+            functions = {function.cxx_name for function in self.functions}
             for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
                 if not capturing.may_be_macro(name):
                     self.write(f"#undef {name}\n")
@@ -240,8 +240,9 @@ class Builder:
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
         named = (*taken.names(), *taken.macros, *definition.parameters)
         self.macros = frozenset(filter(capturing.may_be_macro, named))
-        if self.functions.get(taken.functions.get(definition.name)) == namespace:
-            del taken.functions[definition.name]  # it calls itself
+        for name in (definition.name, reserved.free(ascii_name(definition.name))):
+            if self.functions.get(taken.functions.get(name)) == namespace:
+                del taken.functions[name]  # it calls itself
         self.names |= identifiers(definition.text.value, definition.parameters)
         for number, include in definition.includes:
             self.includes.append((number, include, definition.text.label))
@@ -323,25 +324,34 @@ class Builder:
     def add_instances(self, function) -> str:
         """Writes a function with a Python body, as it is for each of its signatures."""
         inner = [self.add_function(i) for i in function.definition.instances(function)]
-        name = ascii_name(function.name)
-        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{name}"
+        plain, name = ascii_name(function.name), function.cxx_name
+        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{plain}"
         using = "".join(f"using {of}::{name};\n" for of in inner)
         self.write(f"namespace {namespace} {{\n{using}}} // namespace {namespace}\n\n")
         return namespace
 
     def write_alias(self, name, function, namespace):
         """Makes a device function known by a name of the Python scope."""
-        own = ascii_name(function.name)
+        own = function.cxx_name
         if own == name:
             self.write(f"using {namespace}::{own};\n")
             return
-        # Its result is part of its head, and the lines are nobody's: a wrong call is one at the user's line.
+        # The type of its result is part of its head, and its lines are in a file of their own: the compiler
+        # reports a wrong call at the user's line.
         call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
-        self.write(
-            f'#line 1 "numbalite/{name}"\n'
-            f"template <class... nl_T> __device__ __forceinline__ auto {name}(nl_T &&...nl_t) -> decltype({call}) "
-            f"{{ return {call}; }}\n"
+        is_object = reserved.is_reserved(name)
+        called, const = ("operator()", " const") if is_object else (name, "")
+        text = (
+            f"template <class... nl_T> __device__ __forceinline__ auto {called}(nl_T &&...nl_t){const} -> "
+            f"decltype({call}) {{ return {call}; }}"
         )
+        if (
+            is_object
+        ):  # which hides CUDA's functions of this name from a lookup by argument types, too
+            text = (
+                f"struct nl_of_{name} {{ {text} }};\n__device__ constexpr nl_of_{name} {name}{{}};"
+            )
+        self.write(f'#line 1 "numbalite/{name}"\n{text}\n')
         self.pieces.append(None)
 
     def forward_declare(self, function):
@@ -361,7 +371,7 @@ class Builder:
         parameters = [ascii_name(p) for p in definition.parameters]
         forced = function.options and function.options.forceinline
         inline = "__forceinline__" if forced else "inline"  # which says inline itself
-        name = ascii_name(definition.name)
+        name = function.cxx_name
         if signature is None:
             if not parameters:
                 return f"{inline} __device__ auto {name}()"
@@ -441,7 +451,7 @@ def device_source(function, exported: str = "", signature=None) -> str:
         result = "auto" if signature.return_type is None else signature.return_type.cxx
         builder.write(
             f'extern "C" __device__ {result} {exported}({args}) '
-            f"{{ return {namespace}::{ascii_name(function.name)}({', '.join(names)}); }}\n"
+            f"{{ return {namespace}::{function.cxx_name}({', '.join(names)}); }}\n"
         )
     return builder.finish()
 

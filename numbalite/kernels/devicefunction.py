@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from numbalite import frontend, types
 from numbalite.kernels import builder, pyfunc
-from numbalite.text import readable
+from numbalite.text import readable, reserved
+from numbalite.text.capture import ascii_name
 
 
 class DeviceFunction:
@@ -31,6 +32,13 @@ class DeviceFunction:
     @property
     def name(self) -> str:
         return self.__name__
+
+    @property
+    def cxx_name(self) -> str:
+        """The name in C++. A function whose name CUDA or numbalite has gets another one, so that its body can
+        call theirs; a complete source keeps its names."""
+        name = ascii_name(self.name)
+        return name if self.definition.is_unit else reserved.free(name)
 
     @property
     def py_func(self):

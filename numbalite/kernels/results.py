@@ -10,7 +10,6 @@ from numbalite.kernels.builder import Builder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
 from numbalite.text import hints
-from numbalite.text.capture import ascii_name
 from numbalite.text.definition import device_texts
 
 MOST_RESULTS = 8  # items of numbalite's tuple
@@ -89,7 +88,7 @@ def _compile(function, builder, target, arg_types):
 
 
 def _call(function, namespace, arguments):
-    return f"{namespace}::{ascii_name(function.name)}({arguments})"
+    return f"{namespace}::{function.cxx_name}({arguments})"
 
 
 def explainer(function: DeviceFunction, title: str = "", refused=None):

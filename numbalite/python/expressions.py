@@ -47,7 +47,7 @@ from numbalite.python.values import (
     number,
     tuple_of,
 )
-from numbalite.text import capture
+from numbalite.text import capture, reserved
 
 UNSUPPORTED = {
     "ListComp": ("a list comprehension", "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread"),
@@ -188,7 +188,7 @@ class Expressions:
 
     def take(self, name: str, value: Any) -> str:
         """The C++ name of a value of the Python scope, which the source builder then defines."""
-        wanted, count = capture.ascii_name(name), 1
+        wanted, count = reserved.free(capture.ascii_name(name)), 1
         free = wanted
         while (free in self.taken and not _same(self.taken[free], value)) or self.is_said(free):
             count += 1

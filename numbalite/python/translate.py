@@ -17,7 +17,6 @@ from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
 from numbalite.python.flow import Flow, free_names
-from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
 from numbalite.python.read import Function, fixed, lookup
@@ -32,6 +31,7 @@ from numbalite.python.values import (
     is_whole,
 )
 from numbalite.python.variables import NotYet, Variables, cxx_name
+from numbalite.text.reserved import is_reserved
 
 _MOST_ROUNDS = 40
 _STATEMENTS = {
@@ -76,7 +76,7 @@ class Translator(Bindings):
         self.fixed = {name: v for name, v in given.items() if isinstance(v, Value)}
         """Arguments that are no parameters in C++."""
         self.arguments = {name: t for name, t in given.items() if name not in self.fixed}
-        self.parameters = tuple(cxx_name(name, RESERVED) for name in self.arguments)
+        self.parameters = tuple(cxx_name(name) for name in self.arguments)
         self.decided: Decided = {}
         self._begin(unrolled(function.body, self._is_unroll, self._count))
         self.lines: list[Line] = []
@@ -93,7 +93,7 @@ class Translator(Bindings):
         self.nodes = tree.walk(ast.Module(body, []))
         self.flow = Flow(tree.parameters(self.function.node.args), body)
         self.blocks = Blocks(body)
-        self.variables = Variables(self.flow, self.blocks, RESERVED, self.told)
+        self.variables = Variables(self.flow, self.blocks, self.told)
         self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
 
     def _functions(self):
@@ -274,8 +274,8 @@ class Translator(Bindings):
     def fresh(self, base: str) -> str:
         """A name that nothing else has; the same in each round."""
         count, name = 1, base
-        taken = (self.names, self.taken, self.variables.names, self._fresh, RESERVED)
-        while any(name in names for names in taken):
+        taken = (self.names, self.taken, self.variables.names, self._fresh)
+        while is_reserved(name) or any(name in names for names in taken):
             count += 1
             name = f"{base}_{count}"
         self._fresh.add(name)

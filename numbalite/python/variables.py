@@ -30,6 +30,7 @@ from numbalite.python.values import (
     is_whole,
     within,
 )
+from numbalite.text import reserved
 from numbalite.text.capture import ascii_name
 
 _ROUNDS_UNTIL_WIDENED = 2
@@ -56,11 +57,10 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: Flow, blocks: Blocks, reserved: Any, told: Told) -> None:
+    def __init__(self, flow: Flow, blocks: Blocks, told: Told) -> None:
         self.flow = flow
         self.told = told
         self.blocks = blocks
-        self.reserved = reserved
         self.types: dict[Definition, types.Type] = {}
         self.ranges: dict[Definition, Range | None] = {}
         self.constants: dict[Definition, object] = {}
@@ -226,7 +226,7 @@ class Variables:
         return ours == theirs and not is_reference
 
     def _free(self, name, taken):
-        plain = cxx_name(name, self.reserved)
+        plain = cxx_name(name)
         free, count = plain, 1
         while free in taken:
             count += 1
@@ -273,10 +273,9 @@ class Variables:
         return any(block in blocks and len(blocks) > 1 for blocks in of_names.values())
 
 
-def cxx_name(name: str, reserved: Any) -> str:
-    """A Python variable's name in C++, where some words mean something else."""
-    plain = ascii_name(name)
-    return f"{plain}_" if plain in reserved else plain
+def cxx_name(name: str) -> str:
+    """The name of a Python variable in C++."""
+    return reserved.free(ascii_name(name))
 
 
 def _same(a, b):

@@ -4,7 +4,7 @@ be written in, and what the compiler deduces about it.
 Whatever the form, it becomes a DeviceFunction, which the source builder writes and other code calls:
 
     namespace = builder.add_function(function)
-    f"{namespace}::{ascii_name(function.name)}(x, y)"
+    f"{namespace}::{function.cxx_name}(x, y)"
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def returned(signature) -> tuple:
 
 def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
     """The C++ call of the function that ``builder.add_function`` put into ``namespace``."""
-    return f"{namespace}::{ascii_name(function.name)}({arguments})"
+    return f"{namespace}::{function.cxx_name}({arguments})"
 
 
 def plain_name(function: DeviceFunction) -> str:
