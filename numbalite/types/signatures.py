@@ -1,7 +1,7 @@
 """Signatures as text: numba's type language, read by a small recursive descent parser.
 
     void(float32[:, ::1], const float32[:], int64)      a signature
-    (f4[:], i8)                                         arguments only
+    (f4[:], i8)        f4[:], i8                        arguments only
     float32[:]    Tuple((f4, f4))    float32*           types
 
 A mistake is a SignatureError that shows the text with a caret under the place.
@@ -138,6 +138,8 @@ class _Parser:
     def signature(self):
         if self.token[0] == "end":
             self.fail("empty signature: write for example void(float32[:], int32)")
+        if self.has_list():
+            return Signature(None, self.listed())
         if self.token[1] == "(":
             args = self.arguments()
             if self.token[1] == "(" and self.token[0] == "sign":
@@ -147,6 +149,27 @@ class _Parser:
         if self.token[0] == "end":
             self.fail(f"{t} is a type, no signature: the argument types in parentheses are missing")
         return Signature(t, self.arguments())
+
+    def has_list(self):
+        """Is the text a list of types without parentheses around it, as in ``f4[:], i8``?"""
+        depth = 0
+        for kind, text, _ in self.tokens:
+            if kind == "sign":
+                depth += (text in ("(", "[")) - (text in (")", "]"))
+                if text == "," and depth == 0:
+                    return True
+        return False
+
+    def listed(self):
+        """The types up to the end of the text."""
+        args = [self.argument()]
+        while self.take(","):
+            if self.token[0] == "end":
+                break
+            args.append(self.argument())
+        if self.token[0] != "end":
+            self.expect_closing(",")
+        return args
 
     def arguments(self):
         self.expect("(")

@@ -26,6 +26,9 @@ from numbalite.types.signatures import parse, parse_type, signature, signatures
         ("void()", void()),
         (" void ( ) ", void()),
         ("()", Signature(None, ())),
+        ("int32[:], float32[:, ::1]", Signature(None, (int32[:], float32[:, ::1]))),
+        ("(f4, i4), const f4[:],", Signature(None, (Tuple((float32, int32)), const(float32[:])))),
+        ("none, UniTuple(f4, 2)", Signature(None, (types.none, types.UniTuple(float32, 2)))),
         ("none(boolean, b1, bool_, bool)", void(*[types.boolean] * 4)),
         ("Tuple((f4, f8))(f4)", Tuple([float32, float64])(float32)),
         ("UniTuple(float32, 2)(f4)", types.UniTuple(float32, 2)(float32)),
@@ -58,6 +61,10 @@ def test_parse(text, expected):
         ("float32", "argument types", 7),
         ("void(float32 x)", "no names", 13),
         ("void(f4) 3", "nothing more", 9),
+        ("i4, f4)", "expected ','", 6),
+        ("i4, , f4", "type is missing", 4),
+        ("i4, f4 x", "no names", 7),
+        ("void, f4", "void\\(\\)", 0),
         ("void(f4", "'\\)' is missing", 7),
         ("(f4 i4)", "no names", 4),
         ("void(f4,, i4)", "type is missing", 8),
@@ -150,7 +157,11 @@ made = st.builds(Signature, st.one_of(st.just(void), scalars, tuples), st.lists(
 @given(made)
 def test_what_is_printed_can_be_read_back(written):
     assert parse(str(written)) == written
-    assert signature(str(Signature(None, written.args))).args == written.args
+    listed = str(Signature(None, written.args))
+    assert signature(listed).args == written.args
+    if written.args:  # without parentheses it is a tuple of types, as in numba
+        text = listed[1:-1].rstrip(",") + ","
+        assert parse(text) == Signature(None, written.args)
 
 
 @settings(max_examples=200, deadline=None)

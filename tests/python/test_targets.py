@@ -224,3 +224,40 @@ def test_random_numbers_and_defaults_on_the_cpu():
 
     with pytest.raises(TranslationError, match="rand: takes 0 arguments, not 1"):
         array(3)
+
+
+def test_signatures_without_parentheses():
+    """A list of types without parentheses is a list of parameters, as in numba."""
+
+    @cuda.jit("int32,", device=True)
+    def doubled(x):
+        return x * 2
+
+    @cuda.jit("int32[:], float32[:]")
+    def kernel(x, out):
+        out[0] = doubled(x[0])
+
+    @guvectorize(["int32[:], float32[:]"], "(n)->(n)", target="cuda")
+    def gufunc(x, out):
+        out[0] = x[0]
+
+    @jit("int32, float32")
+    def function(x, y):
+        return x + y
+
+    @vectorize(["int32, float32"])
+    def ufunc(x, y):
+        return x + y
+
+    @cuda.jit("float32[:], int32[:]")
+    def string(x, out):
+        "out[0] = x[0] + 1;"
+
+    x, out = np.array([3], np.int32), np.zeros(1, np.float32)
+    kernel[1, 1](x, out)
+    assert out[0] == 6
+    back = np.zeros(1, np.int32)
+    string[1, 1](out, back)
+    assert back[0] == 7
+    assert gufunc(x)[0] == 3
+    assert function(1, 2.5) == ufunc(1, 2.5) == 3.5
