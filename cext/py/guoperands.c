@@ -278,7 +278,7 @@ int nl_py_gucall_enter(nl_py_gucall *c) {
         c->slots[i][0] = op->address;
         c->slots[i][1] = 0;
         if (op->place == NL_PY_PLACE_VALUE &&
-            nl_py_operand_value(op, (nl_dtype)c->dtypes[i], c->slots[i]) < 0)
+            nl_py_operand_value(op, (nl_dtype)c->dtypes[i], c->keywords.is_unsafe, c->slots[i]) < 0)
             return -1;
         if (op->copied)
             show_operand(c, i);

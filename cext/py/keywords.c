@@ -14,7 +14,7 @@ static const char *const rules[] = {"same_kind", "safe", "unsafe", "no", "equiv"
 void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k) {
     memset(k->given, 0, sizeof k->given);
     k->casting = PyTuple_GET_ITEM(state->ufunc_keys, NL_PY_KEY_COUNT);
-    k->casting_code = 0;
+    k->casting_code = k->is_unsafe = 0;
     k->order = 'K';
     k->arrays = 0;
 }
@@ -39,6 +39,7 @@ static int set_casting(const nl_py_state *state, PyObject *value, nl_py_keywords
         if (rule == value || PyUnicode_Compare(rule, value) == 0) {
             k->casting = rule;
             k->casting_code = (uint8_t)i;
+            k->is_unsafe = strcmp(rules[i], "unsafe") == 0;
             return 0;
         }
     }

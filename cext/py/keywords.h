@@ -29,8 +29,9 @@ typedef struct nl_py_keywords {
     PyObject *given[NL_PY_KEY_COUNT];
     PyObject *casting; /* str, never NULL: borrowed */
     uint8_t casting_code;
-    char order;     /* 'K', 'A', 'C' or 'F' */
-    uint8_t arrays; /* out=...: results without dimensions stay arrays */
+    uint8_t is_unsafe; /* casting="unsafe" */
+    char order;        /* 'K', 'A', 'C' or 'F' */
+    uint8_t arrays;    /* out=...: results without dimensions stay arrays */
 } nl_py_keywords;
 
 void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k);

@@ -259,8 +259,24 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
 
-int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes) {
-    if (op->weak == NL_PY_WEAK_INT && dtype >= NL_INT8 && dtype <= NL_UINT64 &&
+/* Has the integer type no such value? */
+static int loses(double value, nl_dtype dtype) {
+    unsigned char bytes[8];
+    if (!(value >= -0x1p63 && value < 0x1p64) || value != trunc(value))
+        return 1;
+    nl_scalar integer = {.kind = value < 0 ? NL_SCALAR_INT : NL_SCALAR_UINT};
+    integer.integer = value < 0 ? (int64_t)value : (int64_t)(uint64_t)value;
+    return nl_scalar_store(&integer, dtype, bytes) != NL_STORED;
+}
+
+int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes) {
+    int is_integer = dtype >= NL_INT8 && dtype <= NL_UINT64;
+    if (op->weak == NL_PY_WEAK_FLOAT && is_integer && !may_lose && loses(op->value.real, dtype)) {
+        PyErr_Format(PyExc_TypeError, "Python float %R is no %s: write np.%s(%R) to convert it",
+                     op->given, nl_dtype_name(dtype), nl_dtype_name(dtype), op->given);
+        return -1;
+    }
+    if (op->weak == NL_PY_WEAK_INT && is_integer &&
         nl_scalar_store(&op->value, dtype, bytes) != NL_STORED) {
         PyErr_Format(PyExc_OverflowError, "Python integer %S out of bounds for %s", op->given,
                      nl_dtype_name(dtype));

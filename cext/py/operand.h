@@ -84,8 +84,9 @@ static inline void nl_py_operand_none(nl_py_operand *op) {
 }
 /* For _choose: the numpy dtype, or int, float, complex for what is weak. New reference. */
 PyObject *nl_py_operand_type(const nl_py_operand *op);
-/* Writes a VALUE as `dtype`: OverflowError for a Python int that does not fit. */
-int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes);
+/* Writes a VALUE as `dtype`: OverflowError for a Python int that does not fit; TypeError for a
+ * Python float that an integer type has not, unless `may_lose`. */
+int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes);
 
 /* Makes op an array of this geometry on the device or the host, for an output. The strides are
  * those of a block without gaps. */

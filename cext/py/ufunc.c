@@ -193,7 +193,8 @@ static int find_loop(call *c) {
         if (c->operands[i].place != NL_PY_PLACE_VALUE)
             continue;
         memset(c->slots[i], 0, NL_LOOP_SLOT);
-        if (nl_py_operand_value(&c->operands[i], (nl_dtype)c->loop[i], c->slots[i]) < 0)
+        if (nl_py_operand_value(&c->operands[i], (nl_dtype)c->loop[i], c->keywords.is_unsafe,
+                                c->slots[i]) < 0)
             return -1;
     }
     return 0;

@@ -8,6 +8,8 @@ Inputs are NumPy dtypes, or the Python types int, float and complex for scalars 
    complex128.
 2. Where that gives nothing and there is one loop only, inputs may also be cast as ``casting`` allows
    (float64 into a float32 function), which NumPy's own ufuncs refuse.
+   Weak scalars are converted to the only loop whose types all strong inputs have, as in numba (15.0 to
+   int16); a value that this would change is a TypeError (py/operand.c).
 3. ``dtype`` fixes the outputs, ``signature`` any operand: loops that agree with it are looked through
    in the same way; at last one whose inputs have the outputs' type too.
 4. Then inputs must go into the loop's types, and its results into the outputs, as ``casting`` says.
@@ -157,6 +159,8 @@ def choose(request: Request, loops) -> tuple:
             inputs = strengthened(request.inputs)
             if all(can_cast(t, want, request.casting) for t, want in zip(inputs, loops[0])):
                 found = loops[0]
+        if found is None and request.casting in ("same_kind", "unsafe"):
+            found = _converting_scalars(request, loops)
         if found is None:
             raise _not_supported(request, loops)
     return request.checked(found)
@@ -173,6 +177,25 @@ def _safe(inputs, loops):
         if all(can_cast(t, want, "safe") for t, want in zip(inputs, loop, strict=False)):
             return loop
     return None
+
+
+def _converting_scalars(request, loops):
+    """The only loop whose types all strong inputs have, if Python's real numbers can be converted to the
+    others; the request then has these types."""
+    inputs = request.inputs
+
+    def fits(loop):
+        pairs = zip(inputs, loop, strict=False)
+        return all(
+            t == want if t not in _WEAK_KIND else t is not complex and want.kind in "iuf"
+            for t, want in pairs
+        )
+
+    found = [loop for loop in loops if fits(loop)]
+    if len(found) != 1:
+        return None
+    request.inputs = found[0][: len(inputs)]
+    return found[0]
 
 
 def _among_fixed(request, loops, fixed):

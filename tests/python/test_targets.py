@@ -260,4 +260,4 @@ def test_signatures_without_parentheses():
     string[1, 1](out, back)
     assert back[0] == 7
     assert gufunc(x)[0] == 3
-    assert function(1, 2.5) == ufunc(1, 2.5) == 3.5
+    assert function(1, 2.5) == ufunc(np.int32(1), np.float32(2.5)) == 3.5
