@@ -151,6 +151,10 @@ def _check_given(text):
 
 def _options(given):
     """(options.Options, parallel, nogil); TypeError for an option that does not exist."""
+    if "target" in given and given.pop("target") != "cpu":
+        raise TypeError(
+            "jit compiles for the CPU: write cuda.jit for a kernel or a device function"
+        )
     options_.check_names("jit", given, _KNOWN)
     if given.get("forceobj"):
         raise TypeError("jit: there is no object mode: the function is C++")

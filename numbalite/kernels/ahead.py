@@ -13,6 +13,8 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import Dispatcher, check
 from numbalite.kernels.images import Images
 from numbalite.kernels.source import BodySource
+from numbalite.text import capture
+from numbalite.text import capture
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def _kernel_images(function, sig, parsed):
 
 
 def _device(what, sig, abi_info, parsed):
-    what = pyfunc.unwrap(what)
+    what = capture.device_function(pyfunc.unwrap(what))
     if isinstance(what, python_types.FunctionType):
         function = DeviceFunction(definition_of(what, "device function"), (), parsed, what)
     else:

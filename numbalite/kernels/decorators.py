@@ -125,6 +125,15 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     """The user's C++ in a function, with its parameters and scope; of a function with a Python body, what
     becomes C++ when the types are known."""
     function = pyfunc.unwrap(function)
+    compiled = capture.device_function(function)
+    if (
+        compiled is not function
+    ):  # a function of jit, which device functions and kernels may be made of
+        if compiled.definition.is_unit and what != "device function":
+            raise TypeError(
+                f"{function!r} is made of a source: a {what} is made of a function, or of source="
+            )
+        return compiled.definition
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     if isinstance(function, python_types.FunctionType) and not linemap.is_text(function):
@@ -142,6 +151,12 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     )  # fmt: skip
     made.scope = capture.scope_of(function, made.names)
     return made
+
+
+def _python_function(function):
+    """The Python function itself; of a function of jit, the one that was compiled."""
+    compiled = capture.device_function(function)
+    return function if compiled is function else compiled._py_func
 
 
 def _parameters(function):
@@ -168,6 +183,7 @@ def _from_function(function, given, parsed):
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"cuda.jit takes a function or a signature, not {function!r}")
     definition = definition_of(function, what)
+    function = _python_function(function)
     found = [] if given is None else signatures.signatures(given, definition.scope.get)
     if parsed.device:
         for signature in found:

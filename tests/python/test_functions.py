@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from numbalite import cuda, float32, int32, jit
+from numbalite import cuda, float32, int32, jit, types
 from numbalite.errors import TranslationError
 from numbalite.python.unroll import literal_unroll
 
@@ -486,3 +486,56 @@ def test_a_recursion_has_an_end():
         @cuda.jit("void(int64[:])")
         def kernel(out):
             out[0] = growing(out[0], 1)
+
+
+@jit
+def escape(x, y, most):
+    c, z = complex(x, y), 0j
+    for i in range(most):
+        z = z * z + c
+        if z.real * z.real + z.imag * z.imag > 4:
+            return i
+    return most
+
+
+@jit
+def doubled_string(x):
+    "return 2 * x;"
+
+
+def test_kernels_and_device_functions_of_functions_of_jit():
+    escape_gpu = cuda.jit(device=True)(escape)
+    typed = cuda.jit("int64(float64, float64, int64)", device=True)(escape)
+    of_source = cuda.jit(device=True)(jit(source="double f(double x) { return 3 * x; }"))
+    of_string = cuda.jit(device=True)(doubled_string)
+    assert escape_gpu.py_func is escape.py_func
+
+    @cuda.jit
+    def kernel(x, out):
+        i = cuda.grid(1)
+        if i < out.shape[0]:
+            out[i, 0] = escape_gpu(x[i, 0], x[i, 1], 50)
+            out[i, 1] = typed(x[i, 0], x[i, 1], 50)
+            out[i, 2] = of_string(of_source(x[i, 0]))
+
+    x = np.random.default_rng().uniform(-1, 1, (20, 2))
+    out = np.zeros((20, 3))
+    kernel[1, 32](x, out)
+    wanted = [escape.py_func(a, b, 50) for a, b in x]
+    np.testing.assert_array_equal(out[:, 0], wanted)
+    np.testing.assert_array_equal(out[:, 1], wanted)
+    np.testing.assert_allclose(out[:, 2], 6 * x[:, 0])
+    assert cuda.compile(escape, "int64(float64, float64, int64)", device=True)[1] == types.int64
+
+    @jit
+    def fill(out):
+        for i in range(out.size):
+            out[i] = i
+
+    out = np.zeros(3)
+    cuda.jit(fill)[1, 1](out)
+    np.testing.assert_array_equal(out, [0, 1, 2])
+    with pytest.raises(TypeError, match="made of a source"):
+        cuda.jit(jit(source="double f(double x) { return 3 * x; }"))
+    with pytest.raises(TypeError, match=r"cuda\.jit"):
+        jit(target="cuda")(fill.py_func)
