@@ -14,7 +14,6 @@ from numbalite.kernels.dispatcher import Dispatcher, check
 from numbalite.kernels.images import Images
 from numbalite.kernels.source import BodySource
 from numbalite.text import capture
-from numbalite.text import capture
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
