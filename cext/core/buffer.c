@@ -73,9 +73,28 @@ static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err
     return 0;
 }
 
+/* A captured stream cannot wait for an event of another one, so the host does. */
+static int settle_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
+    int mode;
+    if (nl_capture_relax(&mode, err) < 0)
+        return -1;
+    int status = record_fence_lock_held(dev, ticket, err);
+    if (status == 0)
+        status = NL_CU(err, EventSynchronize, dev->fence);
+    if (status == 0)
+        nl_atomic_store(&dev->settled, dev->fence_ticket);
+    nl_capture_restore(mode);
+    return status;
+}
+
 static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_error *err) {
+    int captured = CU_STREAM_CAPTURE_STATUS_NONE;
     if (dev->settled >= ticket)
         return 0;
+    if (NL_CU(err, StreamIsCapturing, stream, &captured) < 0)
+        return -1;
+    if (captured != CU_STREAM_CAPTURE_STATUS_NONE)
+        return settle_lock_held(dev, ticket, err);
     int old = dev->fence != NULL && dev->fence_ticket >= ticket;
     if (record_fence_lock_held(dev, ticket, err) < 0)
         return -1;
@@ -171,7 +190,7 @@ static nl_buffer *take(nl_device *dev, size_t size, size_t capacity) {
 }
 
 nl_buffer *nl_buffer_take(nl_device *dev, size_t size) {
-    if (size == 0 || nl_atomic_load_entry(&allocator) != NULL)
+    if (size == 0 || nl_atomic_load_entry(&allocator) != NULL || nl_capture_is_foreign)
         return NULL;
     return take(dev, size, nl_pool_round(&dev->cache, size));
 }
@@ -297,6 +316,11 @@ static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_e
 
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     nl_buffer_allocator other = nl_atomic_load_entry(&allocator);
+    if (nl_capture_is_foreign && size != 0)
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "a call cannot allocate device memory while another library captures "
+                            "its stream, because the graph would use the memory after its release: "
+                            "pass out=, and arrays allocated before the capture");
     if (other == NULL || size == 0)
         return nl_buffer_alloc_own(dev, size, out, err);
     return nl_device_bind(dev, err) < 0 ? -1 : other(dev, size, out, err);

@@ -11,6 +11,18 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static nl_capture *under_way;
 static NL_THREAD_LOCAL char here; /* its address tells threads apart */
 
+NL_THREAD_LOCAL int nl_capture_is_foreign;
+
+int nl_capture_relax(int *mode, nl_error *err) {
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return NL_CU(err, ThreadExchangeStreamCaptureMode, mode);
+}
+
+void nl_capture_restore(int mode) {
+    nl_driver_report(nl_cu.ThreadExchangeStreamCaptureMode(&mode),
+                     "cuThreadExchangeStreamCaptureMode");
+}
+
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     under_way = NULL;

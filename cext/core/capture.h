@@ -40,6 +40,14 @@ int nl_capture_enter(nl_capture *capture, CUstream stream, nl_error *err);
 int nl_capture_leave(nl_capture *capture);
 int nl_capture_is_going(const nl_capture *capture);
 
+/* The calling thread's work goes to a stream that another library captures. Then no device memory
+ * is allocated: the graph does not own it, and would use it after its release. */
+extern NL_THREAD_LOCAL int nl_capture_is_foreign;
+/* Between them, this thread may make calls that a capture refuses otherwise, such as a wait for
+ * work outside of it. `mode` is the thread's own mode. 0 or -1. */
+int nl_capture_relax(int *mode, nl_error *err);
+void nl_capture_restore(int mode);
+
 /* The number of the stream's capture, by whomever; 0 if it is not captured. */
 unsigned long long nl_capture_of(CUstream stream);
 /* Is work on this stream being captured by one of ours? */

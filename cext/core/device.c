@@ -605,6 +605,7 @@ static void forget_contents(nl_device *dev) {
     nl_atomic_store(&dev->settled, nl_atomic_load(&dev->allocated));
     dev->fence_ticket = 0;
     dev->fence = NULL;
+    dev->order_event = NULL;
     dev->copy_stream = NULL;
     nl_mutex_unlock(&dev->lock);
     nl_pool_forget(&dev->cache);

@@ -33,8 +33,9 @@ typedef struct nl_device {
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
     CUevent fence;
+    CUevent order_event;  /* of nl_stream_order */
     CUstream copy_stream; /* see nl_device_copy_stream */
-    nl_mutex lock;        /* of the fence and the copy_stream */
+    nl_mutex lock;        /* of the fence, order_event and copy_stream */
     nl_pool cache;        /* of buffers that were freed */
 } nl_device;
 

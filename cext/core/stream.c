@@ -89,6 +89,35 @@ int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
     return 0;
 }
 
+/* The wait keeps the state of the event, which the next call records again. */
+int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err) {
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    nl_mutex_lock(&dev->lock);
+    int status = dev->order_event != NULL
+                     ? 0
+                     : NL_CU(err, EventCreate, &dev->order_event, CU_EVENT_DISABLE_TIMING);
+    if (status == 0)
+        status = NL_CU(err, EventRecord, dev->order_event, before);
+    if (status == 0)
+        status = NL_CU(err, StreamWaitEvent, after, dev->order_event, 0);
+    nl_mutex_unlock(&dev->lock);
+    return status;
+}
+
+int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_error *err) {
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (nl_device_bind(dev, err) < 0 || NL_CU(err, StreamIsCapturing, handle, &status) < 0)
+        return -1;
+    *captured = status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return 0;
+}
+
+void nl_stream_assume_unordered(nl_stream *stream) {
+    nl_atomic_store(&stream->order, UNORDERED);
+    nl_atomic_store(&unordered_seen, 1);
+}
+
 void nl_stream_retain(nl_stream *stream) {
     nl_atomic_add(&stream->references, 1);
 }

@@ -27,6 +27,14 @@ int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err);
 int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err);
 /* Is work on this handle (any, also foreign) ordered with the legacy default stream? */
 int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
+/* Work put into `after` from now on comes after the work put into `before` so far: by an event, the
+ * host does not wait. NULL: the default stream. */
+int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err);
+/* Is the stream being captured, by any library? */
+int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_error *err);
+/* Treats a wrapped stream as one without order with the legacy default stream, whatever its flags:
+ * a question to the driver would end a capture. */
+void nl_stream_assume_unordered(nl_stream *stream);
 /* Has this process seen a stream that is not ordered with the legacy default stream? */
 int nl_stream_unordered_seen(void);
 size_t nl_stream_live(void); /* for leak tests */

@@ -121,6 +121,7 @@
       (stream, function, data)) \
     /* capturing a stream's work, and graphs of it */ \
     X(StreamBeginCapture, 10010, (CUstream stream, int mode), (stream, mode)) \
+    X(ThreadExchangeStreamCaptureMode, 10010, (int *mode), (mode)) \
     X(StreamEndCapture, 10000, (CUstream stream, CUgraph * graph), (stream, graph)) \
     X(StreamGetCaptureInfo, 11030, \
       (CUstream stream, int *status, unsigned long long *id, CUgraph *graph, \

@@ -11,6 +11,7 @@
 #include "py/exchange.h"
 #include "py/matmul.h"
 #include "py/operators.h"
+#include "py/lender.h"
 #include "py/stream.h"
 
 static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -114,11 +115,8 @@ static PyObject *devarray_is_view(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *devarray_stream(PyObject *self, void *Py_UNUSED(closure)) {
-    PyObject *stream;
-    Py_BEGIN_CRITICAL_SECTION(self);
-    stream = Py_XNewRef(((nl_py_array *)self)->stream);
-    Py_END_CRITICAL_SECTION();
-    return stream ? stream : PyLong_FromLong(0);
+    PyObject *stream = nl_py_array_stream((nl_py_array *)self);
+    return stream || PyErr_Occurred() ? stream : PyLong_FromLong(0);
 }
 
 static PyObject *devarray_is_c(PyObject *self, PyObject *Py_UNUSED(ignored)) {
@@ -162,8 +160,8 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
     int64_t words[HEAD + 2 * NL_MAX_DIMS];
     CUstream handle = NULL;
     PyObject *stream = devarray_stream(self, NULL);
-    int status = nl_py_stream_number(a->state, stream, &handle);
-    Py_DECREF(stream);
+    int status = stream ? nl_py_stream_number(a->state, stream, &handle) : -1;
+    Py_XDECREF(stream);
     if (status < 0)
         return NULL;
     words[0] = a->ndim | a->dtype << 8 | a->class << 16 | a->flags << 24;
@@ -299,11 +297,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *shape, *strides, *dtype, *result = NULL;
-    nl_py_array_parts parts = {.buffer = a->buffer,
-                               .owner = a->owner,
-                               .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
-                               .view = 1};
+    nl_py_array_parts parts = nl_py_array_parts_of(a);
     int repeated = 0;
     Py_ssize_t offset = 0;
     int64_t low, high;

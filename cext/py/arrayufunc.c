@@ -6,7 +6,7 @@
 #include "py/arrayufunc.h"
 
 #include "py/override.h"
-#include "py/stream.h"
+#include "py/owner.h"
 
 int nl_py_is_number(PyObject *obj) {
     return PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj) ||
@@ -70,11 +70,10 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
 
 PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *keywords) {
-    const nl_py_state *state = ((nl_py_array *)self)->state;
+    nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *counterpart = NULL, *result;
-    PyObject *stream = nl_py_arrays_stream(state, args, nargs + nl_py_named(keywords));
-    if (stream)
-        return nl_py_stream_call(stream, vectorcall, self, args, (size_t)nargs, keywords);
+    if (nl_py_owners_call(state, vectorcall, self, args, (size_t)nargs, keywords, &result))
+        return result;
     if (nargs < 3 || !PyUnicode_Check(args[1]))
         return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc, a method's name and "
                                              "its inputs");

@@ -45,7 +45,9 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                          (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0) |
                          (parts->readonly ? NL_PY_ARRAY_READONLY : 0) |
                          (parts->repeated ? NL_PY_ARRAY_REPEATED : 0) |
-                         (parts->view ? NL_PY_ARRAY_VIEW : 0));
+                         (parts->view ? NL_PY_ARRAY_VIEW : 0) |
+
+                         (parts->lent ? NL_PY_ARRAY_LENT : 0));
     a->misaligned = nl_layout_low_bits(layout, parts->address);
     if (parts->element.class == NL_ELEMENT_PLAIN)
         a->code = nl_py_code_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
@@ -56,18 +58,12 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 /* What a part of an array has from it; `record` tells a record apart from an array without axes. */
 static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
                                 const nl_layout *layout, int record) {
-    nl_py_array_parts parts = {
-        .buffer = base->buffer,
-        .address = address,
-        .descr = base->descr,
-        .element = {(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize},
-        .owner = base->owner,
-        .stream = base->stream,
-        .readonly = base->flags & NL_PY_ARRAY_READONLY,
-        .repeated = base->flags & NL_PY_ARRAY_REPEATED,
-        .view = 1,
-        .record = record,
-    };
+    nl_py_array_parts parts = nl_py_array_parts_of(base);
+    parts.address = address;
+    parts.descr = base->descr;
+    parts.element =
+        (nl_element){(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize};
+    parts.record = record;
     return nl_py_array_new(base->state, &parts, layout);
 }
 

@@ -18,6 +18,7 @@ enum {
     NL_PY_ARRAY_READONLY = 4, /* memory that its owner lends for reading only */
     NL_PY_ARRAY_REPEATED = 8, /* of broadcast_to: kernels alone may write to it */
     NL_PY_ARRAY_VIEW = 16,    /* made over the memory of another array */
+    NL_PY_ARRAY_LENT = 32,    /* memory of a library with a current stream: see py/lender */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
 };
 
@@ -59,15 +60,6 @@ static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
  * current one. Borrowed; NULL: there is none, or more than one. */
 PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
                                    Py_ssize_t count);
-/* The same for arrays that are arguments themselves. */
-static inline PyObject *nl_py_arrays_stream(const nl_py_state *state, PyObject *const *args,
-                                            Py_ssize_t count) {
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (nl_py_array_check_exact(state, args[i]) &&
-            __builtin_expect(((nl_py_array *)args[i])->stream != NULL, 0))
-            return nl_py_arrays_find_stream(state, args, count);
-    return NULL;
-}
 
 /* What a new array is made from. `buffer` is retained, the objects get references of their own. */
 typedef struct nl_py_array_parts {
@@ -77,11 +69,22 @@ typedef struct nl_py_array_parts {
     nl_element element;
     PyObject *owner;
     PyObject *stream;
-    int readonly, repeated, view;
-    int record;        /* an instance of devrecord_class, without dimensions */
-    nl_device *device; /* for nl_py_array_over, as is this: */
+    int readonly, repeated, view, lent; /* flags */
+    int record;                         /* an instance of devrecord_class, without dimensions */
+    nl_device *device;                  /* for nl_py_array_over, as is this: */
     int find_device;
 } nl_py_array_parts;
+
+/* What a view of `base` has in common with it. */
+static inline nl_py_array_parts nl_py_array_parts_of(const nl_py_array *base) {
+    return (nl_py_array_parts){.buffer = base->buffer,
+                               .owner = base->owner,
+                               .stream = base->stream,
+                               .readonly = base->flags & NL_PY_ARRAY_READONLY,
+                               .repeated = base->flags & NL_PY_ARRAY_REPEATED,
+                               .view = 1,
+                               .lent = base->flags & NL_PY_ARRAY_LENT};
+}
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout);

@@ -17,6 +17,7 @@
 #include "py/capture.h"
 #include "py/hostmemory.h"
 #include "py/recording.h"
+#include "py/lender.h"
 #include "py/stream.h"
 
 /* ---- keeping arrays of copies under way ---- */
@@ -73,9 +74,9 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
 /* The array's own stream: its handle (NULL: it has none, or the default one) and what keeps it. */
 static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
-    Py_BEGIN_CRITICAL_SECTION(a);
-    *stream_object = Py_XNewRef(a->stream);
-    Py_END_CRITICAL_SECTION();
+    *stream_object = nl_py_array_stream(a);
+    if (!*stream_object && PyErr_Occurred())
+        return -1;
     if (*stream_object && nl_py_stream_from(a->state, *stream_object, stream, blocking) < 0) {
         Py_CLEAR(*stream_object);
         return -1;

@@ -197,15 +197,10 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
         PyErr_Format(PyExc_ValueError, "the field has more than %d dimensions", NL_MAX_DIMS);
         goto done;
     }
-    nl_py_array_parts parts = {.buffer = a->buffer,
-                               .address = a->address + (CUdeviceptr)offset,
-                               .descr = base,
-                               .element = nl_host_element(base),
-                               .owner = a->owner,
-                               .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
-                               .repeated = a->flags & NL_PY_ARRAY_REPEATED,
-                               .view = 1};
+    nl_py_array_parts parts = nl_py_array_parts_of(a);
+    parts.address = a->address + (CUdeviceptr)offset;
+    parts.descr = base;
+    parts.element = nl_host_element(base);
     inner.itemsize = layout.itemsize = parts.element.itemsize;
     if (nl_py_layout_order(&inner, 'C') < 0)
         goto done;
@@ -227,15 +222,10 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
     PyObject *result = NULL, *descr = PyObject_GetItem(a->descr, names);
     if (!descr)
         return NULL;
-    nl_py_array_parts parts = {.buffer = a->buffer,
-                               .address = a->address,
-                               .descr = descr,
-                               .element = nl_host_element(descr),
-                               .owner = a->owner,
-                               .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY,
-                               .repeated = a->flags & NL_PY_ARRAY_REPEATED,
-                               .view = 1};
+    nl_py_array_parts parts = nl_py_array_parts_of(a);
+    parts.address = a->address;
+    parts.descr = descr;
+    parts.element = nl_host_element(descr);
     nl_py_array_layout(a, &layout);
     if (parts.element.itemsize == a->itemsize)
         result = nl_py_array_new(a->state, &parts, &layout);

@@ -281,8 +281,7 @@ static PyObject *stream_number(CUstream stream) {
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }
 
-/* 1 and a DeviceArray, 0 for memory of the host, -1. */
-static int import_object(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_error err;
     int type, found;
     if (PyCapsule_CheckExact(obj)) {
@@ -320,7 +319,7 @@ static int import_object(nl_py_state *state, PyObject *obj, CUstream stream, PyO
 }
 
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
-    int type, found = import_object(state, obj, stream, array);
+    int type, found = nl_py_dlpack_import(state, obj, stream, array);
     if (found != 0 || PyCapsule_CheckExact(obj) || (found = ask_device(obj, &type)) <= 0)
         return found;
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -380,6 +379,12 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     return api;
 }
 
+int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj) {
+    if (!nl_atomic_load_entry(&state->exchange_type))
+        (void)exchange_of(state, obj);
+    return nl_py_dlpack_is_known(state, obj);
+}
+
 /* PyTorch's: does the attribute, or the method, say True? */
 static int says_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value;
@@ -420,17 +425,39 @@ static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *
     return way != NULL;
 }
 
-/* Asking takes as long as a third of all else about a tensor. */
+/* The question takes as long as a third of all else about a tensor. */
+static int find_stream(const nl_dl_exchange *api, int device_type, int32_t device_id,
+                       nl_dl_current *current) {
+    if (current->of == api && current->device_id == device_id)
+        return 0;
+    void *stream = NULL;
+    if (api->current_stream(device_type, device_id, &stream) < 0)
+        return -1;
+    current->of = api;
+    current->device_id = device_id;
+    current->stream = stream ? stream : CU_STREAM_LEGACY;
+    return 0;
+}
+
+int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
+                         CUstream *stream) {
+    const nl_dl_exchange *api = exchange_of(state, obj);
+    if (!api || find_stream(api, NL_DL_CUDA, device, current) < 0) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_RuntimeError,
+                         "%.80s: the current stream of device %d is not "
+                         "available",
+                         Py_TYPE(obj)->tp_name, device);
+        return -1;
+    }
+    *stream = current->stream;
+    return 1;
+}
+
 static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_dl_current *current,
                        nl_py_foreign *f) {
-    if (current->of != api || current->device_id != t->device_id) {
-        void *stream = NULL;
-        if (api->current_stream(t->device_type, t->device_id, &stream) < 0)
-            return -1;
-        current->of = api;
-        current->device_id = t->device_id;
-        current->stream = stream ? stream : CU_STREAM_LEGACY;
-    }
+    if (find_stream(api, t->device_type, t->device_id, current) < 0)
+        return -1;
     f->has_stream = 1;
     f->stream = current->stream;
     return 0;
@@ -458,27 +485,7 @@ other:
     return 0;
 }
 
-static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = {"obj", "stream", NULL};
-    nl_py_state *state = nl_py_state_of(module);
-    PyObject *obj, *stream = NULL, *array = NULL;
-    CUstream handle;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", keywords, &obj, &stream) ||
-        nl_py_stream_from(state, stream, &handle, NULL) < 0)
-        return NULL;
-    int found = import_object(state, obj, handle, &array);
-    return found < 0 ? NULL : found ? array : Py_NewRef(Py_None);
-}
-
-static PyMethodDef functions[] = {
-    {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "from_dlpack(obj, stream=None): a device array over the memory of an object with __dlpack__ "
-     "(or of a DLPack capsule), None if it is not a device's."},
-    {NULL, NULL, 0, NULL}};
-
 int nl_py_dlpack_exec(PyObject *module) {
     nl_py_state_of(module)->dlpack_names = nl_py_interned(names, NAME_COUNT);
-    if (!nl_py_state_of(module)->dlpack_names)
-        return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_of(module)->dlpack_names ? 0 : -1;
 }

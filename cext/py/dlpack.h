@@ -76,6 +76,9 @@ void nl_py_dlpack_release(void *managed, int versioned);
  * comes after the producer's. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
+/* The same for memory of a device or a capsule only: 0 for memory of the host, too. */
+int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
+
 /* The stream on which such a class works at the time of one call of ours. `of` is NULL before it
  * was asked. */
 typedef struct nl_dl_current {
@@ -89,7 +92,13 @@ typedef struct nl_dl_current {
  * it; -1 with an exception for a tensor whose memory does not hold what its elements are. */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
+/* The current stream on a device of an object for which nl_py_dlpack_is_known: 1, or -1 with an
+ * exception. Asked once in a call, if `current` is that of the call. */
+int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
+                         CUstream *stream);
 /* Is it of the class with such functions that was met first? */
 int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
+/* The same, if this object is of the first such class, too. */
+int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj);
 
 #endif

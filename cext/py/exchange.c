@@ -13,6 +13,7 @@
 #include "py/devarray.h"
 #include "py/dlpack.h"
 #include "py/known.h"
+#include "py/lender.h"
 #include "py/stream.h"
 
 /* Interned once; the order is that of `keys` below. */
@@ -293,14 +294,32 @@ void nl_py_foreign_clear(nl_py_foreign *foreign) {
     Py_CLEAR(foreign->descr);
 }
 
-int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
-    nl_error err;
-    int result;
+int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
-    if (nl_capture_under_way() && nl_capture_has(stream))
-        return 0; /* whoever launches the graph sees to it */
+    /* the program that launches the graph orders it */
+    return !(nl_capture_under_way() && nl_capture_has(stream));
+}
+
+int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+    nl_error err;
+    int result;
+    if (!nl_py_foreign_needs_order(foreign, stream, blocking))
+        return 0;
+    nl_device *dev = nl_device_current(&err);
+    NL_UNLOCKED(result = dev ? nl_stream_order(dev, stream, foreign->stream, &err) : -1);
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+/* The host waits: any stream may use the memory next. */
+static int synchronize(const nl_py_foreign *foreign) {
+    nl_error err;
+    int result;
+    if (!foreign->has_stream)
+        return 0;
     nl_device *dev = nl_device_current(&err);
     NL_UNLOCKED(result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1);
     if (result < 0)
@@ -315,6 +334,7 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
                                .element = f->element,
                                .owner = obj,
                                .readonly = f->readonly,
+                               .lent = nl_py_lender_is(state, obj),
                                .find_device = 1};
     return nl_py_array_over(state, f->address, &f->layout, &parts);
 }
@@ -361,13 +381,50 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
         return PyErr_Format(PyExc_TypeError,
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
-    /* NULL is the per-thread stream of nobody: every producer's stream is waited for */
-    if (!sync || nl_py_foreign_wait(&foreign, NULL, 0) == 0)
+    /* a library with a current stream is asked for it at each use */
+    if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
         result = nl_py_foreign_array(state, obj, &foreign);
-    if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY)
+    if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
+        !nl_py_lender_is(state, obj))
         result = bound_to(state, result, foreign.stream, sync, obj);
     nl_py_foreign_clear(&foreign);
     return result;
+}
+
+/* A tensor of a class with the exchange API is kept itself, not through a capsule, so that the
+ * current stream of its library can be asked for at each use. 1 and *array, 0 if it is none, -1. */
+static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+    nl_dl_current current = {.of = NULL};
+    nl_py_foreign foreign;
+    nl_error err;
+    int blocking = 1;
+    if (!nl_device_current(&err) || nl_stream_handle_blocking(stream, &blocking, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    int found = nl_py_dlpack_read(state, obj, &current, &foreign);
+    if (found <= 0)
+        return found;
+    if (nl_py_foreign_wait(&foreign, stream, blocking) < 0)
+        found = -1;
+    else if (!(*array = nl_py_foreign_array(state, obj, &foreign)))
+        found = -1;
+    nl_py_foreign_clear(&foreign);
+    return found;
+}
+
+static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *keywords[] = {"obj", "stream", NULL};
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *obj, *stream = NULL, *array = NULL;
+    CUstream handle;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", keywords, &obj, &stream) ||
+        nl_py_stream_from(state, stream, &handle, NULL) < 0)
+        return NULL;
+    int found = import_tensor(state, obj, handle, &array);
+    if (found == 0)
+        found = nl_py_dlpack_import(state, obj, handle, &array);
+    return found < 0 ? NULL : found ? array : Py_NewRef(Py_None);
 }
 
 /* ---- export ---- */
@@ -390,11 +447,10 @@ static int set_item(PyObject *dict, PyObject *name, PyObject *value) {
 }
 
 static PyObject *stream_entry(nl_py_array *a) {
-    PyObject *stream;
     CUstream handle = NULL;
-    Py_BEGIN_CRITICAL_SECTION(a);
-    stream = Py_XNewRef(a->stream);
-    Py_END_CRITICAL_SECTION();
+    PyObject *stream = nl_py_array_stream(a);
+    if (!stream && PyErr_Occurred())
+        return NULL;
     int result = stream ? nl_py_stream_from(a->state, stream, &handle, NULL) : 0;
     Py_XDECREF(stream);
     if (result < 0)
@@ -431,6 +487,9 @@ static PyMethodDef functions[] = {
      "from_interface(obj, sync=True, optional=False): a device array over the memory of an object "
      "with __cuda_array_interface__; waits for the stream that it names. Without that attribute: "
      "None if optional, else TypeError."},
+    {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "from_dlpack(obj, stream=None): a device array over the memory of an object with __dlpack__ "
+     "(or of a DLPack capsule), None if it is not a device's."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_exchange_exec(PyObject *module) {

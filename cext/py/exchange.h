@@ -8,7 +8,10 @@
  * an exception that names the wrong field. */
 int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 void nl_py_foreign_clear(nl_py_foreign *foreign);
-/* Waits for the producer's stream unless work on `stream` comes after it anyway. */
+/* Is the producer's work on a stream without order with `stream`? `blocking`: `stream` is ordered
+ * with the legacy default stream. */
+int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking);
+/* Then orders later work on `stream` after it; the host does not wait. */
 int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* A DeviceArray over the memory of `obj`, which is kept. */
 PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);

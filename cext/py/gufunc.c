@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/override.h"
+#include "py/owner.h"
 #include "py/stream.h"
 
 static int raise_from(const nl_error *err) {
@@ -199,10 +200,8 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ has not been called");
         return NULL;
     }
-    PyObject *stream =
-        nl_py_arrays_stream(g->state, args, PyVectorcall_NARGS(flags) + nl_py_named(names));
-    if (stream)
-        return nl_py_stream_call(stream, gufunc_vectorcall, self, args, flags, names);
+    if (nl_py_owners_call(g->state, gufunc_vectorcall, self, args, flags, names, &result))
+        return result;
     if (nl_py_override(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags), names,
                        &result))
         return result;

@@ -97,16 +97,25 @@ static int check_whole(nl_py_foreign *f) {
 
 /* ---- CuPy ---- */
 
-/* Its current stream, which the interface names too. */
-static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
-    CUdeviceptr handle;
-    PyObject *stream = PyObject_CallNoArgs(state->cupy_stream);
-    if (stream == NULL)
+/* Its current stream, which the interface names too; *keeper is a new reference or NULL. */
+static int cupy_stream(const nl_py_state *state, CUstream *handle, PyObject **keeper) {
+    CUdeviceptr value;
+    *keeper = PyObject_CallNoArgs(state->cupy_stream);
+    if (*keeper == NULL)
         return -1;
-    int result = take_address(get(state, stream, NAME_PTR), &handle);
-    Py_DECREF(stream);
+    if (take_address(get(state, *keeper, NAME_PTR), &value) < 0) {
+        Py_CLEAR(*keeper);
+        return -1;
+    }
+    *handle = value ? (CUstream)(uintptr_t)value : CU_STREAM_LEGACY;
+    return 0;
+}
+
+static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
+    PyObject *keeper;
     f->has_stream = 1;
-    f->stream = handle ? (CUstream)(uintptr_t)handle : CU_STREAM_LEGACY;
+    int result = cupy_stream(state, &f->stream, &keeper);
+    Py_XDECREF(keeper);
     return result;
 }
 
@@ -133,20 +142,38 @@ done:
 
 /* ---- PyTorch ---- */
 
+static PyObject *torch_dtypes(const nl_py_state *state) {
+    return PyTuple_GET_ITEM(state->torch_parts, 0);
+}
+
+/* The current stream of a device: 1, 0 if this version of PyTorch has no function for it, -1. */
+static int torch_stream(const nl_py_state *state, int device, CUstream *handle) {
+    CUdeviceptr value;
+    PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);
+    if (function == Py_None)
+        return 0;
+    if (take_address(PyObject_CallFunction(function, "i", device), &value) < 0)
+        return -1;
+    *handle = value ? (CUstream)(uintptr_t)value : CU_STREAM_LEGACY;
+    return 1;
+}
+
 static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     if (truth(get(state, obj, NAME_IS_CUDA)) != 1 ||
         truth(get(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
         truth(get(state, obj, NAME_IS_SPARSE)) != 0)
         return -1;
     PyObject *dtype = get(state, obj, NAME_DTYPE);
-    PyObject *code = dtype != NULL ? PyDict_GetItemWithError(state->torch_dtypes, dtype) : NULL;
+    PyObject *code = dtype != NULL ? PyDict_GetItemWithError(torch_dtypes(state), dtype) : NULL;
     Py_XDECREF(dtype);
     if (code == NULL)
         return -1;
     f->element.dtype = (nl_dtype)PyLong_AsLong(code);
     f->element.class = NL_ELEMENT_PLAIN;
     f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
-    f->has_stream = 0;
+    f->has_stream = torch_stream(state, nl_device_selected(), &f->stream);
+    if (f->has_stream < 0)
+        return -1;
     if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0)
         return -1;
     int count, contiguous = truth(call(state, obj, NAME_IS_CONTIGUOUS));
@@ -199,7 +226,7 @@ static void meet_cupy(nl_py_state *state, PyTypeObject *type) {
     Py_XDECREF(module);
 }
 
-static PyObject *torch_dtypes(PyObject *module) {
+static PyObject *read_torch_dtypes(PyObject *module) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict != NULL && i < sizeof torch_types / sizeof *torch_types; i++) {
         PyObject *dtype = PyObject_GetAttrString(module, torch_types[i].name);
@@ -214,11 +241,27 @@ static PyObject *torch_dtypes(PyObject *module) {
     return dict;
 }
 
+/* device -> the handle of its current stream; None in builds without CUDA. */
+static PyObject *torch_stream_function(PyObject *module) {
+    PyObject *internals = PyObject_GetAttrString(module, "_C");
+    PyObject *function =
+        internals != NULL ? PyObject_GetAttrString(internals, "_cuda_getCurrentRawStream") : NULL;
+    Py_XDECREF(internals);
+    if (function != NULL)
+        return function;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
 static void meet_torch(nl_py_state *state, PyTypeObject *type) {
     PyObject *module = module_of(type, "torch", "Tensor");
-    PyObject *dtypes = module != NULL ? torch_dtypes(module) : NULL;
-    if (dtypes != NULL)
-        nl_py_known_publish(&state->torch_tensor, type, &state->torch_dtypes, dtypes);
+    PyObject *dtypes = module != NULL ? read_torch_dtypes(module) : NULL;
+    PyObject *function = dtypes != NULL ? torch_stream_function(module) : NULL;
+    PyObject *parts = function != NULL ? PyTuple_Pack(2, dtypes, function) : NULL;
+    if (parts != NULL)
+        nl_py_known_publish(&state->torch_tensor, type, &state->torch_parts, parts);
+    Py_XDECREF(function);
+    Py_XDECREF(dtypes);
     Py_XDECREF(module);
 }
 
@@ -252,6 +295,24 @@ int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
         return 1;
     PyErr_Clear();
     return 0;
+}
+
+int nl_py_known_has_stream(nl_py_state *state, PyObject *obj) {
+    PyTypeObject *type = Py_TYPE(obj);
+    if (type == nl_atomic_load_entry(&state->cupy_array))
+        return 1;
+    if (type != nl_atomic_load_entry(&state->torch_tensor) && !meet(state, type))
+        return 0;
+    return type == nl_atomic_load_entry(&state->cupy_array) ||
+           PyTuple_GET_ITEM(state->torch_parts, 1) != Py_None;
+}
+
+int nl_py_known_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
+                        PyObject **keeper) {
+    *keeper = NULL;
+    if (Py_TYPE(obj) == nl_atomic_load_entry(&state->torch_tensor))
+        return torch_stream(state, device, stream);
+    return cupy_stream(state, stream, keeper) < 0 ? -1 : 1;
 }
 
 PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj) {

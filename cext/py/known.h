@@ -9,6 +9,13 @@
  * which also says what is wrong with it. Never raises. */
 int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
+/* Is it an array of a library that has been seen, and that reports its current stream? */
+int nl_py_known_has_stream(nl_py_state *state, PyObject *obj);
+/* That stream on a device, and what keeps it alive (new reference, or NULL). 1, 0 if the object's
+ * library reports none, -1 with an exception. */
+int nl_py_known_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
+                        PyObject **keeper);
+
 /* What keeps the stream alive that such an array's interface names; NULL if it is not known. Never
  * raises. */
 PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj);

@@ -14,6 +14,7 @@
 #include "py/devarray.h"
 #include "py/capture.h"
 #include "py/graph.h"
+#include "py/owner.h"
 #include "py/recording.h"
 #include "py/stream.h"
 
@@ -182,9 +183,49 @@ static inline nl_py_kernel *find_kernel(nl_py_launcher *l, nl_py_values *read,
     return nl_py_overload_kernel(overload);
 }
 
-static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
+static int launch_once(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                       PyObject *const *args, Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     void *values[INLINE_ARGS];
+    return k->kernel->params.size <= INLINE_BLOCK && nargs <= INLINE_ARGS
+               ? launch_with(l, k, read, args, block, values)
+               : launch_large(l, k, read, args);
+}
+
+/* Can an argument have an owner's stream? What find_kernel has read is in `read`. */
+static inline int may_have_owners(const nl_py_values *read, PyObject *const *args,
+                                  Py_ssize_t nargs) {
+    const nl_py_state *state = read->state;
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
+                                 !(nl_py_array_check_exact(state, args[i]) ||
+                                   PyLong_CheckExact(args[i]) || PyFloat_CheckExact(args[i]) ||
+                                   nl_host_is_exact_array(args[i])),
+                             0))
+            return 1;
+    return 0;
+}
+
+/* A launch that names no stream, on the stream of its arrays' owner. */
+static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_kernel *k,
+                                                       nl_py_values *read, PyObject *const *args,
+                                                       Py_ssize_t nargs) {
+    nl_py_owners owners;
+    nl_py_launcher on = *l;
+    int result = nl_py_owners_read(&owners, read->state, read->device, read, args, nargs);
+    if (result == 0 && owners.count == 0) {
+        result = launch_once(l, k, read, args, nargs);
+    } else if (result == 0 && (result = nl_py_owners_enter(&owners)) == 0) {
+        on.shape.stream = read->stream = owners.streams[0].handle;
+        on.blocking = read->blocking = 0;
+        result = nl_py_owners_leave(&owners, launch_once(&on, k, read, args, nargs));
+    }
+    nl_py_owners_clear(&owners);
+    return result;
+}
+
+/* `named`: the stream is the caller's choice. */
+static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named) {
     nl_py_values read; /* not cleared as a whole: it is large */
     nl_error err;
     int result = -1;
@@ -197,9 +238,9 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     if (__builtin_expect(k && nargs != params->count, 0))
         nl_py_dispatcher_refuse_count(l->dispatcher, k->kernel, args, nargs, params->count);
     else if (k)
-        result = params->size <= INLINE_BLOCK && nargs <= INLINE_ARGS
-                     ? launch_with(l, k, &read, args, block, values)
-                     : launch_large(l, k, &read, args);
+        result = !named && may_have_owners(&read, args, nargs)
+                     ? launch_for_owners(l, k, &read, args, nargs)
+                     : launch_once(l, k, &read, args, nargs);
     nl_py_values_clear(&read);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -210,7 +251,7 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
     nl_py_launcher other = *l;
     if (nl_py_stream_from(l->dispatcher->state, stream, &other.shape.stream, &other.blocking) < 0)
         return NULL;
-    PyObject *result = launch(&other, args, nargs);
+    PyObject *result = launch(&other, args, nargs, 1);
     nl_atomic_store_pointer(&l->last, other.last);
     return result;
 }
@@ -246,7 +287,7 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
         return NULL;
     if (!l->stream && (nl_capture_under_way() || nl_py_stream_current()))
         return launch_on(NULL, l, args, nargs);
-    return launch(l, args, nargs);
+    return launch(l, args, nargs, l->stream != NULL);
 }
 
 /* ---- keywords and defaults ---- */

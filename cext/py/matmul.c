@@ -11,6 +11,7 @@
 #include "core/handle.h"
 #include "py/devarray.h"
 #include "py/recording.h"
+#include "py/owner.h"
 #include "py/stream.h"
 #include "py/workspace.h"
 
@@ -244,11 +245,10 @@ static PyObject *matmul_of(PyObject *left, PyObject *const *args, size_t nargsf,
 }
 
 PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
-    PyObject *args[2] = {left, right}, *result, *stream = NULL;
-    if (Py_TYPE(left) == Py_TYPE(right))
-        stream = nl_py_arrays_stream(((nl_py_array *)left)->state, args, 2);
-    if (stream)
-        return nl_py_stream_call(stream, matmul_of, left, args, 2, NULL);
+    PyObject *args[2] = {left, right}, *result;
+    if (Py_TYPE(left) == Py_TYPE(right) &&
+        nl_py_owners_call(((nl_py_array *)left)->state, matmul_of, left, args, 2, NULL, &result))
+        return result;
     if (nl_py_is_recording())
         return nl_py_record_named("_operator", "matmul", args, 2, NULL);
     if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */

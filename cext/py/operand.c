@@ -106,6 +106,24 @@ static int bind_again(const nl_py_operation *call) {
     return -1;
 }
 
+/* The call is ordered after the earlier work of the library that the operand comes from, and at its
+ * end the library's later work after the call. */
+static int order_with(nl_py_operation *call, const nl_py_value *v) {
+    CUstream stream;
+    if (!nl_py_value_needs_order(v, call->stream, call->blocking, &stream))
+        return 0;
+    for (int i = 0; i < call->follower_count; i++)
+        if (call->followers[i] == stream)
+            return 0;
+    if (call->follower_count == NL_PY_MAX_FOLLOWERS) {
+        PyErr_Format(PyExc_ValueError, "%U(): the operands belong to more than %d streams",
+                     call->name, NL_PY_MAX_FOLLOWERS);
+        return -1;
+    }
+    call->followers[call->follower_count++] = stream;
+    return nl_py_value_wait(v, call->stream, call->blocking);
+}
+
 /* An array that is not plainly ours or NumPy's: 1, 0 if it is none, -1. */
 static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_value *v) {
     PyObject *array;
@@ -113,8 +131,8 @@ static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_
         return v->mode ? 0 : -1;
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
-        if (nl_py_value_wait(v, call->stream, call->blocking) < 0 ||
-            !(array = nl_py_value_array(call->state, v)) || bind_again(call) < 0)
+        if (order_with(call, v) < 0 || !(array = nl_py_value_array(call->state, v)) ||
+            bind_again(call) < 0)
             return -1;
         return set_device(call, index, op, array) < 0 ? -1 : 1;
     case NL_PY_VALUE_HOST:
@@ -412,7 +430,19 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
     return 0;
 }
 
+static int order_followers(const nl_py_operation *call) {
+    nl_error err;
+    for (int i = 0; i < call->follower_count; i++)
+        if (nl_stream_order(call->device, call->followers[i], call->stream, &err) < 0) {
+            nl_py_raise(&err);
+            return -1;
+        }
+    return 0;
+}
+
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
+    if (call->follower_count && order_followers(call) < 0)
+        return -1;
     int waited = nl_py_hostcopies_leave(&call->hosts);
     if (waited <= 0)
         return waited;

@@ -46,6 +46,8 @@ typedef struct nl_py_operand {
     int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, where nobody else keeps them */
 } nl_py_operand;
 
+#define NL_PY_MAX_FOLLOWERS 4
+
 /* What one call is about: large, and never cleared as a whole. */
 typedef struct nl_py_operation {
     nl_py_state *state;
@@ -54,6 +56,8 @@ typedef struct nl_py_operation {
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     uint64_t epoch; /* nl_device_epoch when the operands began to be read */
+    int follower_count;
+    CUstream followers[NL_PY_MAX_FOLLOWERS]; /* of other libraries: wait for the call's work */
     nl_py_hostcopies hosts;
 } nl_py_operation;
 
@@ -64,6 +68,7 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     call->device = NULL;
     call->stream = NULL;
     call->blocking = 1;
+    call->follower_count = 0;
     nl_py_hostcopies_init(&call->hosts, 0);
 }
 /* Fills *op; nl_py_operand_clear afterwards, also on failure. `index` counts from 0, for messages.
@@ -96,7 +101,8 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
  * Dimensions that do not move on the host do not on the device either; else the copy has no gaps
  * and the order of the original. address and strides are the device's afterwards. */
 int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads);
-/* After the launch: results go back to the host, which waits for the stream. */
+/* After the launch: later work of the libraries that operands come from is ordered after it, and
+ * results go back to the host, which waits for the stream. */
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
 /* Gives back what nl_py_operands_enter took; on any path. */
 static inline void nl_py_operands_done(nl_py_operation *call) {

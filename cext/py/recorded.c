@@ -9,6 +9,7 @@
 #include "py/recording.h"
 
 #include <string.h>
+#include "py/owner.h"
 #include "py/stream.h"
 
 enum {
@@ -278,12 +279,11 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
     const recorded *f = (recorded *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     key k; /* not cleared: it is large */
-    PyObject *stream, *bytes, *result;
+    PyObject *bytes, *result;
     if (nl_capture_under_way() || nl_py_is_recording()) /* all it does is noted */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
-    stream = nl_py_arrays_find_stream(f->state, args, nargs + nl_py_named(keywords));
-    if (stream)
-        return nl_py_stream_call(stream, recorded_vectorcall, self, args, nargsf, keywords);
+    if (nl_py_owners_call(f->state, recorded_vectorcall, self, args, nargsf, keywords, &result))
+        return result;
     if (f->direct) {
         result = PyObject_Vectorcall(f->direct, args, nargsf, keywords);
         if (result != Py_NotImplemented)

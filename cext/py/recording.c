@@ -488,7 +488,8 @@ static PyObject *make_array(replay *r, const value *v) {
                                .stream = v->bound ? r->stream : NULL,
                                .readonly = v->readonly,
                                .repeated = v->repeated,
-                               .view = v->view};
+                               .view = v->view,
+                               .lent = source->flags & NL_PY_ARRAY_LENT};
     return nl_py_array_new(r->of->state, &parts, &layout);
 }
 

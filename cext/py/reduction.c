@@ -11,6 +11,7 @@
 #include "py/devcopy.h"
 #include "py/devarray.h"
 #include "py/recording.h"
+#include "py/owner.h"
 #include "py/stream.h"
 #include "py/ufunc.h"
 #include "py/value.h"
@@ -626,11 +627,24 @@ static PyObject *call_known(nl_py_ufunc *u, char method, PyObject **values) {
     return result;
 }
 
+static PyObject *reduce_on_stream(PyObject *self, PyObject *const *args, size_t nargsf,
+                                  PyObject *keywords) {
+    return nl_py_ufunc_reduce(self, args, PyVectorcall_NARGS(nargsf), keywords);
+}
+
+static PyObject *accumulate_on_stream(PyObject *self, PyObject *const *args, size_t nargsf,
+                                      PyObject *keywords) {
+    return nl_py_ufunc_accumulate(self, args, PyVectorcall_NARGS(nargsf), keywords);
+}
+
 static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
                       Py_ssize_t nargs, PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *result;
     Py_ssize_t count = nargs + nl_py_named(keywords);
+    if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
+                          args, (size_t)nargs, keywords, &result))
+        return result;
     if (!read_call(method == 'r', args, nargs, keywords, values))
         return ask_python(self, otherwise, args, nargs, keywords);
     array = own_array(u->state, values[ARRAY], values[STREAM]);
@@ -713,10 +727,13 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     Py_ssize_t count = nargs + nl_py_named(keywords);
     PyObject *values[REDUCTION_PARAMETERS] = {NULL}, *changed[REDUCTION_PARAMETERS], *made = NULL;
+    PyObject *result;
+    if (nl_py_owners_call(f->state, reduction_vectorcall, self, args, nargsf, keywords, &result))
+        return result;
     if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
                         nargs, keywords, values))
         return ask_python(self, "_work_out", args, nargs, keywords);
-    PyObject *array = own_array(f->state, values[ARR], values[ON_STREAM]), *result;
+    PyObject *array = own_array(f->state, values[ARR], values[ON_STREAM]);
     if (!array)
         return NULL;
     put_argument(args, count, values[ARR], array, changed);

@@ -58,7 +58,9 @@
     X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
     X(PyObject, exchange_parts)    /* its capsule, and the descriptor of requires_grad or None */ \
     X(PyObject, cupy_stream)       /* and what goes with them: cupy.cuda.get_current_stream, */ \
-    X(PyObject, torch_dtypes)      /* a dict of torch's dtypes -> nl_dtype */
+    X(PyObject, torch_parts)       /* a dict of torch's dtypes -> nl_dtype, and the function that \
+                                    * returns the current stream of a device, or None */ \
+    X(PyObject, foreign_stream)    /* owner.c: the Stream made last over a foreign stream */
 
 typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;
@@ -137,6 +139,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
 /* Every file's part of making the module; 0 or -1 with an exception. */
 #define NL_PY_EXECS(X) \
     X(nl_py_interrupt_exec) \
+    X(nl_py_owner_exec) \
     X(nl_py_device_exec) \
     X(nl_py_stream_exec) \
     X(nl_py_event_exec) \

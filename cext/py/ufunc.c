@@ -18,6 +18,7 @@
 #include "py/operand.h"
 #include "py/override.h"
 #include "py/recording.h"
+#include "py/owner.h"
 #include "py/stream.h"
 
 #define INLINE_OPERANDS 6
@@ -543,9 +544,8 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result;
     nl_error err;
-    PyObject *stream = nl_py_arrays_stream(u->state, args, nargs + nl_py_named(keywords));
-    if (stream)
-        return nl_py_stream_call(stream, nl_py_ufunc_call, self, args, nargsf, keywords);
+    if (nl_py_owners_call(u->state, nl_py_ufunc_call, self, args, nargsf, keywords, &result))
+        return result;
     if (nl_py_is_recording())
         return nl_py_record_call(self, args, nargsf, keywords);
     if (nl_py_override(u->state, self, u->nin, args, nargs, keywords, &result))

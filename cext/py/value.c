@@ -150,6 +150,13 @@ int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
     return 0;
 }
 
+int nl_py_value_needs_order(const nl_py_value *v, CUstream stream, int blocking, CUstream *other) {
+    if (!is_foreign(v) || !nl_py_foreign_needs_order(&v->memory.foreign, stream, blocking))
+        return 0;
+    *other = v->memory.foreign.stream;
+    return 1;
+}
+
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking) {
     return is_foreign(v) ? nl_py_foreign_wait(&v->memory.foreign, stream, blocking) : 0;
 }

@@ -58,7 +58,9 @@ void nl_py_value_clear(nl_py_value *v);
 void nl_py_value_of_array(nl_py_value *v, PyObject *array);
 /* OTHER: asks for DLPack, once, so that it becomes HOST or DEVICE if it has it. 0 or -1. */
 int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream);
-/* DEVICE: waits for the producer's stream unless work on `stream` comes after it anyway. */
+/* DEVICE: is the producer's work on a stream without order with `stream`? 1 and *other, or 0. */
+int nl_py_value_needs_order(const nl_py_value *v, CUstream stream, int blocking, CUstream *other);
+/* DEVICE: orders later work on `stream` after the producer's work so far. */
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking);
 /* The array of HOST and DEVICE, made if need be: borrowed. */
 PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v);

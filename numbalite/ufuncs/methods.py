@@ -14,6 +14,7 @@ import functools
 
 import numpy as np
 
+from numbalite import _core
 from numbalite.types import describe
 
 from ..cuda import assign
@@ -192,6 +193,9 @@ class ReductionMethods:
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
         """The folds of array[indices[i]:indices[i + 1]] along one axis, as numpy.ufunc.reduceat: the
         last goes to the end, and where indices[i] >= indices[i + 1] it is array[indices[i]] alone."""
+        return _core.call_for_owners(self._reduceat, array, indices, axis, dtype, out, stream)
+
+    def _reduceat(self, array, indices, axis, dtype, out, stream):
         self._only_binary("reduceat")
         call = _Call(self, array, out, (indices,), stream)
         axis = _one_axis(axis, call.array, "reduceat")

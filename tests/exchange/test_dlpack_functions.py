@@ -84,13 +84,12 @@ def lend(obj, out):
         1,
     )
     t.byte_offset = obj.byte_offset
-    Base.last = obj
     return 0
 
 
 @STREAM
 def current_stream(device_type, device_id, out):
-    out[0] = Base.last.current
+    out[0] = Base.current
     return 0
 
 
@@ -140,19 +139,21 @@ def test_types(dtype):
     assert found.dtype == dtype and found.shape == (2, 0, 3) and x.lent == 1 and not x.asked
 
 
-def test_its_stream_is_waited_for():
-    stream = cuda.stream()
-    x = Tensor(cuda.to_device(FIRST), current=stream.handle)
+def test_a_launch_on_a_named_stream_is_ordered_after_the_tensors_stream(monkeypatch):
+    """By one event, without a wait of the host; not at all on the tensor's own stream."""
+    stream, other = cuda.stream(), cuda.stream()
+    monkeypatch.setattr(Base, "current", stream.handle)
+    x = Tensor(cuda.to_device(FIRST))
     y = cuda.device_array((3, 4), "f4")
-    _core.trace(True)
-    twice[1, 32, stream](x, y)
-    same = _core.traced()
-    twice[1, 32](x, y)
-    other = _core.traced()
-    _core.trace(False)
-    waits = [sum("StreamSynchronize" in call for call in calls) for calls in (same, other)]
-    assert waits[0] == 0 and waits[1] - waits[0] == 1
-    np.testing.assert_array_equal(y.copy_to_host(), FIRST * 2)
+    calls = []
+    for named in (stream, other):
+        _core.trace(True)
+        twice[1, 32, named](x, y)
+        calls.append(_core.traced())
+        _core.trace(False)
+    events = [sum("EventRecord" in call for call in made) for made in calls]
+    assert events == [0, 1] and not any("Synchronize" in call for made in calls for call in made)
+    np.testing.assert_array_equal(y.copy_to_host(stream=other), FIRST * 2)
 
 
 @pytest.mark.parametrize(

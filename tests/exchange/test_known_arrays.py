@@ -174,7 +174,7 @@ print("done")
 """)
 
 
-def test_the_stream_of_cupy_is_waited_for(with_libraries):
+def test_a_call_comes_after_the_work_of_the_current_stream_of_cupy(with_libraries):
     with_libraries("""
 slow = cuda.jit("__global__ void slow(float* x) { for (int i = 0; i < 50; ++i) __nanosleep(1000000); x[0] = 7; }")
 d = cuda.to_device(np.zeros(4, "f4"))
@@ -186,8 +186,8 @@ print("done")
 """)
 
 
-def test_the_stream_of_an_imported_array_stays(run_python):
-    """CuPy's stream objects die with their block, and the handles with them."""
+def test_an_imported_array_follows_the_current_stream_of_its_library(run_python):
+    """The stream that was used last stays alive: another one could get its handle."""
     run_python(
         STAND_INS
         + """
@@ -198,14 +198,16 @@ class Stream:
         self.stream = cuda.stream()
         self.ptr = self.stream.handle
 
-now = Stream()
+now = default = Stream()
 cupy.cuda.get_current_stream = lambda: now
 view = cuda.as_cuda_array(ndarray(cuda.to_device(np.arange(4.0))))
-gone, now = weakref.ref(now), None
-gc.collect()
-assert gone() is not None and int(view.stream) == gone().ptr
+assert int(view.stream) == default.ptr
+now = Stream()
+assert int(view.stream) == now.ptr
 assert view[1:].copy_to_host().tolist() == [1, 2, 3]
-del view
+gone, now = weakref.ref(now), default
+gc.collect()
+assert gone() is not None and int(view.stream) == default.ptr
 gc.collect()
 assert gone() is None
 """

@@ -29,6 +29,17 @@ static CUresult sim_StreamEndCapture(CUstream handle, CUgraph *out) {
     return CUDA_SUCCESS;
 }
 
+/* Only kept: captures of the simulator refuse no call of other streams. */
+static CUresult sim_ThreadExchangeStreamCaptureMode(int *mode) {
+    static NL_THREAD_LOCAL int current;
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(mode && *mode >= 0 && *mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    int before = current;
+    current = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
 static CUresult sim_StreamIsCapturing(CUstream handle, int *status) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(status);
@@ -100,6 +111,7 @@ static CUresult sim_GraphDestroy(CUgraph graph) {
 void nl_sim_calls_fill_graph(nl_driver *table) {
     table->StreamBeginCapture = sim_StreamBeginCapture;
     table->StreamEndCapture = sim_StreamEndCapture;
+    table->ThreadExchangeStreamCaptureMode = sim_ThreadExchangeStreamCaptureMode;
     table->StreamIsCapturing = sim_StreamIsCapturing;
     table->StreamGetCaptureInfo = sim_StreamGetCaptureInfo;
     table->GraphInstantiateWithFlags = sim_GraphInstantiateWithFlags;

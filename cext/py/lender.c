@@ -1,0 +1,68 @@
+/* py/lender: the current stream of PyTorch, by DLPack's C functions or its own, and of CuPy. */
+#include "py/lender.h"
+
+#include "py/known.h"
+
+/* ---- libraries ---- */
+
+int nl_py_lender_is(nl_py_state *state, PyObject *obj) {
+    return nl_py_dlpack_meet(state, obj) || nl_py_known_has_stream(state, obj);
+}
+
+int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
+                        nl_dl_current *current, CUstream *handle, PyObject **keeper) {
+    *keeper = NULL;
+    if (nl_py_dlpack_is_known(state, obj))
+        return nl_py_dlpack_current(state, obj, dev->ordinal, current, handle);
+    return nl_py_known_current(state, obj, dev->ordinal, handle, keeper);
+}
+
+/* ---- a Stream over a foreign handle ---- */
+
+static nl_mutex lock = NL_MUTEX_INIT; /* of the slot below; no Python runs under it */
+
+/* The Stream made last for a foreign stream, if it is the one for this handle. It keeps what
+ * the handle belongs to, so that no other stream can have the handle meanwhile. */
+static PyObject *take_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
+    PyObject *stream = NULL;
+    nl_mutex_lock(&lock);
+    const nl_py_stream *latest = (nl_py_stream *)state->foreign_stream;
+    if (latest && latest->stream->handle == handle && latest->stream->device == dev)
+        stream = Py_NewRef(state->foreign_stream);
+    nl_mutex_unlock(&lock);
+    return stream;
+}
+
+PyObject *nl_py_lender_stream_over(nl_py_state *state, const nl_device *dev, CUstream handle,
+                                   PyObject *keeper) {
+    PyObject *stream = take_latest(state, dev, handle);
+    if (stream)
+        return stream;
+    stream = nl_py_stream_over(state, handle, keeper);
+    if (!stream)
+        return NULL;
+    nl_stream_assume_unordered(((nl_py_stream *)stream)->stream);
+    nl_mutex_lock(&lock);
+    PyObject *before = state->foreign_stream;
+    state->foreign_stream = Py_NewRef(stream);
+    nl_mutex_unlock(&lock);
+    Py_XDECREF(before);
+    return stream;
+}
+
+PyObject *nl_py_array_stream(nl_py_array *a) {
+    PyObject *stream, *keeper;
+    CUstream handle;
+    nl_dl_current current = {.of = NULL};
+    Py_BEGIN_CRITICAL_SECTION(a);
+    stream = Py_XNewRef(a->stream);
+    Py_END_CRITICAL_SECTION();
+    if (stream || !(a->flags & NL_PY_ARRAY_LENT))
+        return stream;
+    const nl_device *dev = a->buffer->device;
+    int found = nl_py_lender_stream(a->state, a->owner, dev, &current, &handle, &keeper);
+    if (found > 0 && !nl_py_lender_is_default(handle) && dev->ordinal == nl_device_selected())
+        stream = nl_py_lender_stream_over(a->state, dev, handle, keeper);
+    Py_XDECREF(keeper);
+    return stream;
+}

@@ -1,0 +1,227 @@
+/* py/owner: finding the streams of owners, and ordering a call with them.
+ *
+ * Foreign streams are treated as unordered with the default stream without a question to the
+ * driver: events between streams that are ordered already cost little, and a wrong order is a race.
+ * While a stream is captured by its owner, it is not ordered with streams outside of the capture:
+ * the program that launches the graph does that. */
+#include "py/owner.h"
+
+/* ---- the owners of a call ---- */
+
+static int add(nl_py_owners *owners, CUstream handle, PyObject *stream) {
+    int i = 0;
+    if (nl_py_lender_is_default(handle)) {
+        owners->has_default = 1;
+        return 0;
+    }
+    while (i < owners->count && owners->streams[i].handle != handle)
+        i++;
+    if (i < owners->count)
+        return 0;
+    if (i == NL_PY_MAX_OWNERS) {
+        PyErr_Format(PyExc_ValueError,
+                     "the arrays of this call belong to more than %d streams: pass stream=",
+                     NL_PY_MAX_OWNERS);
+        return -1;
+    }
+    owners->streams[i].handle = handle;
+    owners->streams[i].stream = Py_XNewRef(stream);
+    owners->count++;
+    return 0;
+}
+
+static int add_library(nl_py_owners *owners, PyObject *obj) {
+    CUstream handle;
+    PyObject *keeper;
+    int found =
+        nl_py_lender_stream(owners->state, obj, owners->device, owners->current, &handle, &keeper);
+    int result = found > 0 ? add(owners, handle, keeper) : found;
+    Py_XDECREF(keeper);
+    return result;
+}
+
+static int add_array(nl_py_owners *owners, nl_py_array *a) {
+    int result = 0;
+    PyObject *stream;
+    if (a->buffer->device != owners->device || !a->buffer->size)
+        return 0;
+    Py_BEGIN_CRITICAL_SECTION(a);
+    stream = Py_XNewRef(a->stream);
+    Py_END_CRITICAL_SECTION();
+    if (stream && Py_IS_TYPE(stream, owners->state->stream_class) &&
+        !nl_py_stream_is_ordered(stream))
+        result = add(owners, ((nl_py_stream *)stream)->stream->handle, stream);
+    else if (!stream && a->flags & NL_PY_ARRAY_LENT)
+        result = add_library(owners, a->owner);
+    else
+        owners->has_default = 1;
+    Py_XDECREF(stream);
+    return result;
+}
+
+/* An object whose class does not say what it is. */
+static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
+    if (!values || obj == Py_None || nl_host_is_scalar(obj) || PyUnicode_Check(obj) ||
+        PyBytes_Check(obj) || PyComplex_CheckExact(obj))
+        return 0;
+    const nl_py_value *v = nl_py_values_read(values, obj);
+    if (!v)
+        return -1;
+    if (v->kind != NL_PY_VALUE_DEVICE)
+        return 0;
+    if (v->array)
+        return add_array(owners, (nl_py_array *)v->array);
+    const nl_py_foreign *foreign = &v->memory.foreign;
+    return add(owners, foreign->has_stream ? foreign->stream : NULL, NULL);
+}
+
+/* Lists may contain themselves. */
+static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const *args,
+                    Py_ssize_t count, int depth) {
+    enum { MAX_DEPTH = 3 };
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
+        PyObject *obj = args[i];
+        if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || nl_host_is_exact_array(obj))
+            continue;
+        if (nl_py_array_check(owners->state, obj))
+            result = add_array(owners, (nl_py_array *)obj);
+        else if (nl_py_lender_is(owners->state, obj))
+            result = add_library(owners, obj);
+        else if (!PyTuple_CheckExact(obj) && !PyList_CheckExact(obj))
+            result = add_object(owners, values, obj);
+        else if (depth < MAX_DEPTH)
+            result = read_all(owners, values, PySequence_Fast_ITEMS(obj),
+                              PySequence_Fast_GET_SIZE(obj), depth + 1);
+    }
+    return result;
+}
+
+int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *device,
+                      nl_py_values *values, PyObject *const *args, Py_ssize_t count) {
+    nl_dl_current own = {.of = NULL};
+    owners->state = state;
+    owners->device = device;
+    owners->current = values ? &values->current : &own;
+    owners->has_default = owners->count = 0;
+    int result = read_all(owners, values, args, count, 0);
+    owners->current = NULL;
+    return result;
+}
+
+void nl_py_owners_clear(nl_py_owners *owners) {
+    for (int i = 0; i < owners->count; i++)
+        Py_XDECREF(owners->streams[i].stream);
+    owners->count = 0;
+}
+
+/* `leave`: the others wait for the first, else the first waits for the others. */
+static int order(const nl_py_owners *owners, int leave, nl_error *err) {
+    CUstream first = owners->streams[0].handle;
+    int result = 0;
+    for (int i = owners->has_default ? 0 : 1; result == 0 && i < owners->count; i++) {
+        CUstream other = i ? owners->streams[i].handle : NULL;
+        result = nl_stream_order(owners->device, leave ? other : first, leave ? first : other, err);
+    }
+    return result;
+}
+
+int nl_py_owners_enter(nl_py_owners *owners) {
+    nl_error err;
+    int result =
+        nl_stream_is_captured(owners->device, owners->streams[0].handle, &owners->captured, &err);
+    if (result == 0)
+        result = owners->captured ? nl_capture_relax(&owners->mode, &err) : order(owners, 0, &err);
+    if (result < 0)
+        nl_py_raise(&err);
+    else
+        nl_capture_is_foreign = owners->captured;
+    return result;
+}
+
+int nl_py_owners_leave(const nl_py_owners *owners, int result) {
+    nl_error err;
+    nl_capture_is_foreign = 0;
+    if (owners->captured) {
+        nl_capture_restore(owners->mode);
+    } else if (result == 0 && order(owners, 1, &err) < 0) {
+        nl_py_raise(&err);
+        result = -1;
+    }
+    return result;
+}
+
+/* ---- calls ---- */
+
+/* The Stream of an owner: a bound array has it, for a foreign stream one is made. */
+static PyObject *stream_of(const nl_py_owners *owners) {
+    PyObject *stream = owners->streams[0].stream;
+    if (stream && Py_IS_TYPE(stream, owners->state->stream_class))
+        return Py_NewRef(stream);
+    return nl_py_lender_stream_over(owners->state, owners->device, owners->streams[0].handle,
+                                    stream);
+}
+
+static PyObject *run_on(nl_py_owners *owners, vectorcallfunc function, PyObject *callable,
+                        PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    PyObject *stream = stream_of(owners), *result = NULL;
+    if (stream && nl_py_owners_enter(owners) == 0) {
+        result = nl_py_stream_call(stream, function, callable, args, nargsf, keywords);
+        if (nl_py_owners_leave(owners, result ? 0 : -1) < 0)
+            Py_CLEAR(result);
+    }
+    Py_XDECREF(stream);
+    return result;
+}
+
+int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
+                     PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result) {
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
+    nl_py_owners owners;
+    nl_error err;
+    *result = NULL;
+    if (nl_py_stream_here) { /* it was chosen: only arrays of one other bound stream move the call
+                              */
+        PyObject *bound = nl_py_arrays_find_stream(state, args, count);
+        if (bound)
+            *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
+        return bound != NULL;
+    }
+    nl_device *dev = nl_capture_is_here() ? NULL : nl_device_current(&err);
+    if (!dev)
+        return 0; /* what the call is about to do reports the error */
+    int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
+    int runs = !possible || owners.count;
+    if (possible && owners.count)
+        *result = run_on(&owners, function, callable, args, nargsf, keywords);
+    nl_py_owners_clear(&owners);
+    return runs;
+}
+
+static PyObject *call_plainly(PyObject *callable, PyObject *const *args, size_t nargsf,
+                              PyObject *keywords) {
+    return PyObject_Vectorcall(callable, args, nargsf, keywords);
+}
+
+static PyObject *call_for_owners(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *result;
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "call_for_owners() requires a function");
+        return NULL;
+    }
+    size_t count = (size_t)nargs - 1;
+    if (nl_py_owners_call(nl_py_state_of(module), call_plainly, args[0], args + 1, count, NULL,
+                          &result))
+        return result;
+    return PyObject_Vectorcall(args[0], args + 1, count, NULL);
+}
+
+static PyMethodDef functions[] = {
+    {"call_for_owners", (PyCFunction)(void (*)(void))call_for_owners, METH_FASTCALL,
+     "call_for_owners(function, *args): function(*args), with the stream of the owner of the "
+     "arguments as the thread's current stream."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_owner_exec(PyObject *module) {
+    return nl_py_add_functions(module, functions);
+}

@@ -1,0 +1,177 @@
+"""A call that names no stream runs on the stream on which the owner of its arrays works.
+
+Stand-ins take the place of PyTorch and CuPy, in a process of their own; tests/gpu has the real ones. The
+`stream` check of the simulator reports work on two streams that is not ordered.
+"""
+
+import pytest
+
+from .test_known_arrays import STAND_INS
+
+pytestmark = pytest.mark.sim
+
+STREAMS = """
+from numbalite import guvectorize
+
+torch_stream, cupy_stream = cuda.stream(non_blocking=True), cuda.stream(non_blocking=True)
+torch._C = Attribute(_cuda_getCurrentRawStream=lambda device: torch_stream.handle)
+cupy.cuda = Attribute(get_current_stream=lambda: Attribute(ptr=cupy_stream.handle, owner=cupy_stream))
+fill = cuda.jit("__global__ void fill(float* x, float value, int n) { int i = threadIdx.x; "
+                "for (int k = 0; k < 20; ++k) __nanosleep(200000); if (i < n) x[i] = value; }")
+SIZE = 16
+
+
+def array(kind=None, value=0.0):
+    d = cuda.to_device(np.full(SIZE, value, "f4"))
+    cuda.synchronize()
+    return kind(d) if kind else d
+
+
+@guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+def doubled(x, y):
+    "for (int i = 0; i < x.size(); ++i) y[i] = 2 * x[i];"
+
+@cuda.vectorize(target="cuda")
+def add_up(a, b):
+    "a + b"
+
+
+for kind in (Tensor, ndarray):  # the first use of a class makes it a class with a stream
+    as_array(kind(array()))
+"""
+
+
+@pytest.fixture
+def with_streams(run_python):
+    def run(code):
+        checked = "with cuda.checks('stream'):\n" + "".join(
+            f"    {line}\n" for line in code.strip().splitlines()
+        )
+        result = run_python(STAND_INS + STREAMS + checked + "\nprint('done')\n", timeout=300)
+        assert result.stdout.endswith("done\n"), result.stdout + result.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("library", ["Tensor", "ndarray"])
+def test_launches_and_the_librarys_own_work_are_ordered(with_streams, library):
+    with_streams(f"""
+kind, stream = {library}, dict(Tensor=torch_stream, ndarray=cupy_stream)["{library}"]
+for wrap in (lambda x: x, cuda.as_cuda_array, lambda x: cuda.as_cuda_array(x)[:]):
+    x, y = array(kind), array(kind)
+    fill[1, 32, stream](x.array, 1, SIZE)      # the library's own operation
+    raw[1, 32](wrap(x), wrap(y), SIZE)
+    fill[1, 32, stream](x.array, 5, SIZE)      # and the next one: after the kernel
+    assert (y.array.copy_to_host(stream=stream) == 2).all()
+    assert (x.array.copy_to_host(stream=stream) == 5).all()
+    assert (as_array(wrap(x)).copy_to_host() == 5).all()
+    assert int(as_array(x).stream) == as_array(x).__cuda_array_interface__["stream"] == stream.handle
+""")
+
+
+def test_two_owners_are_ordered_in_both_directions(with_streams):
+    with_streams("""
+import itertools
+for kinds in itertools.product((Tensor, ndarray, None), repeat=2):
+    x, y = (array(kind) for kind in kinds)
+    own = [{Tensor: torch_stream, ndarray: cupy_stream, None: 0}[kind] for kind in kinds]
+    dx, dy = (a if kind is None else a.array for a, kind in zip((x, y), kinds))
+    fill[1, 32, own[0]](dx, 1, SIZE)
+    fill[1, 32, own[1]](dy, 9, SIZE)
+    raw[1, 32](x, y, SIZE)
+    fill[1, 32, own[0]](dx, 5, SIZE)
+    assert (dy.copy_to_host(stream=own[1]) == 2).all(), kinds
+    assert (dx.copy_to_host(stream=own[0]) == 5).all(), kinds
+""")
+
+
+@pytest.mark.parametrize("library", ["Tensor", "ndarray"])
+def test_ufuncs_results_and_outputs(with_streams, library):
+    with_streams(f"""
+kind, stream = {library}, dict(Tensor=torch_stream, ndarray=cupy_stream)["{library}"]
+total = cuda.reduce("a + b")
+calls = [
+    lambda x, y: twice(x, out=y),
+    lambda x, y: twice(x),
+    lambda x, y: doubled(x, y),
+    lambda x, y: twice(cuda.as_cuda_array(x)),
+    lambda x, y: np.multiply(cuda.as_cuda_array(x), np.float32(2)),
+    lambda x, y: cuda.as_cuda_array(x) + cuda.as_cuda_array(x),
+    lambda x, y: np.sort(cuda.as_cuda_array(x)) * np.float32(2),
+    lambda x, y: cuda.as_cuda_array(x)[::1] * np.float32(2),
+]
+for call in calls * 2:
+    x, y = array(kind), array(kind)
+    fill[1, 32, stream](x.array, 1, SIZE)
+    result = call(x, y)
+    fill[1, 32, stream](x.array, 5, SIZE)
+    made = result if hasattr(result, "copy_to_host") else result.array
+    assert made is y.array or result is y or made.stream.handle == stream.handle
+    assert (made.copy_to_host(stream=stream) == 2).all()
+x = array(kind)
+fill[1, 32, stream](x.array, 1, SIZE)
+assert total(x) == SIZE and twice.nin == 1
+fill[1, 32, stream](x.array, 2, SIZE)
+assert add_up.reduce(x).copy_to_host() == 2 * SIZE
+assert (add_up.accumulate(x).copy_to_host() == 2 * np.arange(1, SIZE + 1)).all()
+assert (add_up.reduceat(x, [0, 4]).copy_to_host() == [8, 24]).all()
+add_up.at(x, [1], np.float32(3))
+fill[1, 32, stream](x.array, 7, SIZE)
+assert (x.array.copy_to_host(stream=stream) == 7).all()
+""")
+
+
+def test_an_interface_that_names_a_stream(with_streams):
+    with_streams("""
+class Named:
+    def __init__(self, array, stream): self.array, self.stream = array, stream
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.array.__cuda_array_interface__, "stream": self.stream.handle}
+
+own = cuda.stream(non_blocking=True)
+for attempt in range(2):
+    x, y = Named(array(), own), Named(array(), own)
+    fill[1, 32, own](x.array, 1, SIZE)
+    raw[1, 32](x, y, SIZE)
+    fill[1, 32, own](x.array, 5, SIZE)
+    assert (y.array.copy_to_host(stream=own) == 2).all()
+    fill[1, 32, own](x.array, 1, SIZE)
+    assert (twice(x).copy_to_host() == 2).all()
+    fill[1, 32, own](x.array, 5, SIZE)
+    assert (x.array.copy_to_host(stream=own) == 5).all()
+""")
+
+
+def test_a_bound_array(with_streams):
+    with_streams("""
+own = cuda.stream(non_blocking=True)
+x, y = array(), array()
+fill[1, 32, own](x, 1, SIZE)
+raw[1, 32](x.bind(own), y, SIZE)
+fill[1, 32, own](x, 5, SIZE)
+assert (y.copy_to_host() == 2).all()
+""")
+
+
+def test_a_named_stream_is_kept(with_streams):
+    with_streams("""
+own = cuda.stream(non_blocking=True)
+x, y = array(Tensor), array(Tensor)
+fill[1, 32, torch_stream](x.array, 1, SIZE)
+raw[1, 32, own](x, y, SIZE)
+assert (y.array.copy_to_host(stream=own) == 2).all()
+with own:
+    raw[1, 32](x, y, SIZE)
+    assert (y.array.copy_to_host() == 2).all()
+""")
+
+
+def test_more_streams_than_a_call_can_order(with_streams):
+    with_streams("""
+many = cuda.jit("__global__ void many(" + ", ".join(f"float* p{i}" for i in range(9)) + ") {}")
+bound = [array().bind(cuda.stream(non_blocking=True)) for _ in range(9)]
+try: many[1, 1](*bound)
+except ValueError as error: assert "more than 8 streams" in str(error) and "stream=" in str(error)
+else: raise AssertionError
+""")
