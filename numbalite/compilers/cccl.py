@@ -15,7 +15,7 @@ import os
 import re
 
 from numbalite.compilers import cache, files, headers, toolkit
-from numbalite.compilers.folders import is_ours, make
+from numbalite.compilers.folders import find, is_whole, make
 from numbalite.sim import translation
 from numbalite.text import scanner
 
@@ -87,8 +87,8 @@ def _translated(root, paths):
     stats = [os.stat(path) for path in (*found, *_translators(), __file__)]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
     folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
-    if is_ours(folder, "made"):
-        return folder
+    if kept := find(folder, "made"):
+        return kept
 
     def fill(working):
         for path in found:
@@ -101,7 +101,19 @@ def _translated(root, paths):
         return True
 
     make(folder, fill)
-    return folder if is_ours(folder, "made") else None
+    return find(folder, "made")
+
+
+def forget_damaged() -> bool:
+    """Are headers damaged that were found before? Then they are made again by the next search."""
+    damaged = [
+        place
+        for place, folder in _kept.items()
+        if folder is not None and not is_whole(folder, "made")
+    ]
+    for place in damaged:
+        del _kept[place]
+    return bool(damaged)
 
 
 def _translators():

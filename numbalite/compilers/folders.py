@@ -1,5 +1,8 @@
 """Folders of numbalite's own, each with a mark (CACHEDIR.TAG): nothing without it is ever removed or trusted.
 
+A folder to keep (`make`) has a list of its files with their hashes. One that does not agree with its list was
+damaged, by a full disk or a power failure, and is a miss: it is made again (`find`).
+
 A process locks the mark of its `Working` folder for as long as it lives. So a folder without such a lock is one
 that a killed process has left, and the next process that makes a folder there removes it.
 """
@@ -10,6 +13,11 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+try:
+    from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
+except ImportError:
+    from hashlib import blake2b
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,6 +27,9 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 # For information about cache directory tags see https://bford.info/cachedir/
 """
 _PREFIX = "numbalite-"
+_LIST = "files"  # of a folder to keep: its own hash, then a line for each file, `hash path`
+_DIGEST = 16
+_MAX_NAMES = 4  # of one folder, where something that is not numbalite's has its name
 _ROOM = 1 << 20  # bytes that the files of any build fit into
 _swept: set[str] = set()  # folders in which abandoned ones were looked for
 
@@ -88,21 +99,70 @@ def remove(folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def find(folder: str, *names: str) -> str | None:
+    """A folder that `make` has made, with files of these names, if all of its files are as they were written; None
+    if there is none. Its path may have a number at its end."""
+    return next((path for path in _paths(folder) if is_whole(path, *names)), None)
+
+
+def is_whole(folder: str, *names: str) -> bool:
+    """Has `make` made this folder, with files of these names, and are all of its files as they were written?"""
+    if not is_ours(folder, _LIST, *names):
+        return False
+    try:
+        with open(os.path.join(folder, _LIST), "rb") as file:
+            return file.read() == _listed(_digests(folder))
+    except OSError:
+        return False
+
+
 def make(folder: str, fill: Callable) -> None:
-    """Makes a folder to keep: fill(path) writes into one beside it and says whether that is to stay. Nothing
-    comes of it where the disk is full, or somebody else was faster."""
-    remove(folder)  # one that lacks something
-    if os.path.lexists(folder):
+    """Makes a folder to keep, in place of a damaged one: fill(path) writes into one beside it and says whether that
+    is to stay. No folder is made where the disk is full, or another process was faster."""
+    for path in _paths(folder):
+        remove(path)  # a damaged one
+        if not os.path.lexists(path):
+            break
+    else:
         return
     try:
-        with Working(os.path.dirname(folder)) as working:
+        with Working(os.path.dirname(path)) as working:
             if fill(working):
+                with open(os.path.join(working, _LIST), "wb") as file:
+                    file.write(_listed(_digests(working)))
                 for name in os.listdir(working):
-                    path = os.path.join(working, name)
-                    os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
-                os.rename(working, folder)
+                    inside = os.path.join(working, name)
+                    os.chmod(inside, 0o700 if os.path.isdir(inside) else 0o600)
+                os.rename(working, path)
     except OSError:
         pass
+
+
+def _paths(folder):
+    """The names of a folder to keep: others than the first are used where something else has the first."""
+    return [folder, *(f"{folder}-{number}" for number in range(1, _MAX_NAMES))]
+
+
+def _digest(data):
+    return blake2b(data, digest_size=_DIGEST).hexdigest().encode()
+
+
+def _digests(folder):
+    """{path in the folder: hash} of all files but the list."""
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            inside = os.path.relpath(path, folder)
+            if inside != _LIST:
+                with open(path, "rb") as file:
+                    found[os.fsencode(inside)] = _digest(file.read())
+    return found
+
+
+def _listed(digests):
+    lines = b"".join(b"%s %s\n" % (digests[path], path) for path in sorted(digests))
+    return _digest(lines) + b"\n" + lines
 
 
 def sweep(parent: str) -> None:

@@ -55,7 +55,9 @@ def run(command, stdin, folder, environment, plainly):
         server = _server(command[0], environment, plainly)
     except OSError:
         return None
-    return server and server.run(command, stdin, folder, environment)
+    result = server and server.run(command, stdin, folder, environment)
+    # A signal: its files may have been changed or truncated under it.
+    return None if result and result.returncode < 0 else result
 
 
 def _server(program, environment, plainly):
@@ -80,7 +82,8 @@ def _shared_object(program, plainly):
     source = os.path.join(headers.cuda_src(), "host", "forkserver.c")
     stamps = [(s.st_size, s.st_mtime_ns) for s in (os.stat(source), os.stat(program))]
     folder = os.path.join(root, f"{cache.PRELUDE}{cache.digest(source, program, stamps).hex()}")
-    if not folders.is_ours(folder, _FILE):
+    found = folders.find(folder, _FILE)
+    if found is None:
         _asked[program] = _asked.get(program, 0) + 1
         if _asked[program] <= _PATIENCE:
             return None
@@ -91,9 +94,8 @@ def _shared_object(program, plainly):
             return plainly([program, *flags]).returncode == 0
 
         folders.make(folder, fill)
-        if not folders.is_ours(folder, _FILE):
-            return None
-    return os.path.join(folder, _FILE)
+        found = folders.find(folder, _FILE)
+    return found and os.path.join(found, _FILE)
 
 
 def _start(program, shared_object, environment):

@@ -218,7 +218,9 @@ def compile(source, kind="sim", *checks) -> Image:
             if kind != "sim":
                 raise
             front, behind = _more_folders(problem.log, included.texts, real)
-            if len(front) == len(real):
+            if cccl.forget_damaged():
+                front = cccl.search(included.texts)
+            elif len(front) == len(real):
                 raise
             log, unit = build(front, behind)
         with open(output, "rb") as file:
@@ -376,9 +378,13 @@ class _Build:
             self._steps(text, prelude)
         except CompileError as problem:
             as_text = hostprelude.text_arguments(self.kind)
-            # A precompiled prelude that is not to the compiler's liking: the text is.
-            if prelude != as_text and _UNFIT.search(problem.log):
-                hostprelude.forget(self.compiler, self.flags, *of)
+            # A precompiled prelude that was damaged or removed meanwhile, or that the compiler refuses.
+            known = self.compiler, self.family, self.flags
+            damaged = prelude != as_text and hostprelude.forget_damaged(*known, *of)
+            if damaged or (prelude != as_text and _UNFIT.search(problem.log)):
+                if not damaged:
+                    hostprelude.forget(self.compiler, self.flags, *of)
+                self.log = ""
                 self._steps(text, as_text)
             elif self.family == "clang" and self.kind == "sim" and "template" in whole:
                 self.log = ""

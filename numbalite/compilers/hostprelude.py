@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from numbalite.compilers import cache, elf, folders, headers
+from numbalite.compilers import cache, folders, headers
 
 _hooks: dict[tuple, bytes] = {}  # key -> an object file
 _made: dict[
@@ -57,6 +57,16 @@ def forget(compiler, flags, kind, name="prelude.h") -> None:
     _made[key] = None
 
 
+def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
+    """Is what `arguments` has found damaged by now? Then the next call makes it again."""
+    key = (kind, name, compiler.command, *flags)
+    folder = _folder(key, compiler)
+    if not _made.get(key) or folder is None or _ready(family, folder) is not None:
+        return False
+    del _made[key]
+    return True
+
+
 def hooks(compiler, flags, compile) -> bytes:
     """The object file of the functions that images which look for mistakes call (cuda_src/sim/hooks.h), which is
     compiled once for a compiler and its flags: `compile()` gives it."""
@@ -67,14 +77,13 @@ def hooks(compiler, flags, compile) -> bytes:
 
 
 def _kept_hooks(folder, compile):
-    if folder and folders.is_ours(folder, "hooks.o"):
+    found = folder and folders.find(folder, "hooks.o")
+    if found:
         try:
-            with open(os.path.join(folder, "hooks.o"), "rb") as file:
-                data = file.read()
-            if "__tsan_read4" in elf.defined(data):
-                return data
-        except (OSError, ValueError):
-            pass  # somebody has just cleared the cache, or the file is damaged
+            with open(os.path.join(found, "hooks.o"), "rb") as file:
+                return file.read()
+        except OSError:
+            pass  # another process has just cleared the cache
     data = compile()
 
     def fill(working):
@@ -107,12 +116,14 @@ def _stamps(program):
 
 
 def _ready(family, folder):
-    """The arguments for what is in a folder; None if it is not there, or not ours alone."""
+    """The arguments for what is in a folder; None if it is not there, damaged, or not ours alone."""
+    compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
+    found = folders.find(folder, compiled, "prelude.h")
+    if found is None:
+        return None
     if family == "clang":
-        compiled, found = "prelude.pch", ["-include-pch", os.path.join(folder, "prelude.pch")]
-    else:
-        compiled, found = "prelude.h.gch", ["-include", os.path.join(folder, "prelude.h")]
-    return found if folders.is_ours(folder, compiled, "prelude.h") else None
+        return ["-include-pch", os.path.join(found, compiled)]
+    return ["-include", os.path.join(found, "prelude.h")]
 
 
 def _make(compiler, family, flags, folder, run, header):

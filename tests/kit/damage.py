@@ -1,0 +1,44 @@
+"""Damages the folders that the disk cache keeps for compilers, at random: `python damage.py CACHE SEED`."""
+
+import random
+import sys
+from pathlib import Path
+
+
+def _flip(draw, raw):
+    changed = bytearray(raw)
+    for _ in range(draw.randint(1, 30)):
+        changed[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+    return bytes(changed)
+
+
+DAMAGES = [
+    _flip,
+    lambda draw, raw: raw[: draw.randrange(len(raw))],
+    lambda draw, raw: b"",
+    lambda draw, raw: bytes(len(raw)),
+    lambda draw, raw: raw + draw.randbytes(9),
+]
+
+
+def kept(cache):
+    """The files of these folders."""
+    return sorted(path for path in Path(cache).glob("prelude-*/**/*") if path.is_file())
+
+
+def damage(cache, seed):
+    """Damages one file of each folder, or all files."""
+    draw = random.Random(seed)
+    files = kept(cache)
+    if draw.random() < 0.7:
+        groups = {}
+        for path in files:
+            groups.setdefault(path.relative_to(cache).parts[0], []).append(path)
+        files = [draw.choice(group) for group in groups.values()]
+    for path in files:
+        raw = path.read_bytes()
+        path.write_bytes(draw.choice(DAMAGES)(draw, raw) if raw else b"x")
+
+
+if __name__ == "__main__":
+    damage(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,82 @@
+"""What the cache keeps for compilers (precompiled headers, hooks, translated headers, the fork server), damaged."""
+
+import shutil
+
+import pytest
+from kit import damage, sample
+from kit.together import once
+
+from numbalite.compilers import cccl
+
+pytestmark = [pytest.mark.sim, pytest.mark.slow]
+PROGRAM = """
+import os
+import subprocess
+import sys
+import numpy as np
+from numbalite import cuda
+
+salt = int(os.environ["SALT"])  # no image is in the cache
+
+def kernels(salt):
+    for number in range(salt, salt + 3):
+        x = cuda.to_device(np.zeros(4, np.int32))
+        kernel = cuda.jit(f"__global__ void k(int *x) {{ x[threadIdx.x] = threadIdx.x + {number}; }}")
+        kernel[1, 4](x)
+        assert x.copy_to_host().tolist() == [number + i for i in range(4)]
+    with cuda.checks():
+        kernel[1, 4](x)
+    if not int(os.environ["HAS_CUB"]):
+        return
+    total = cuda.jit(f'''
+        #include <cub/block/block_reduce.cuh>
+        __global__ void total(int *x) {{
+            typedef cub::BlockReduce<int, 32> reduce;
+            __shared__ typename reduce::TempStorage storage;
+            int sum = reduce(storage).Sum((int)threadIdx.x);
+            if (threadIdx.x == 0) x[0] = sum + {salt};
+        }}''')
+    total[1, 32](x)
+    assert x.copy_to_host()[0] == 496 + salt
+
+kernels(salt)
+if len(sys.argv) > 1:
+    subprocess.run([sys.executable, *sys.argv[1:]], check=True)
+kernels(salt + 1000)
+print("right")
+"""
+
+
+@pytest.fixture(params=["clang++", "g++"])
+def warm(request, run_python, tmp_path, tmp_path_factory):
+    """A cache with all that is kept: a copy of one that is made once."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+
+    def make(folder):
+        run(run_python, request.param, folder / "cache", 5)
+        assert len(damage.kept(folder / "cache")) > 9
+
+    folder = once(tmp_path_factory, f"damaged_{request.param}", make)
+    shutil.copytree(folder / "cache", tmp_path / "cache")
+    return request.param, tmp_path / "cache"
+
+
+def run(run_python, compiler, cache, salt, *between):
+    variables = {"NUMBALITE_CXX": compiler, "NUMBALITE_CACHE_DIR": str(cache), "SALT": str(salt)}
+    variables["HAS_CUB"] = str(int(cccl.root_of_toolkit() is not None))
+    assert run_python(PROGRAM, *between, **variables).stdout == "right\n"
+
+
+@pytest.mark.parametrize("seed", sample.some(2, range(60), "before"))
+def test_damaged_before_a_program(warm, run_python, seed):
+    compiler, cache = warm
+    damage.damage(cache, seed)
+    run(run_python, compiler, cache, 10_000)
+    run(run_python, compiler, cache, 20_000)
+
+
+@pytest.mark.parametrize("seed", sample.some(2, range(60), "while"))
+def test_damaged_while_a_program_runs(warm, run_python, seed):
+    compiler, cache = warm
+    run(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)
