@@ -145,9 +145,16 @@ def test_printf_of_a_bad_string(driver, kernels, data):
     driver.synchronize()
 
 
-def test_rest_of_the_grid_is_abandoned(driver, kernels, data):
-    kernels.asserts(1 << 20, 1, data, 0)
-    assert fault(driver).code == 710
+def test_rest_of_the_grid_is_abandoned(driver, kernels):
+    """The blocks that run meanwhile have elements of their own: the first block's assertion is all that fails,
+    however late its thread of the operating system gets there."""
+    blocks = 1 << 20
+    data = driver.upload([0] * blocks)
+    kernels.asserts(blocks, 1, data, 0)
+    caught = fault(driver)
+    assert caught.code == 710 and "block (0,0,0), thread (0,0,0)" in caught.text
+    assert driver.download(data, 1)[0] == 0
+    driver.free(data)
 
 
 def test_fault_waits_for_its_stream(driver, kernels, data):
