@@ -96,6 +96,7 @@ CHECKS = {
     "nan": 64,
     "stack": 128,
     "stream": 256,
+    "overflow": 512,
 }
 ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
 """What "all" means: NaN and infinity are often meant, so they are looked for on request only."""

@@ -13,19 +13,20 @@ enum {
     NL_CHECK_RACE = 4,
     NL_CHECK_SYNC = 8, /* barriers and collectives that not all reach */
     NL_CHECK_HANG = 16,
-    NL_CHECK_DIVIDE = 32,  /* integer division by zero */
-    NL_CHECK_NAN = 64,     /* NaN or infinity made from finite numbers */
-    NL_CHECK_STACK = 128,  /* more stack or shared memory than there is */
-    NL_CHECK_STREAM = 256, /* operations of two streams that touch the same memory unordered */
+    NL_CHECK_DIVIDE = 32,    /* integer division by zero */
+    NL_CHECK_NAN = 64,       /* NaN or infinity made from finite numbers */
+    NL_CHECK_STACK = 128,    /* more stack or shared memory than there is */
+    NL_CHECK_STREAM = 256,   /* operations of two streams that touch the same memory unordered */
+    NL_CHECK_OVERFLOW = 512, /* signed arithmetic of indices that does not fit */
 
     /* Those that look at every access, and those of them that a compiled kernel knows. */
     NL_CHECK_TWIN = NL_CHECK_MEMORY | NL_CHECK_UNWRITTEN | NL_CHECK_RACE,
     NL_CHECK_ACCESSES = NL_CHECK_TWIN | NL_CHECK_STREAM,
     /* Those for which a kernel is compiled once more. */
-    NL_CHECK_COMPILED = NL_CHECK_TWIN | NL_CHECK_DIVIDE | NL_CHECK_NAN,
+    NL_CHECK_COMPILED = NL_CHECK_TWIN | NL_CHECK_DIVIDE | NL_CHECK_NAN | NL_CHECK_OVERFLOW,
     /* What debug=True means for a kernel. */
-    NL_CHECK_DEBUG =
-        NL_CHECK_TWIN | NL_CHECK_SYNC | NL_CHECK_HANG | NL_CHECK_DIVIDE | NL_CHECK_STACK,
+    NL_CHECK_DEBUG = NL_CHECK_TWIN | NL_CHECK_SYNC | NL_CHECK_HANG | NL_CHECK_DIVIDE |
+                     NL_CHECK_STACK | NL_CHECK_OVERFLOW,
     NL_CHECK_NONE = 1 << 30, /* not even that */
 };
 

@@ -97,7 +97,8 @@ static const char *name_of(uint32_t kind) {
                  {NL_CHECK_RACE, "race"},     {NL_CHECK_SYNC, "sync"},
                  {NL_CHECK_HANG, "hang"},     {NL_CHECK_DIVIDE, "divide"},
                  {NL_CHECK_NAN, "nan"},       {NL_CHECK_STACK, "stack"},
-                 {NL_CHECK_STREAM, "stream"}, {NL_FAULT_ASSERT, "assert"}};
+                 {NL_CHECK_STREAM, "stream"}, {NL_CHECK_OVERFLOW, "overflow"},
+                 {NL_FAULT_ASSERT, "assert"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i].kind == kind)
             return names[i].name;

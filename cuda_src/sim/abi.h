@@ -212,6 +212,7 @@ typedef struct nl_sim_checker {
 enum {
     NL_SIM_ARITHMETIC_ZERO,     /* an integer divided by zero */
     NL_SIM_ARITHMETIC_OVERFLOW, /* the least integer divided by -1 */
+    NL_SIM_ARITHMETIC_INDEX,    /* a signed sum, difference or product of an index that does not fit */
     NL_SIM_ARITHMETIC_FLOAT_ZERO,
     NL_SIM_ARITHMETIC_NOT_FINITE, /* NaN or infinity made of finite numbers */
 };
@@ -221,8 +222,9 @@ typedef struct nl_sim_arithmetic {
     int line;
     unsigned char unknown; /* the integers are not known */
     unsigned char is_signed;
-    char operation; /* of real numbers: '+', '-', '*', '/', '%', 'f' for a function, 'h': to float16 */
-    long long dividend;
+    char operation; /* of an index: '+', '-', '*'; of real numbers: '+', '-', '*', '/', '%', 'f' for a function, 'h': to float16 */
+    unsigned char bits; /* of an index */
+    long long dividend, divisor; /* or the two numbers of an index */
     double result, a, b;
 } nl_sim_arithmetic;
 

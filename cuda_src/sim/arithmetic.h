@@ -62,6 +62,16 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
+NUMBALITE_SIM_ARITHMETIC void nl_sim_report_index(long a, long b, int operation, int bits) {
+    nl_sim_arithmetic what = {};
+    what.kind = NL_SIM_ARITHMETIC_INDEX;
+    what.operation = static_cast<char>(operation);
+    what.dividend = a;
+    what.divisor = b;
+    what.bits = static_cast<unsigned char>(bits);
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
+}
+
 NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, double b,
                                                        int operation) {
     nl_sim_arithmetic what = {};

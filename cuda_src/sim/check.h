@@ -46,6 +46,14 @@ nl_sim_quotient_overflow(bool overflows) {
         nl_sim_report_overflow();
 }
 
+/* After a sum, difference or product of `bits` bits on the way to an index. */
+extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_index(long a, long b, int operation, int bits);
+extern "C" __attribute__((visibility("hidden"), used)) inline void
+nl_sim_index_overflow(bool overflows, long a, long b, int operation, int bits) {
+    if (__builtin_expect(overflows, 0))
+        nl_sim_report_index(a, b, operation, bits);
+}
+
 /* After floating-point operations. operation: '+', '-', '*', '/', '%', 'f' for a function, or 'h' where a half
  * is made of a number. Those of one number get it twice. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_not_finite(double result, double a, double b,

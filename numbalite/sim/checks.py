@@ -40,6 +40,7 @@ class checks:
     divide    integer division by zero
     nan       NaN or infinity made from ordinary numbers
     stack     more stack or shared memory than there is (found without checks too)
+    overflow  signed arithmetic of an index that does not fit into its type (not with g++)
     stream    kernels and copies of two streams that touch the same memory with nothing that orders them
     ========= ==============================================================================
 

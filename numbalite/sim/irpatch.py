@@ -42,6 +42,7 @@ from __future__ import annotations
 import re
 import struct
 
+from numbalite.sim import indices
 from numbalite.sim.locals import NAMES, Locals
 
 _OPERATION = re.compile(
@@ -101,6 +102,7 @@ _ALL_ONES = "-1"
 _DEFINED_VALUE = re.compile(r"(?<!!)\bnoundef ")
 _NO_OVERFLOW = re.compile(r"^(  %[\w.]+ = (?:add|sub|mul|shl)) (?:nuw )?nsw ", re.MULTILINE)
 _ENGINES = "numbalite_sim"
+_LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
 
 
 def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
@@ -126,6 +128,10 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     unwatched = {n for n, words in _ATTRIBUTES.findall(ir) if "sanitize_thread" not in words}
     if is_python:
         functions = [_with_wrapping(f) for f in functions]
+    elif "overflow" in checks:
+        others = unwatched if _ACCESSES.intersection(checks) else set()
+        functions = indices.watch(functions, lambda head: _is_users(head, others))
+        functions[-1] += indices.declarations(functions)
     functions = [_function(f, checks, defined, unwatched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
@@ -308,6 +314,16 @@ def _callees_first(functions):
 # --- operations ------------------------------------------------------------------------------------------
 
 
+def _is_users(head, unwatched):
+    return not _LIBRARYS.search(head) and _is_watched(head, unwatched)
+
+
+def _is_watched(head, unwatched):
+    """Is a function one in which accesses are looked at, by its first line?"""
+    attributes = _ATTRIBUTES_OF.search(head)
+    return not (attributes and attributes[1] in unwatched)
+
+
 def _with_wrapping(text):
     """Sums and products without the promise that they do not overflow, but for those of the engine's loops."""
     return text if _ENGINES in text.partition("\n")[0] else _NO_OVERFLOW.sub(r"\1 ", text)
@@ -317,8 +333,7 @@ def _function(text, checks, defined, unwatched):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
-    attributes = _ATTRIBUTES_OF.search(head)
-    if attributes and attributes[1] in unwatched:  # nobody is told of its accesses (sim/own.h)
+    if not _is_watched(head, unwatched):  # nobody is told of its accesses (sim/own.h)
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))

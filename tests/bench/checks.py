@@ -28,7 +28,7 @@ TILE = 16
 TPB = 256
 SETS = {  # the column's title -> the checks
     "memory": ["memory"], "unwritten": ["unwritten"], "race": ["race"], "sync": ["sync"],
-    "hang": ["hang"], "divide": ["divide"], "nan": ["nan"], "stack": ["stack"], "stream": ["stream"],
+    "hang": ["hang"], "divide": ["divide"], "overflow": ["overflow"], "nan": ["nan"], "stack": ["stack"], "stream": ["stream"],
     "all": ["all"],
 }  # fmt: skip
 

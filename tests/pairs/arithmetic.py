@@ -5,6 +5,62 @@ from pairs.form import counts, floats, ints, pair, upto, zeros
 
 N = 32
 
+# --- indices ---------------------------------------------------------------------------------------------
+
+
+@pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) < 1)
+def product_of_an_index_that_wraps_to_an_element(n: 65536, out: counts(N)):
+    """
+    __global__ void mark(int n, int* out) {
+        int row = threadIdx.x * n;
+        int at = row * n;                             //-!
+        long long at = (long long)row * n;            //+
+        if (at < N) out[at] = 1;
+    }
+    """
+
+
+@pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) == 0)
+def index_by_a_function_that_wraps(n: 65536, out: counts(N)):
+    """
+    __device__ int at(int i, int j, int n) { return i * n + j; }         //-!
+    __device__ long long at(long long i, int j, int n) { return i * n + j; }  //+
+    __global__ void mark(int n, int* out) {
+        auto i = at(threadIdx.x * n, 0, n);
+        if (i < N) out[i] = 1;
+    }
+    """
+
+
+@pair("overflow", grid=1, block=N, expect=lambda start: [1] + [0] * (N - 1))
+def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: counts(N)):
+    """
+    __device__ void put(int* out, int i) {
+        if (i >= 0 && i < N) out[i] = 1;
+    }
+    __global__ void mark(int start, int* out) {
+        int i = threadIdx.x;
+        int to = start + i + 16;                      //-!
+        int to = i ? -1 : start - (2147483647 - 15);  //+
+        put(out, to);
+    }
+    """
+
+
+@pair("overflow", grid=1, block=N, expect=lambda h: np.zeros(N, int) + 1)
+def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: counts(N)):
+    """
+    __global__ void mark(int h, int* out) {
+        int hash = h, t = threadIdx.x;
+        for (int i = 0; i < 4; ++i) hash = hash * 31 + i;
+        int n = hash & 0;
+        int at = t + h + 1 - h - 1 + n;               //-!
+        int at = t + n;                               //+
+        if (at >= 0 && at < N) out[at] = 1;
+    }
+    """
+
+
 # --- integers --------------------------------------------------------------------------------------------
 
 

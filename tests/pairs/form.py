@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-KINDS = ("memory", "unwritten", "race", "sync", "hang", "divide", "nan", "stack")
+KINDS = ("memory", "unwritten", "race", "sync", "hang", "divide", "overflow", "nan", "stack")
 _MARK = re.compile(r"//([-+]?)(!?)(?: .*)?$")
 
 

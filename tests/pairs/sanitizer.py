@@ -31,7 +31,7 @@ sys.path[:0] = [str(HERE.parent)]
 
 TOOLS = {  # the tool that looks for this kind of mistake
     "memory": "memcheck", "unwritten": "initcheck", "race": "racecheck", "sync": "synccheck",
-    "hang": None, "divide": None, "nan": None, "stack": "memcheck",
+    "hang": None, "divide": None, "overflow": None, "nan": None, "stack": "memcheck",
 }  # fmt: skip
 KIND_TITLES = {
     "memory": "out of bounds, freed, misaligned",
@@ -40,6 +40,7 @@ KIND_TITLES = {
     "sync": "barrier or collective not reached by all",
     "hang": "never ends",
     "divide": "integer division by zero",
+    "overflow": "an index that does not fit into its type",
     "nan": "NaN or infinity",
     "stack": "stack overflow",
 }

@@ -15,6 +15,17 @@ static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
         snprintf(text, size, "%llu", (unsigned long long)what->dividend);
 }
 
+/* "computes an index by 131072 * 131072, which does not fit into int and wraps to 0" */
+static void describe_index(const nl_sim_arithmetic *what, char *text, size_t size) {
+    uint64_t a = (uint64_t)what->dividend, b = (uint64_t)what->divisor;
+    uint64_t wide = what->operation == '+' ? a + b : what->operation == '-' ? a - b : a * b;
+    long long wrapped = what->bits == 32 ? (int32_t)wide : (int64_t)wide;
+    snprintf(text, size,
+             "computes an index by %lld %c %lld, which does not fit into %s: it wraps to %lld",
+             what->dividend, what->operation, what->divisor, what->bits == 32 ? "int" : "64 bits",
+             wrapped);
+}
+
 static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
     char dividend[32];
     const char *made = isnan(what->result) ? "NaN" : "infinity";
@@ -31,6 +42,9 @@ static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
             snprintf(text, size, "divides the least integer of its type by -1, which overflows");
         else
             snprintf(text, size, "divides %s by -1, which overflows", dividend);
+        break;
+    case NL_SIM_ARITHMETIC_INDEX:
+        describe_index(what, text, size);
         break;
     case NL_SIM_ARITHMETIC_FLOAT_ZERO:
         snprintf(text, size, "divides a floating-point number by zero");
@@ -53,7 +67,9 @@ static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
 
 void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
-    unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN : NL_CHECK_DIVIDE;
+    unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN
+                    : what->kind == NL_SIM_ARITHMETIC_INDEX    ? NL_CHECK_OVERFLOW
+                                                               : NL_CHECK_DIVIDE;
     /* A place in a header of ours is none of the user's: `pc` leads to where it was called. */
     int is_users = what->line && !nl_sim_lines_are_ours(what->file);
     nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};

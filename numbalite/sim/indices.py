@@ -1,0 +1,162 @@
+"""Signed arithmetic of indices that overflows, told by LLVM IR as clang's front end gives it.
+
+An index is followed back from where it is used - a getelementptr, an element of an array - through local variables,
+sums and products, to the functions that return it and to the callers that pass it. Each signed sum, difference and
+product on that path that C++ leaves undefined where it does not fit gets a call of cuda_src/sim/check.h. What is masked,
+divided or shifted on the way is not followed: hashes and random numbers wrap, and are meant to.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r'%(?:[\w.$-]+|"[^"\n]*")'
+_DEFINED = re.compile(r'define [^@\n]*@([\w.$]+|"[^"]+")\((.*)')
+_RESULT = re.compile(rf"  ({_NAME}) = (.*)")
+_STORE = re.compile(rf"  store i(?:32|64) ({_NAME}), (?:ptr|i\d+\*) ({_NAME}),")
+_LOAD = re.compile(rf"load i(?:32|64), (?:ptr|i\d+\*) ({_NAME}),")
+_WIDER = re.compile(rf"sext i32 ({_NAME}) to i64")
+_SUM = re.compile(r"(add|sub|mul) (?:nuw )?nsw (i32|i64) ([^ ,]+), ([^ ,]+)(.*)")
+_CHOICE = re.compile(r"(?:phi|select) ")
+_CALL = re.compile(r'call [^@\n]*?\b(?:i32|i64|void|ptr|[^ @\n]*\*) @([\w.$]+|"[^"]+")\((.*)\)')
+_INDEX = re.compile(rf"\bi(?:32|64) ({_NAME})")
+_VALUE = re.compile(_NAME)
+_ARRAY = "9numbalite5array"
+_DEBUG = re.compile(r", !dbg !\d+")
+_TELL = "nl_sim_index_overflow"
+_SIGNS = {"add": "+", "sub": "-", "mul": "*"}
+
+
+def arguments(text: str) -> list[str]:
+    """The names of the values in a list of parameters or arguments, "" for constants."""
+    found, depth, start = [], 0, 0
+    for at, sign in enumerate(f"{text},"):
+        depth += (sign in "([{<") - (sign in ")]}>")
+        if sign == "," and depth == 0:
+            last = text[start:at].strip().rsplit(" ", 1)[-1]
+            found.append(last if last.startswith("%") else "")
+            start = at + 1
+    return found
+
+
+class _Function:
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+        head, _, body = text.partition("\n")
+        given = _DEFINED.match(head)[2]
+        depth = 1
+        for at, sign in enumerate(given):
+            depth += (sign == "(") - (sign == ")")
+            if depth == 0:
+                given = given[:at]
+                break
+        self.parameters = {n: i for i, n in enumerate(arguments(given)) if n}
+        self.results, self.stored, self.calls = {}, {}, []
+        self.seeds, self.returned = set(), set()
+        for line in body.split("\n"):
+            call = None
+            if found := _RESULT.match(line):
+                rest = found[2]
+                self.results[found[1]] = rest
+                if rest.startswith("getelementptr"):
+                    self.seeds.update(_INDEX.findall(rest))
+                call = _CALL.search(rest) if "call " in rest else None
+            elif found := _STORE.match(line):
+                self.stored.setdefault(found[2], []).append(found[1])
+            elif line.startswith(("  ret i32 %", "  ret i64 %")):
+                self.returned.update(_VALUE.findall(line.partition(", !dbg")[0]))
+            elif "call " in line:
+                call = _CALL.search(line)
+            if call:
+                values = arguments(call[2])
+                self.calls.append((call[1].strip('"'), values))
+                if _ARRAY in call[1]:
+                    self.seeds.update(filter(None, values))
+        self.reached, self.sums = set(), set()
+
+    def follow(self, values):
+        """From these values back. Gives the functions that return indices, and the parameters that are some."""
+        waiting, functions, parameters = list(values), set(), set()
+        while waiting:
+            value = waiting.pop()
+            if value in self.reached:
+                continue
+            self.reached.add(value)
+            if value in self.parameters:
+                parameters.add(self.parameters[value])
+            rest = self.results.get(value, "")
+            if found := _WIDER.match(rest):
+                waiting.append(found[1])
+            elif found := _LOAD.match(rest):
+                waiting += self.stored.get(found[1], ())
+            elif found := _SUM.match(rest):
+                self.sums.add(value)
+                waiting += (one for one in (found[3], found[4]) if one.startswith("%"))
+            elif _CHOICE.match(rest):
+                waiting += _VALUE.findall(_DEBUG.sub("", rest))
+            elif "call " in rest and (found := _CALL.search(rest)):
+                functions.add(found[1].strip('"'))
+        return functions, parameters
+
+
+def watch(functions: list[str], is_watched) -> list[str]:
+    """The functions' texts with the calls. is_watched(head): is the function one of the user's?"""
+    known = {}
+    for at, text in enumerate(functions):
+        head = text.partition("\n")[0]
+        if (found := _DEFINED.match(head)) and is_watched(head):
+            known[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
+    callers = {}
+    for _, function in known.values():
+        for called, values in function.calls:
+            if called in known:
+                callers.setdefault(called, []).append((function, values))
+    waiting = [(f, f.seeds) for _, f in known.values() if f.seeds]
+    while waiting:
+        function, values = waiting.pop()
+        returning, parameters = function.follow(values)
+        waiting += ((known[n][1], known[n][1].returned) for n in returning if n in known)
+        for caller, given in callers.get(function.name, ()) if parameters else ():
+            waiting.append((caller, {given[i] for i in parameters if i < len(given)} - {""}))
+    told = list(functions)
+    for at, function in known.values():
+        if function.sums:
+            told[at] = _with_calls(function)
+    return told
+
+
+def declarations(functions: list[str]) -> str:
+    """The declarations of what the calls need."""
+    found = sorted(
+        {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
+    )
+    return "".join(
+        f"declare {{ {(t := name.rpartition('.')[2])}, i1 }} {name}({t}, {t})\n" for name in found
+    )
+
+
+def _with_calls(function):
+    out = []
+    for line in function.text.split("\n"):
+        found = _RESULT.match(line) if " nsw " in line else None
+        if not found or found[1] not in function.sums:
+            out.append(line)
+            continue
+        operation, type_, a, b, _ = _SUM.match(found[2]).groups()
+        debug = _DEBUG.search(line)
+        debug, new = debug[0] if debug else "", f"%nl.index.{len(out)}"
+        both = f"{{ {type_}, i1 }}"
+        out.append(f"  {found[1]} = {operation} {type_} {a}, {b}{debug}")
+        out.append(
+            f"  {new} = call {both} @llvm.s{operation}.with.overflow.{type_}({type_} {a}, {type_} {b}){debug}"
+        )
+        out.append(f"  {new}.o = extractvalue {both} {new}, 1{debug}")
+        wide = []
+        for i, value in enumerate((a, b)):
+            if type_ == "i32":
+                out.append(f"  {new}.{i} = sext i32 {value} to i64{debug}")
+                value = f"{new}.{i}"
+            wide.append(f"i64 {value}")
+        how = f"i32 {ord(_SIGNS[operation])}, i32 {type_[1:]}"
+        out.append(f"  call void @{_TELL}(i1 zeroext {new}.o, {', '.join(wide)}, {how}){debug}")
+    return "\n".join(out)
