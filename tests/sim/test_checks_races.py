@@ -377,6 +377,30 @@ def test_an_atomic_of_block_scope_between_blocks(name):
     run(good, grid=2)
 
 
+LOCK = """__device__ int lock;
+    __global__ void k(const int* data, int* out) {
+        if (threadIdx.x == 0) {
+            while (atomicCAS(&lock, 0, 1) != 0) {}
+            FENCE
+            UPDATE
+            FENCE
+            atomicExch(&lock, 0);
+        }
+    }"""
+LOCKS = {
+    update: variants(LOCK.replace("UPDATE", update), {"FENCE": ""}, {"FENCE": "__threadfence();"})
+    for update in ("out[0] = out[0] + 1;", "out[1] = blockIdx.x;", "out[out[2] + 3] += data[1];")
+}
+
+
+@pytest.mark.parametrize("update", LOCKS)
+def test_a_lock_without_fences(update):
+    bad, good = LOCKS[update]
+    text = race(bad, r"with __threadfence\(\) after it is taken and before it is released", grid=3)
+    assert "atomicAdd" not in text
+    run(good, grid=3)
+
+
 SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         if (data[i] % 2) out[0] = 1;

@@ -41,24 +41,27 @@ static const char *verb(const nl_sim_race_side *side) {
 
 /* What the kernel's language calls what is missing. */
 typedef struct words {
-    const char *atomic_of_grid, *atomic_of_block, *warp, *block;
+    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *lock;
 } words;
 
 #define ORDERLESS ", with nothing that orders the blocks"
 #define BOTH ": both change what they have read, which takes an atomic "
 #define LANES " between (the lanes of a warp are not in lockstep)"
 
-#define WORDS(atomics, syncthreads, syncwarp) \
+#define WORDS(atomics, syncthreads, syncwarp, threadfence) \
     { \
         ORDERLESS BOTH "(" atomics ", ...)", \
             ", with no barrier between" BOTH "(" atomics ", ...), or " syncthreads \
             " if they take turns", \
-            ", with no " syncwarp LANES, ", with no barrier between: " syncthreads \
+            ", with no " syncwarp LANES, ", with no barrier between: " syncthreads, \
+            ", with nothing that orders them: a lock does with " threadfence \
+            " after it is taken and before it is released" \
     }
 
-static const words in_cxx = WORDS("atomicAdd, atomicMax", "__syncthreads()", "__syncwarp()");
-static const words in_python =
-    WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()", "cuda.syncwarp()");
+static const words in_cxx =
+    WORDS("atomicAdd, atomicMax", "__syncthreads()", "__syncwarp()", "__threadfence()");
+static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()",
+                                     "cuda.syncwarp()", "cuda.threadfence()");
 
 /* What would have put the one before the other, or made one of both. What some thread changes by an
  * atomic is most likely the block's, whichever two have met. */
@@ -67,6 +70,8 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
     int by_atomic = c->earlier.atomic || c->later.atomic;
     if (scope == NL_SIM_RACE_WARP && by_atomic && w->threads > NL_SIM_LANES)
         scope = NL_SIM_RACE_BLOCK;
+    if (c->lock && !by_atomic)
+        return in->lock;
     if (c->updates)
         return scope >= NL_SIM_RACE_CLUSTER ? in->atomic_of_grid : in->atomic_of_block;
     if (scope == NL_SIM_RACE_WARP)

@@ -109,6 +109,10 @@ struct nl_sim_race_block {
     waiting reads[NL_SIM_ORDER_THREADS];
     latest latest[NL_SIM_ORDER_THREADS][LATEST];
     uint8_t latest_next[NL_SIM_ORDER_THREADS];
+    struct {
+        uint64_t block; /* plus 1 */
+        uintptr_t granule;
+    } swapped[NL_SIM_ORDER_THREADS]; /* by the thread's last compare-and-swap */
 };
 
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
@@ -393,6 +397,8 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
                               .shared = v->shared,
+                              .lock = b->swapped[v->thread].block == b->order.block + 1 &&
+                                      b->swapped[v->thread].granule != address / GRANULE * GRANULE,
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->told)
@@ -508,8 +514,11 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     settle_write(w);
     if (strong) {
         nl_sim_order_acquire(&b->order, thread, &race->handover, address);
-        if (kind & NL_SIM_ACCESS_COMPARE)
+        if (kind & NL_SIM_ACCESS_COMPARE) {
             forgive_read(race, b, thread, address / GRANULE * GRANULE);
+            b->swapped[thread].block = b->order.block + 1;
+            b->swapped[thread].granule = address / GRANULE * GRANULE;
+        }
     } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
         b->latest[thread][b->latest_next[thread]++ % LATEST] =
             (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code)};
