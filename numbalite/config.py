@@ -171,7 +171,7 @@ _TABLE = (
              ("NUMBA_NUM_THREADS",)),
     Variable("SIM_CHECKS", 0, parse_checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
-             "unwritten, race, sync, hang, divide, nan, stack, stream"),
+             "unwritten, race, sync, hang, divide, nan, stack, stream, overflow"),
     Variable("SIM_SEED", None, _whole(0),
              "run the blocks and threads of kernels in the order that this number gives"),
     Variable("SIM_LIMIT", None, _seconds,
