@@ -217,13 +217,55 @@ NumbaError = NumbaliteError
 NumbaWarning = NumbaliteWarning
 NumbaPerformanceWarning = PerformanceWarning
 NumbaInvalidConfigWarning = InvalidConfigWarning
-NumbaDeprecationWarning = NumbaliteWarning
-NumbaDebugInfoWarning = NumbaliteWarning
 TypingError = SignatureError
 NumbaTypeError = SignatureError
 NumbaValueError = SignatureError
-UnsupportedError = TranslationError
-LoweringError = CompileError
+UnsupportedError = UnsupportedBytecodeError = UnsupportedParforsError = TranslationError
+UnsupportedRewriteError = NotDefinedError = RedefinedError = VerificationError = TranslationError
+ForbiddenConstruct = ConstantInferenceError = IRError = ByteCodeSupportError = TranslationError
+UntypedAttributeError = RequireLiteralValue = LiteralTypingError = TranslationError
+NumbaAttributeError = NumbaAssertionError = NumbaNotImplementedError = TranslationError
+NumbaKeyError = NumbaIndexError = NumbaRuntimeError = TranslationError
+LoweringError = CompilerError = InternalError = CompileError
+NonexistentTargetError = InternalTargetMismatchError = ForceLiteralArg = NumbaliteError
+
+
+class NumbaDeprecationWarning(NumbaliteWarning, DeprecationWarning):
+    """Never issued: programs ignore this warning, and no other one of numbalite's."""
+
+
+class NumbaPendingDeprecationWarning(NumbaliteWarning, PendingDeprecationWarning):
+    """Never issued, as NumbaDeprecationWarning."""
+
+
+class NumbaDebugInfoWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaExperimentalFeatureWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaIRAssumptionWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaParallelSafetyWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaPedanticWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaSystemWarning(NumbaliteWarning):
+    """Never issued."""
+
+
+class NumbaTypeSafetyWarning(NumbaliteWarning):
+    """Never issued."""
+
+
 KernelRuntimeError = KernelError
 CudaRuntimeError = CudaDriverError
 LinkerError = CompileError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,25 @@ class Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname != "numba" and not fullname.startswith("numba."):
-            return None
+            return _missing_in_ours(fullname, path)
         if fullname in names.MODULES:
             return importlib.util.spec_from_loader(
                 fullname, _Existing(names.MODULES[fullname]), is_package=True
             )
         if fullname in names.FOLDERS:
             return importlib.util.spec_from_loader(fullname, _Folder(), is_package=True)
-        raise ModuleNotFoundError(names.missing_module(fullname), name=fullname)
+        # Without name=: "from numba import x" then raises this error, and not one of its own.
+        raise ModuleNotFoundError(names.missing_module(fullname))
+
+
+def _missing_in_ours(fullname, path):
+    """None, or ModuleNotFoundError for a name that a module of numbalite with numba's name does not have: what
+    "from numba.types import x" imports last is numbalite.types.x."""
+    outer, _, name = fullname.rpartition(".")
+    numbas = names.NUMBAS.get(outer)
+    if numbas is None or PathFinder.find_spec(fullname, path) is not None:
+        return None
+    raise ModuleNotFoundError(names.missing_name(numbas, name))
 
 
 class _Existing(Loader):

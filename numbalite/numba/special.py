@@ -1,5 +1,16 @@
-"""numba.misc.special: words that mean something to the compiler."""
+"""numba.misc.special: names that mean something to the compiler."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from numbalite.cpu.prange import prange
+from numbalite.numba import names
 from numbalite.python.unroll import literal_unroll
+from numbalite.types import typeof
 
-__all__ = ["literal_unroll"]
+__all__ = ["literal_unroll", "prange", "typeof"]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(names.missing_name("numba.misc.special", name))

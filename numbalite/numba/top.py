@@ -6,8 +6,11 @@ import collections
 from typing import TYPE_CHECKING
 
 import numbalite
+from numbalite.cuda.core import errors
 from numbalite.numba import names
+from numbalite.numba.decorators import jit_module  # noqa: F401
 from numbalite.numba.special import literal_unroll  # noqa: F401
+from numbalite.numba.threads import threading_layer  # noqa: F401
 from numbalite.python.pointers import carray, farray  # noqa: F401
 from numbalite.types import *  # noqa: F403
 
@@ -28,6 +31,8 @@ version_info = _VersionInfo(
 def __getattr__(name: str) -> Any:
     if name in names.INSTEAD:
         return _Missing(name)
+    if name in errors.__all__:
+        return getattr(errors, name)
     try:
         return getattr(numbalite, name)
     except AttributeError:
@@ -36,11 +41,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *dir(numbalite)})
-
-
-def threading_layer() -> str:
-    """The name of what runs target="parallel": numbalite's own pool of threads."""
-    return "numbalite"
 
 
 class _Missing:

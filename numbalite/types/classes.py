@@ -139,6 +139,45 @@ class Scalar(Type):
         return scalar, (self.dtype.name,)
 
 
+class _OfKind(type):
+    """A class of numba's whose instances are some of the Scalars, for isinstance."""
+
+    kinds: str
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, Scalar) and value.dtype.kind in cls.kinds
+
+
+class Number(metaclass=_OfKind):
+    """Of isinstance: the types of integers, real and complex numbers."""
+
+    kinds = "iufc"
+
+
+class Integer(Number):
+    """Of isinstance: the types of integers."""
+
+    kinds = "iu"
+
+
+class Float(Number):
+    """Of isinstance: the types of real numbers."""
+
+    kinds = "f"
+
+
+class Complex(Number):
+    """Of isinstance: the types of complex numbers."""
+
+    kinds = "c"
+
+
+class Boolean(metaclass=_OfKind):
+    """Of isinstance: the type of truth values."""
+
+    kinds = "b"
+
+
 class Time(Scalar):
     """datetime64 or timedelta64 of some unit, which is ``long long`` in C++: the count of units, the
     smallest one for NaT."""

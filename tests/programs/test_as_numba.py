@@ -114,8 +114,10 @@ def test_what_numbalite_has_not(python):
     assert (
         typed.startswith("ModuleNotFoundError no module 'numba.typed'") and "use an array" in typed
     )
-    assert name == "AttributeError 'numba' has no 'no_such': numba is numbalite here"
-    assert module == "ModuleNotFoundError no module 'numba.core.no_such': numba is numbalite here"
+    assert name.startswith("AttributeError 'numba' has no 'no_such': numba is numbalite here; ")
+    assert module.startswith(
+        "ModuleNotFoundError no module 'numba.core.no_such': numba is numbalite here; "
+    )
 
 
 def test_folders_and_archives_run(python, tmp_path):
@@ -250,3 +252,93 @@ def test_processes_of_a_program(python):
         """,
     )  # fmt: skip
     assert (status, out) == (0, "[(np.int32(6), 'numbalite.types', ['4'])]\n"), err
+
+
+def test_names_that_programs_import(python):
+    """Every name works, or its import is an ImportError that says what to do."""
+    status, out, err = python(
+        *RUN, "FILE",
+        source="""
+        import warnings
+        import numpy as np
+        import numba
+        from numba import cuda, guvectorize, jit, jit_module, njit, types, vectorize
+        from numba import NumbaPendingDeprecationWarning, NumbaExperimentalFeatureWarning
+        from numba.core import errors
+        from numba.core.decorators import jit as jit2
+        from numba.core.dispatcher import Dispatcher, HostFunc
+        from numba.core.registry import CPUDispatcher
+        from numba.cuda.api import to_device
+        from numba.cuda.dispatcher import CUDADispatcher
+        from numba.cuda.kernels.reduction import Reduce
+        from numba.extending import is_jitted, register_jitable
+        from numba.misc.special import literal_unroll, prange, typeof
+        from numba.np.ufunc import DUFunc, GUFunc
+        from numba.np.ufunc.parallel import get_thread_count
+        import numba.np.ufunc
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = called(x[0])
+
+        @cuda.jit(device=True)
+        def device(x):
+            return x
+
+        @register_jitable
+        def called(x):
+            return x + 1
+
+        @register_jitable(inline="always")
+        def called_too(x):
+            return called(x) + 1
+
+        @njit
+        def function(x):
+            return called_too(x)
+
+        assert isinstance(kernel, CUDADispatcher) and isinstance(device, CUDADispatcher)
+        assert isinstance(kernel, Dispatcher) and not isinstance(called, Dispatcher)
+        assert isinstance(function, CPUDispatcher) and isinstance(function, Dispatcher)
+        assert isinstance(function, HostFunc) and not isinstance(function, CUDADispatcher)
+        assert is_jitted(function) and is_jitted(kernel) and not is_jitted(called)
+        assert isinstance(vectorize(["float64(float64)"])(lambda x: x), DUFunc)
+        assert function(1) == 3 and get_thread_count() >= 1 and jit2 is jit
+        assert isinstance(types.int8, types.Integer) and not isinstance(types.int8, types.Float)
+        assert isinstance(types.float32, types.Number) and not isinstance(types.boolean, types.Number)
+
+        # Ignoring numba's deprecations hides no warning of numbalite.
+        for kind in (errors.NumbaDeprecationWarning, errors.NumbaPendingDeprecationWarning):
+            assert issubclass(kind, errors.NumbaWarning) and not issubclass(errors.NumbaPerformanceWarning, kind)
+        warnings.simplefilter("ignore", category=errors.NumbaDeprecationWarning)
+        for name in errors.__all__:
+            assert issubclass(getattr(errors, name), Exception) and getattr(numba, name) is getattr(errors, name)
+
+        def plain(x):
+            return x * 2
+
+        jit_module(nopython=True)
+        assert isinstance(plain, CPUDispatcher) and plain(4) == 8 and plain.py_func(4) == 8
+
+        for line in (
+            "from numba import foo", "from numba.core import cgutils", "from numba.core.registry import cpu_target",
+            "from numba.misc.special import literally", "from numba.extending import overload",
+            "from numba.extending import intrinsic", "from numba.types import ListType",
+            "from numba.core.types import DictType, unicode_type", "from numba.typed import List, Dict",
+            "from numba.experimental import jitclass", "from numba.cuda import foo",
+            "from numba.cuda.simulator import kernel", "from numba.core.typing.templates import AbstractTemplate",
+            "from numba.parfors import parfor", "import numba.core.compiler", "from numba.core.errors import foo",
+            "import numba.pycc", "from numba.core.unsafe import bytes", "import numba.foo.bar",
+        ):
+            try:
+                exec(line, {})
+            except ImportError as problem:
+                said, _, remedy = str(problem).partition("numba is numbalite here; ")
+                assert remedy and "numba" in said, (line, problem)
+            else:
+                raise AssertionError(line)
+        assert not hasattr(numba, "foo") and not hasattr(types, "ListType")
+        print("done")
+        """,
+    )  # fmt: skip
+    assert (status, out) == (0, "done\n"), err

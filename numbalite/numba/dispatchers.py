@@ -1,0 +1,32 @@
+"""numba.core.dispatcher, numba.core.registry and numba.cuda.dispatcher: what jit and cuda.jit make."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any
+
+from numbalite.cpu.jit import HostDispatcher as CPUDispatcher
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.dispatcher import Dispatcher as KernelDispatcher
+from numbalite.numba import names
+
+__all__ = ["CPUDispatcher", "CUDADispatcher", "Dispatcher", "HostFunc"]
+
+HostFunc = CPUDispatcher
+
+
+class Dispatcher(ABC):  # noqa: B024
+    """Of isinstance: a function of jit, a kernel or a device function."""
+
+
+class CUDADispatcher(Dispatcher):
+    """Of isinstance: a kernel or a device function."""
+
+
+CUDADispatcher.register(KernelDispatcher)
+CUDADispatcher.register(DeviceFunction)
+Dispatcher.register(CPUDispatcher)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(names.missing_name("numba.core.dispatcher", name))

@@ -1,0 +1,15 @@
+"""numba's names for the pool of threads."""
+
+from __future__ import annotations
+
+from numbalite.cpu import threads
+
+
+def threading_layer() -> str:
+    """The name of what runs target="parallel": numbalite's own pool of threads."""
+    return "numbalite"
+
+
+def get_thread_count() -> int:
+    """How many threads the pool has."""
+    return threads.most()
