@@ -13,7 +13,8 @@ USAGE = """usage: numbalite COMMAND
 
   info          what was found: driver, devices, compilers, headers, cache
   demo          runs a few kernels and shows what they do
-  run FILE ...  runs a Python program that imports numba on numbalite (also: -m MODULE ..., -c CODE ...)
+  run FILE ...  runs a Python program that imports numba on numbalite (also: -m MODULE ..., -c CODE ...;
+                options of Python before these: run -W ignore FILE)
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   editor        tells an editor of kernels: .clangd for *.cu files, --vscode for strings in Python
   cache         where the disk cache is and how much it holds

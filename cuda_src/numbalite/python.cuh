@@ -14,6 +14,7 @@
  *     py::fields<T>(a, offset)                   a field of each record of an array
  *     py::of_one(x)                              an element as an array of one
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
+ *     py::assign_items(a, x, y, ...)             a[:] = (x, y, ...)
  *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
  *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
  *     NUMBALITE_DIVISOR(b)                       b, which is not 0
@@ -386,6 +387,15 @@ NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
 #define NUMBALITE_RAISE_AT(text, function, line, file) ::numbalite::nl_detail::exit_thread()
 #endif
 #define NUMBALITE_RAISE(text) NUMBALITE_RAISE_AT(text, __FUNCTION__, __LINE__, __FILE__)
+
+template <class T, int N, layout L, class... V>
+NUMBALITE_FUNCTION void assign_items(array<T, N, L> a, V... values) {
+    const T given[] = {static_cast<T>(values)...};
+    if (a.shape[0] != int64(sizeof...(values)))
+        NUMBALITE_RAISE("ValueError: cannot assign slice from input of different size");
+    for (int64 i = 0; i < int64(sizeof...(values)); ++i)
+        a[i] = given[i];
+}
 
 template <class T>
 NUMBALITE_FUNCTION T divisor(T b, const char *function, int line, const char *file) {

@@ -15,6 +15,7 @@ from numbalite import types
 from numbalite.compilers import templates
 from numbalite.errors import TranslationError
 from numbalite.kernels.builder import Builder
+from numbalite.python.problem import on_cpu
 from numbalite.text.capture import ascii_name
 from numbalite.ufuncs import element
 
@@ -40,11 +41,12 @@ def function_source(function, lists) -> tuple[Builder, list]:
 
 def _add(builder, function):
     try:
-        namespace = builder.add_function(function)
-        function.definition.check_results(builder.functions)
-    except TranslationError as problem:
+        with on_cpu():
+            namespace = builder.add_function(function)
+            function.definition.check_results(builder.functions)
+    except TranslationError as refused:
         raise TranslationError(
-            f"{problem}\n{_IN_PYTHON}", file=problem.file, line=problem.line
+            f"{refused}\n{_IN_PYTHON}", file=refused.file, line=refused.line
         ) from None
     return namespace
 

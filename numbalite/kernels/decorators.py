@@ -14,7 +14,7 @@ from numbalite.kernels import options, pyfunc
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import Dispatcher, body_kernel
 from numbalite.kernels.exported import check_count
-from numbalite.text import capture, linemap, scanner
+from numbalite.text import capture, executed, linemap, scanner
 from numbalite.text.definition import Definition
 from numbalite.types import signatures
 
@@ -136,7 +136,9 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
         return compiled.definition
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
-    if isinstance(function, python_types.FunctionType) and not linemap.is_text(function):
+    if isinstance(function, python_types.FunctionType) and (
+        not linemap.is_text(function) or (what == "kernel" and _is_docstring(function))
+    ):
         from numbalite.python import definition
 
         return definition.definition_of(function, what != "device function")
@@ -151,6 +153,12 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     )  # fmt: skip
     made.scope = capture.scope_of(function, made.names)
     return made
+
+
+def _is_docstring(function):
+    """Is the string that is all of a kernel a docstring, in a program that was written for numba? A statement in
+    C++ has one of these signs."""
+    return executed.is_watching and not set(";{}=#") & set(function.__doc__ or ";")
 
 
 def _python_function(function):

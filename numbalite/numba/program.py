@@ -23,9 +23,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_ALONE = frozenset("-b -bb -B -d -E -i -I -O -OO -P -q -s -S -u -v -x".split())
+"""Options of Python without a value."""
+
+
+def _options(arguments):
+    """(Python's own options at the beginning, the other arguments)"""
+    at = 0
+    while at < len(arguments):
+        option = arguments[at]
+        if option in ("-W", "-X") and at + 1 < len(arguments):
+            at += 2
+        elif option in _ALONE or (option[:2] in ("-W", "-X") and len(option) > 2):
+            at += 1
+        else:
+            break
+    return arguments[:at], arguments[at:]
+
+
 def run(arguments: list[str]) -> int:
     """Runs ``FILE [args]``, a folder or an archive with a ``__main__.py``, ``-m MODULE [args]`` or
-    ``-c CODE [args]``."""
+    ``-c CODE [args]``; options of Python, such as ``-W ignore``, may stand before these."""
+    options, arguments = _options(arguments)
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-m", "-c")):
+        given = f"unknown option {arguments[0]}" if arguments else "what to run is missing"
+        print(f"run: {given}", file=sys.stderr)
+        return 2
+    if options:  # which Python reads when it starts
+        sys.stdout.flush()
+        sys.stderr.flush()
+        command = [sys.executable, *options, "-m", "numbalite", "run", *arguments]
+        os.execv(sys.executable, command)
     numba.install()
     first, *rest = arguments
     if first in ("-m", "-c") and not rest:

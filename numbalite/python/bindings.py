@@ -25,6 +25,7 @@ from numbalite.python.values import (
 from numbalite.python.variables import Variables
 
 INDENT = "    "
+_SIZES = "cannot assign slice from input of different size"
 
 
 class Line(NamedTuple):
@@ -54,6 +55,9 @@ class Bindings(Expressions):
 
     def fresh(self, base: str) -> str:
         """A name that nothing else has."""
+        raise NotImplementedError
+
+    def may_raise(self, kind: type, args: tuple) -> str:
         raise NotImplementedError
 
     # --- variables
@@ -298,12 +302,20 @@ class Bindings(Expressions):
             )
         self.emit(f"{element.text} = {self.text_as(value, t)};")
 
+    def _fit(self, array, items):
+        """Can the items of a tuple be the elements of an array?"""
+        return array.ndim == 1 and is_number(array.dtype) and all(map(is_number, items.types))
+
     def _store_all(self, target, view, value):
         view = subscripts.as_view(view)
         if isinstance(value.type, types.Array):
             self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
         elif is_number(value.type):
             self.emit(f"py::fill({view.text}, {value.text});")
+        elif isinstance(value.type, types.Tuple) and self._fit(view.type, value.type):
+            self.may_raise(ValueError, (_SIZES,))
+            texts = [self.text_as(i, view.type.dtype) for i in self.items(target, value)]
+            self.emit(f"py::assign_items({', '.join([view.text, *texts])});")
         else:
             self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
 

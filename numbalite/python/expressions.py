@@ -319,7 +319,7 @@ class Expressions:
     def truth(self, node: ast.expr) -> Value:
         """An expression as a condition: what C++ takes for true is what Python does."""
         if isinstance(node, ast.BoolOp):
-            return self._joined(node, self._until_decided(node, self.truth))
+            return self.joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
 
     def as_truth(self, node: ast.AST, value: Value) -> Value:
@@ -354,7 +354,7 @@ class Expressions:
         self.told.back(before)
         return value
 
-    def _joined(self, node, values) -> Value:
+    def joined(self, node: Any, values: Any) -> Value:
         """``and`` and ``or`` of conditions."""
         is_and = isinstance(node.op, ast.And)
         parts = []
@@ -379,7 +379,7 @@ class Expressions:
     def _boolop(self, node):
         values = self._until_decided(node, self.value)
         if all(value.type is types.boolean for value in values):
-            return self._joined(node, values)
+            return self.joined(node, values)
         *front, result = values
         items = node.values[: len(front)]
         for value, item in zip(reversed(front), reversed(items), strict=True):
@@ -454,7 +454,7 @@ class Expressions:
         def hold(middle):
             first = self.compare(node, type(ops[0]), left, middle)
             rest = self._chained(node, ops[1:], middle, values[1:])
-            return self._joined(ast.BoolOp(ast.And(), [node, node]), [first, rest])
+            return self.joined(ast.BoolOp(ast.And(), [node, node]), [first, rest])
 
         return self._once(values[0], hold)
 
@@ -495,7 +495,7 @@ class Expressions:
             self.fail(
                 node, "the call would be made several times", "Assign it to a variable first."
             )
-        found = self._joined(ast.BoolOp(ast.Or(), []), parts)
+        found = self.joined(ast.BoolOp(ast.Or(), []), parts)
         if wanted:
             return found
         if found.is_known:
@@ -509,7 +509,7 @@ class Expressions:
             return number(op is ast.NotEq)
         pairs = zip(self.items(node, a), self.items(node, b), strict=True)
         parts = [self.compare(node, op, x, y) for x, y in pairs]
-        return self._joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
+        return self.joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
 
     def _ordered_tuples(self, node, op, a, b):
         """The first items that differ decide; where none do, the shorter tuple is the lesser one."""
@@ -522,11 +522,11 @@ class Expressions:
                 node, "the call would be made several times", "Assign it to a variable first."
             )
         for x, y in reversed(pairs):
-            same = self._joined(
+            same = self.joined(
                 ast.BoolOp(ast.And(), []), [self.compare(node, ast.Eq, x, y), result]
             )
             decided = self.compare(node, strict, x, y)
-            result = self._joined(ast.BoolOp(ast.Or(), []), [decided, same])
+            result = self.joined(ast.BoolOp(ast.Or(), []), [decided, same])
         return result
 
     # --- calls

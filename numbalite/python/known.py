@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import cmath
+import functools
 import math
 import operator
 import types as python_types
@@ -157,8 +158,41 @@ def _round(call):
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
+def _limits(of: Any) -> Rule:
+    """np.finfo and np.iinfo: of a type, or of the type that a value has."""
+    of = functools.cache(of)  # the same object in each round
+
+    def rule(call):
+        (value,) = call.take("dtype")
+        t = value.type if is_number(value.type) else memory.element_type(call, value)
+        try:
+            found = of(t.dtype)
+        except (AttributeError, TypeError, ValueError) as problem:
+            call.fail(str(problem))
+        return Value(Known(found), constant=found)
+
+    return rule
+
+
+def _decides(op: type, fold: Rule) -> Rule:
+    """any and all, of the items of a tuple or the elements of an array."""
+
+    def rule(call):
+        (value,) = call.take("iterable")
+        if not isinstance(value.type, types.Tuple):
+            return fold(call)
+        items = call.of.items(call.node, value)
+        node = ast.BoolOp(op(), [])
+        return call.of.joined(node, [call.of.as_truth(call.node, item) for item in items])
+
+    return rule
+
+
 def _len(call):
     (value,) = call.take("obj")
+    if isinstance(value.type, Sequence) and value.type.kind in ("range", "prange"):
+        texts = [converted(part, types.int64).text for part in value.items]
+        return call.made(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
     if isinstance(value.type, types.Tuple):
         return number(len(value.type))
     if not isinstance(value.type, types.Array) or value.type.ndim == 0:
@@ -466,6 +500,10 @@ FUNCTIONS: dict[Any, Rule] = {
     sum: _sum,
     round: _round,
     len: _len,
+    any: _decides(ast.Or, folds.FUNCTIONS[np.any]),
+    all: _decides(ast.And, folds.FUNCTIONS[np.all]),
+    np.finfo: _limits(np.finfo),
+    np.iinfo: _limits(np.iinfo),
     range: _range,
     pointers.carray: pointers.rule("C"),
     pointers.farray: pointers.rule("F"),

@@ -4,10 +4,14 @@ caret under it, and what to write instead."""
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn
 
 from numbalite.errors import TranslationError
+from numbalite.python import remedies
 
 
 class Place(NamedTuple):
@@ -63,8 +67,24 @@ class Problem(Exception):
         return self
 
 
+_is_on_cpu: ContextVar[bool] = ContextVar("_is_on_cpu", default=False)
+
+
+@contextlib.contextmanager
+def on_cpu() -> Iterator[None]:
+    """Within it, messages are about functions on the CPU, and not about kernels."""
+    token = _is_on_cpu.set(True)
+    try:
+        yield
+    finally:
+        _is_on_cpu.reset(token)
+
+
 def raise_for(problem: Problem, name: str) -> NoReturn:
     """The TranslationError that the user sees."""
+    if _is_on_cpu.get():
+        problem.message = remedies.on_cpu(problem.message)
+        problem.remedy = remedies.on_cpu(problem.remedy)
     place = problem.place
     lines = [f"{place}: {name}: {problem.message}" if place else f"{name}: {problem.message}"]
     if place is not None:

@@ -36,6 +36,39 @@ _BY_NAME = {
 _REMEDIES = {name: text for text, names in _BY_NAME.items() for name in names.split()}
 
 
+_ON_CPU = {
+    _ELEMENTS: "Arithmetic of whole arrays is not compiled: write a loop, out[i] = 2 * x[i].",
+    _NO_ARRAYS: "A compiled function makes no arrays: pass one as an argument, and write into it.",
+    _LOOP: "Write a loop: for i in range(x.size): ... .",
+    RANDOM: "np.random.random, uniform, normal, standard_normal and randint are possible.",
+    _HOST: "Do it before the call, and pass the result as an argument.",
+    _FUNCTIONS: "Compiled functions call other functions in Python, functions of jit, and what math has.",
+    "or y[i] = 0 in each thread": "or y[i] = 0 in a loop",
+    "; or compute one element in each thread": "; or compute one element in each step of a loop",
+    "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread": (
+        "a loop that stores into an array, which is an argument"
+    ),
+    "cuda.local.array(n, dtype)": "an array that is an argument",
+    "a device function outside: @cuda.jit(device=True)": "a function outside",
+    "A kernel starts no kernels: launch it from the host, or call a device function.": (
+        "A compiled function starts no kernels: launch it from Python."
+    ),
+    "Kernels have": "Compiled functions have",
+    "A kernel": "A compiled function",
+    "a kernel": "a compiled function",
+    "this kernel": "this function",
+    "kernels": "compiled functions",
+}
+"""Texts about kernels -> the same about functions on the CPU, in the order in which they are replaced."""
+
+
+def on_cpu(text: str) -> str:
+    """A message or a remedy, as it is about a function that runs on the CPU."""
+    for ours, theirs in _ON_CPU.items():
+        text = text.replace(ours, theirs)
+    return text
+
+
 def of_function(value: Any) -> str:
     """What to write instead of a call of a function that is none of a kernel's."""
     module = getattr(value, "__module__", None) or _bound_to(value)

@@ -281,6 +281,13 @@ class Translator(Bindings):
         self._fresh.add(name)
         return name
 
+    def take(self, name: str, value: Any) -> str:
+        """As Expressions'; another function that has the name of this one gets another name."""
+        own = cxx_name(self.function.name)
+        if cxx_name(name) == own and getattr(value, "function", None) is not self.function:
+            name = f"other_{name}"
+        return super().take(name, value)
+
     def is_said(self, name: str) -> bool:
         return any(name in names for names in (self.names, self.variables.names, self._fresh))
 

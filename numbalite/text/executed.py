@@ -17,10 +17,14 @@ _texts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _names: dict[str, str] = {}
 """Text -> the name under which linecache has it."""
 _numbers = itertools.count(1)
+is_watching = False
+"""Is numba numbalite in this process, so that its programs have been written for numba?"""
 
 
 def watch() -> None:
     """Notes the texts of ``exec`` from now on, for the rest of the process."""
+    global is_watching
+    is_watching = True
     sys.addaudithook(_note)
 
 

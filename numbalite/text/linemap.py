@@ -164,8 +164,29 @@ def function_node(function):
         ):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
-        found = [node for node in found if _same_code(node, code)]
-    return found[0] if len(found) == 1 else None
+        found = _around(found, code) or [node for node in found if _same_code(node, code)]
+    return found[0] if found else None  # of several, whose code is the same, any is right
+
+
+def _around(nodes, code):
+    """The lambda whose text has the instructions of this code, the innermost if there are several: [] where
+    Python keeps no positions (before 3.11)."""
+    positions = list(getattr(code, "co_positions", list)())
+    spans = [(a, c, b, d) for a, b, c, d in positions if None not in (a, b, c, d) and (c or d)]
+    if not spans:
+        return []
+    first = min(span[:2] for span in spans)
+    last = max(span[2:] for span in spans)
+
+    def start(node):
+        return node.lineno, node.col_offset
+
+    around = [
+        node
+        for node in nodes
+        if start(node) <= first and last <= (node.end_lineno, node.end_col_offset)
+    ]
+    return [max(around, key=start)] if around else []
 
 
 def _same_code(node, code):

@@ -342,3 +342,38 @@ def test_names_that_programs_import(python):
         """,
     )  # fmt: skip
     assert (status, out) == (0, "done\n"), err
+
+
+def test_options_of_python_and_kernels_that_are_docstrings(python):
+    source = """
+        import sys
+        from numba import cuda
+        import numpy as np
+
+        @cuda.jit
+        def nothing(x):
+            "It does nothing, yet."
+
+        @cuda.jit
+        def one(x):
+            "x[0] = 1;"
+
+        x = np.zeros(1)
+        nothing[1, 1](x)
+        assert x[0] == 0
+        one[1, 1](x)
+        print(x[0], sys.argv[1:], sys.warnoptions, sys.flags.optimize)
+    """
+    for options, found in (
+        ((), "[] 0"), (("-W", "ignore"), "['ignore'] 0"), (("-Wignore", "-O"), "['ignore'] 1"),
+    ):  # fmt: skip
+        status, out, err = python(
+            "-m", "numbalite", "run", *options, "FILE", "-W", "b", source=source
+        )
+        assert (status, out) == (0, f"1.0 ['-W', 'b'] {found}\n"), err
+    code = "import sys; print(sys.argv, sys.warnoptions)"
+    status, out, err = python(*RUN, "-W", "error", "-c", code, "a")
+    assert (status, out) == (0, "['-c', 'a'] ['error']\n"), err
+    for arguments, said in ((("-Z", "FILE"), "unknown option -Z"), (("-W", "ignore"), "missing")):
+        status, out, err = python(*RUN, *arguments, source=source)
+        assert status == 2 and said in err

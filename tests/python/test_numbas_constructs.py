@@ -1,0 +1,176 @@
+"""Constructs that programs written for numba have: each computes what Python does."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from kit.sample import VARIABLE
+
+from numbalite import cuda, jit, njit
+from numbalite.errors import TranslationError
+
+
+@pytest.fixture
+def rng():
+    return random.Random(f"{os.environ.get(VARIABLE)}")
+
+
+def test_limits_of_types():
+    @njit
+    def limits(x, n):
+        f, i = np.finfo(np.float32), np.iinfo(np.int16)
+        return f.eps, f.max, f.tiny, i.min, i.max, np.finfo(x).eps, np.iinfo(n).max
+
+    assert limits(1.0, 1) == limits.py_func(np.float64(1), np.int64(1))
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = np.finfo(x.dtype).eps
+        x[1] = np.finfo(np.float64).max if x.dtype == np.float64 else 1
+
+    for dtype in (np.float32, np.float64, np.float16):
+        x = np.zeros(2, dtype)
+        kernel[1, 1](x)
+        assert x[0] == np.finfo(dtype).eps
+    with pytest.raises(TranslationError, match="finfo"):
+        njit(lambda: np.finfo(np.int32).eps)()
+
+
+def test_any_all_and_len(rng):
+    @njit
+    def some_of(a, b, c, x):
+        return any((a > 0, b, c != 2)), all((a, b > 0, c)), any(()), all(()), any(x), all(x)
+
+    for _ in range(30):
+        a, b, c = (rng.randrange(-1, 3) for _ in range(3))
+        x = np.array([rng.randrange(2) for _ in range(2)])
+        assert some_of(a, b, c, x) == some_of.py_func(a, b, c, x)
+
+    @njit
+    def lengths(a, b, c):
+        return len(range(a)), len(range(a, b)), len(range(a, b, c)), len(range(5))
+
+    for _ in range(30):
+        a, b = rng.randrange(-9, 9), rng.randrange(-9, 9)
+        c = rng.choice([-3, -2, -1, 1, 2, 3])
+        assert lengths(a, b, c) == lengths.py_func(a, b, c)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64, np.complex64])
+def test_a_tuple_is_stored_into_a_slice(same, rng, dtype):
+    @cuda.jit
+    def store(a, x, y):
+        a[:] = (x, 2, y)
+        a[::-2] = (y, x)
+        a[1:2] = (5,)
+
+    same(store, np.zeros(3, dtype), rng.randrange(9), rng.randrange(9))
+
+    @cuda.jit(debug=True)
+    def wrong(a):
+        a[:] = (1, 2)
+
+    with pytest.raises(ValueError, match="different size"):
+        wrong[1, 1](np.zeros(3))
+
+
+def test_lambdas_in_one_line():
+    def made(a):
+        return (
+            (lambda x: x * a),
+            (lambda x: x + a),
+            (lambda x: x * a),
+            lambda x: (lambda y: y - 1)(x),
+        )
+
+    f, g = (lambda x: 3 * x), (lambda x: 3 * x)
+    assert njit(f)(2) == njit(g)(2) == 6
+    assert [njit(h)(7) for h in made(5)] == [35, 12, 35, 6]
+
+
+def test_functions_of_one_name():
+    def f(x):
+        return x + 1
+
+    inner = f
+
+    def f(x):
+        return 2 * inner(x)
+
+    middle = cuda.jit(device=True)(f)
+
+    def f(x):
+        return middle(x) + inner(x)
+
+    assert njit(f)(10) == 33
+    outer = cuda.jit(device=True)(f)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = outer(x[0]) + inner(x[0])
+
+    x = np.array([10])
+    kernel[1, 1](x)
+    assert x[0] == 44
+
+
+def test_messages_about_functions_on_the_cpu():
+    """They mention neither kernels nor threads."""
+
+    def zeros(n):
+        return np.zeros(n)
+
+    def listed(n):
+        return [i + 1 for i in range(n)]
+
+    def doubled(x):
+        return x * 2
+
+    def dot(x):
+        return np.dot(x, x)
+
+    def filled(x):
+        x.fill(3)
+
+    def opened(x):
+        return open(x)
+
+    def dictionary(x):
+        return {1: x}
+
+    def tried(x):
+        try:
+            return x
+        except ValueError:
+            return x
+
+    def choice(x):
+        return np.random.choice(x)
+
+    def formatted(x):
+        return f"{x}"
+
+    def called(x):
+        return os.getcwd(x)
+
+    for function in (
+        zeros,
+        listed,
+        doubled,
+        dot,
+        filled,
+        opened,
+        dictionary,
+        tried,
+        choice,
+        formatted,
+        called,
+    ):
+        with pytest.raises(TranslationError) as raised:
+            jit(function)(np.ones(3))
+        said = str(raised.value).lower()
+        lines = [line for line in said.split("\n") if not line.startswith("    ")]
+        assert not any(word in line for word in ("kernel", "thread", "cuda.") for line in lines), (
+            said
+        )
