@@ -168,6 +168,10 @@ def _absolute(path):
         return os.path.join("/deleted", path)
 
 
+def _says_fmad(source):
+    return any(option.lstrip("-").startswith("fmad") for option in source.options)
+
+
 def compile(source, kind="sim", *checks) -> Image:
     """Compiles a source for the simulator ("sim") or for the CPU itself ("host"): an Image of that kind.
 
@@ -176,6 +180,8 @@ def compile(source, kind="sim", *checks) -> Image:
     compiler = host.find()
     family = _family(compiler)
     options = hostoptions.read(source)
+    if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
+        options = options._replace(fmad=False)  # as numba on the CPU, and as Python
     flags = host.flags(family, options, source.opt, kind, checks)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
         # A struct's last array has the length that it is declared with.

@@ -233,10 +233,24 @@ def _floored(symbol, name):
                 x, y, cxx = _computed(a, b, t, limits)
                 text = f"{x.at(PRODUCT)} {symbol} {y.at(PRODUCT + 1)}"
                 return Value(t, text, PRODUCT, cxx, limits, **_either(a, b))
+            if b.is_known and b.constant > 0 and b.constant & (b.constant - 1) == 0:
+                return _of_power_of_two(symbol, converted(a, t), b.constant, limits)
         text = f"{name}({converted(a, t).text}, {b.text})"
         return Value(t, text, PRIMARY, t, limits, **_either(a, b))
 
     return rule
+
+
+def _of_power_of_two(symbol, a, b, limits):
+    """``a // b`` and ``a % b`` of an integer that may be negative: a shift and a mask round down."""
+    more = _either(a, a)
+    if symbol == "%":
+        text, level = f"{a.at(BIT_AND)} & {b - 1}", BIT_AND
+    elif b == 1:
+        return a.replace(range=limits)
+    else:
+        text, level = f"{a.at(SHIFT)} >> {b.bit_length() - 1}", SHIFT
+    return Value(a.type, text, level, a.type, limits, **more)
 
 
 def _floored_range(symbol, a, b, t):

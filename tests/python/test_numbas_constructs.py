@@ -1,13 +1,15 @@
 """Constructs that programs written for numba have: each computes what Python does."""
 
+import linecache
 import os
 import random
+from operator import floordiv, mod
 
 import numpy as np
 import pytest
 from kit.sample import VARIABLE
 
-from numbalite import cuda, jit, njit
+from numbalite import cuda, jit, njit, vectorize
 from numbalite.errors import TranslationError
 
 
@@ -174,3 +176,54 @@ def test_messages_about_functions_on_the_cpu():
         assert not any(word in line for word in ("kernel", "thread", "cuda.") for line in lines), (
             said
         )
+
+
+def test_division_by_powers_of_two(same, rng):
+    """A shift and a mask, which round down as Python does, and cost no division."""
+    powers = [1, 2, 4, 64, 2**31, 2**40, 2**62]
+    lines = "".join(
+        f"        out[i, {2 * k}], out[i, {2 * k + 1}] = a // {p}, a % {p}\n"
+        for k, p in enumerate(powers)
+    )
+    text = f"def kernel(x, out):\n    for i in range(x.size):\n        a = x[i]\n{lines}"
+    scope = {}
+    name = "<powers of two>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), scope)
+    kernel = cuda.jit(scope["kernel"])
+    for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8):
+        limits = np.iinfo(dtype)
+        x = [
+            limits.min,
+            limits.max,
+            0,
+            *(rng.randint(int(limits.min), int(limits.max)) for _ in range(30)),
+        ]
+        out = np.zeros((len(x), 2 * len(powers)), np.int64)
+        kernel[1, 1](np.array(x, dtype), out)
+        np.testing.assert_array_equal(
+            out, [[f(a, p) for p in powers for f in (floordiv, mod)] for a in x]
+        )
+        assert "floor" not in kernel.inspect_source()[kernel.signatures[-1]]
+
+
+def test_functions_on_the_cpu_round_as_python_does(rng):
+    """No product is contracted with a sum, unless fastmath allows it."""
+
+    def polynomial(x, y):
+        return (x * y + y) * x - x * x * y
+
+    compiled, ufunc = njit(polynomial), vectorize(["float64(float64, float64)"])(polynomial)
+    x, y = (np.array([rng.uniform(-1, 1) for _ in range(200)]) for _ in range(2))
+    wanted = [polynomial(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert [compiled(a, b) for a, b in zip(x, y, strict=True)] == wanted
+    assert ufunc(x, y).tolist() == wanted
+
+    @njit
+    def squares(x):
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] * x[i]
+        return total
+
+    assert squares(x) == squares.py_func(x)
