@@ -13,23 +13,196 @@ template <class W> struct part_of { typedef W type; };
 template <class R> struct part_of<complex<R>> { typedef R type; };
 template <class W> using real_of = typename part_of<W>::type;
 
-/* NumPy's sums begin with 0: of -0.0 alone they are 0.0. */
-template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
+template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
+template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
+    return x.real() != x.real() || x.imag() != x.imag();
+}
 
-/* A sum of numbers of type W, divided at the end. */
-template <class W> struct mean_of : operation_on<mean_of<W>, W> {
-    typedef W value;
+/* ---- sums that are rounded once ----
+ *
+ * Sums of W are added up in an accumulator: in the type of twice the precision where the device computes in it as fast
+ * as it reads memory, else in two numbers, the second of which has what the first one lost by rounding (Knuth's sum,
+ * 1969). A sum of any length then is as accurate as one rounding, unless nearly all of it cancels. */
+
+template <class W> struct two_part {
+    W high, low;
+};
+
+template <class W> NUMBALITE_FUNCTION two_part<W> sum_of_two(const W &a, const W &b) {
+    two_part<W> made;
+    made.high = a + b;
+    const W of_b = made.high - a;
+    made.low = (a - (made.high - of_b)) + (b - of_b);
+    return made;
+}
+template <class W> NUMBALITE_FUNCTION two_part<W> operator+(const two_part<W> &a, const two_part<W> &b) {
+    two_part<W> made = sum_of_two(a.high, b.high);
+    made.low = made.low + (a.low + b.low);
+    return made;
+}
+
+/* The type that a sum of W is added up in. Of compute capabilities with a double-precision unit for every two single-precision ones. */
+#if defined(NUMBALITE_SIM) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 600 || __CUDA_ARCH__ == 700 || \
+    __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+template <class W> struct accurate_of;
+template <> struct accurate_of<float> { typedef double type; };
+template <> struct accurate_of<complex<float>> { typedef complex<double> type; };
+#else
+template <class W> struct accurate_of;
+template <> struct accurate_of<float> { typedef two_part<float> type; };
+template <> struct accurate_of<complex<float>> { typedef two_part<complex<float>> type; };
+#endif
+template <> struct accurate_of<double> { typedef two_part<double> type; };
+template <> struct accurate_of<complex<double>> { typedef two_part<complex<double>> type; };
+template <class W> using accurate = typename accurate_of<W>::type;
+
+/* Is the accumulator one number? */
+template <class A> struct is_number { static constexpr bool value = true; };
+template <class W> struct is_number<two_part<W>> { static constexpr bool value = false; };
+
+/* A number as an accumulator. */
+template <class A> struct into {
+    template <class S> static NUMBALITE_FUNCTION A of(const S &x) { return nl_convert<A>(x); }
+    static NUMBALITE_FUNCTION A of(const A &x) { return x; }
+};
+template <class W> struct into<two_part<W>> {
+    template <class S> static NUMBALITE_FUNCTION two_part<W> of(const S &x) {
+        two_part<W> made;
+        made.high = nl_convert<W>(x);
+        made.low = W(0);
+        return made;
+    }
+    static NUMBALITE_FUNCTION two_part<W> of(const two_part<W> &x) { return x; }
+};
+
+/* The number that both parts are; the first alone where it is not finite, or exact. */
+template <class R> NUMBALITE_FUNCTION R joined(const R &high, const R &low) {
+    const R both = high + low;
+    return both != both || low == R(0) ? high : both;
+}
+template <class R> NUMBALITE_FUNCTION complex<R> joined(const complex<R> &high, const complex<R> &low) {
+    return complex<R>(joined(high.real(), low.real()), joined(high.imag(), low.imag()));
+}
+template <class A> NUMBALITE_FUNCTION A number_in(const A &a) { return a; }
+template <class W> NUMBALITE_FUNCTION W number_in(const two_part<W> &a) { return joined(a.high, a.low); }
+
+/* A quotient, and a root, that are rounded once. */
+template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
+    const R quotient = high / divisor;
+    const R rest = ::fma(-quotient, divisor, high) + low;
+    return joined(quotient, rest / divisor);
+}
+template <class R>
+NUMBALITE_FUNCTION complex<R> quotient_of(const complex<R> &high, const complex<R> &low, const R &divisor) {
+    return complex<R>(quotient_of(high.real(), low.real(), divisor),
+                      quotient_of(high.imag(), low.imag(), divisor));
+}
+template <class A> NUMBALITE_FUNCTION A quotient_in(const A &a, double divisor) {
+    return a / nl_convert<real_of<A>>(divisor);
+}
+template <class W> NUMBALITE_FUNCTION W quotient_in(const two_part<W> &a, double divisor) {
+    return quotient_of(a.high, a.low, nl_convert<real_of<W>>(divisor));
+}
+template <class A> NUMBALITE_FUNCTION A root_in(const A &a) { return ::sqrt(a); }
+template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
+    const R root = ::sqrt(joined(a.high, a.low));
+    const R rest = ::fma(-root, root, a.high) + a.low;
+    return root > R(0) ? joined(root, rest / (root + root)) : root;
+}
+
+/* A sum of W, which a reduction of W begins with. */
+template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
+    typedef A value;
+    typedef operation_on<sum_of, value> base;
     static constexpr bool commutes = true;
-    NUMBALITE_FUNCTION W operator()(const W &a, const W &b) const { return a + b; }
-    template <class O> NUMBALITE_FUNCTION O result(const W &total, double divisor) const {
-        return nl_convert<O>(from_0(total) / nl_convert<real_of<W>>(divisor));
+    using base::from;
+
+    NUMBALITE_FUNCTION A operator()(const A &a, const A &b) const { return a + b; }
+    NUMBALITE_FUNCTION A from(const A &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION A from(const S &x, int64) const {
+        return into<A>::of(nl_convert<W>(x));
+    }
+    NUMBALITE_FUNCTION A first(const void *bytes) const {
+        W number;
+        memcpy(&number, bytes, sizeof(W));
+        return into<A>::of(number);
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const A &total, double) const {
+        if constexpr (nl_detail::is_same_type<O, A>::value)
+            return total; /* a part, or the number itself */
+        else
+            return nl_convert<O>(number_in(total));
     }
 };
 
-/* The number, the mean, and the sum of the squares of distances from it, of W. */
-template <class W> struct __align__(16) moments {
+/* A product of W. */
+template <class A> NUMBALITE_FUNCTION A product_of(const A &a, const A &b) { return a * b; }
+template <class R> NUMBALITE_FUNCTION two_part<R> product_of(const two_part<R> &a, const two_part<R> &b) {
+    two_part<R> made;
+    made.high = a.high * b.high;
+    made.low = ::fma(a.high, b.high, -made.high) + (a.high * b.low + a.low * b.high);
+    return made;
+}
+template <class R>
+NUMBALITE_FUNCTION two_part<complex<R>> product_of(const two_part<complex<R>> &a, const two_part<complex<R>> &b) {
+    const two_part<R> a_re = {a.high.real(), a.low.real()}, a_im = {a.high.imag(), a.low.imag()};
+    const two_part<R> b_re = {b.high.real(), b.low.real()}, b_im = {b.high.imag(), b.low.imag()};
+    const two_part<R> minus = {-a_im.high, -a_im.low};
+    const two_part<R> re = product_of(a_re, b_re) + product_of(minus, b_im);
+    const two_part<R> im = product_of(a_re, b_im) + product_of(a_im, b_re);
+    two_part<complex<R>> made;
+    made.high = complex<R>(re.high, im.high);
+    made.low = complex<R>(re.low, im.low);
+    return made;
+}
+template <class W, class A> struct prod_of : sum_of<W, A> {
+    typedef A value;
+    NUMBALITE_FUNCTION A operator()(const A &a, const A &b) const { return product_of(a, b); }
+    NUMBALITE_FUNCTION A even(const A &a, const A &b) const { return product_of(a, b); }
+    using sum_of<W, A>::from;
+    template <class S, int N> NUMBALITE_FUNCTION A from(const S (&x)[N], int64 i) const {
+        A all = this->from(x[0], i);
+#pragma unroll
+        for (int k = 1; k < N; ++k)
+            all = product_of(all, this->from(x[k], i + k));
+        return all;
+    }
+};
+
+/* NumPy's sums begin with 0: of -0.0 alone they are 0.0. */
+template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
+
+/* A sum of W, divided at the end. */
+template <class W, class A> struct mean_of : operation_on<mean_of<W, A>, A> {
+    typedef A value;
+    typedef operation_on<mean_of, value> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    NUMBALITE_FUNCTION A operator()(const A &a, const A &b) const { return a + b; }
+    template <class S> NUMBALITE_FUNCTION A from(const S &x, int64) const {
+        return into<A>::of(nl_convert<W>(x));
+    }
+    NUMBALITE_FUNCTION A from(const A &x, int64) const { return x; }
+    template <class O> NUMBALITE_FUNCTION O result(const A &total, double divisor) const {
+        if constexpr (nl_detail::is_same_type<O, A>::value && !is_number<A>::value)
+            return total; /* a part */
+        else
+            return nl_convert<O>(from_0(quotient_in(total, divisor)));
+    }
+};
+
+/* ---- variances ---- */
+
+/* How many numbers there are, their mean, and the sum of the squares of distances from it. `rest` and `lost`: what the
+ * mean and the sum lack. */
+template <class W, bool IsAccurate> struct __align__(16) moments {
     W mean;
     real_of<W> squares, count;
+};
+template <class W> struct __align__(16) moments<W, true> {
+    W mean, rest;
+    real_of<W> squares, lost, count;
 };
 
 template <class R> NUMBALITE_FUNCTION R square_of(const R &x) { return x * x; }
@@ -47,32 +220,44 @@ NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
 }
 
 /* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses nothing where the
- * mean is large. Neighbours that are loaded together are folded around their own mean. */
-template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
-    typedef moments<W> value;
+ * mean is large. Neighbours that are loaded together are folded around their own mean, in distances from the first
+ * one. Where W is the type of the result, and not one of more precision, means and sums have two parts each. */
+template <class W, bool IsRoot, bool IsAccurate>
+struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W, IsAccurate>> {
+    typedef moments<W, IsAccurate> value;
     typedef real_of<W> real;
     static constexpr bool commutes = true;
 
-    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
-        real count = a.count + b.count, part = quick_quotient(b.count, count);
-        W apart = b.mean - a.mean;
+    /* The moments of both: b has the `part` of the numbers. */
+    NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
         value both;
-        both.mean = a.mean + apart * part;
-        both.squares = a.squares + b.squares + square_of(apart) * (a.count * part);
-        both.count = count;
+        both.count = a.count + b.count;
+        if constexpr (IsAccurate) {
+            const W apart = (b.mean - a.mean) + (b.rest - a.rest);
+            const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
+            const two_part<real> sum = sum_of_two<real>(a.squares, b.squares);
+            const two_part<real> more = sum_of_two<real>(sum.high, square_of(apart) * (a.count * part));
+            both.mean = mean.high;
+            both.rest = mean.low;
+            both.squares = more.high;
+            both.lost = (a.lost + b.lost) + (sum.low + more.low);
+        } else {
+            const W apart = b.mean - a.mean;
+            both.mean = a.mean + apart * part;
+            both.squares = a.squares + b.squares + square_of(apart) * (a.count * part);
+        }
         return both;
     }
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        const real count = a.count + b.count;
+        return both_of(a, b, IsAccurate ? b.count / count : quick_quotient(b.count, count));
+    }
     NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
-        W apart = b.mean - a.mean;
-        value both;
-        both.mean = a.mean + apart * real(0.5);
-        both.squares = a.squares + b.squares + square_of(apart) * (a.count * real(0.5));
-        both.count = a.count + b.count;
-        return both;
+        return both_of(a, b, real(0.5));
     }
     NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
-        value one;
+        value one = {};
         one.mean = nl_convert<W>(x);
         one.squares = square_of(one.mean - one.mean); /* NaN of what is not finite */
         one.count = real(1);
@@ -80,29 +265,89 @@ template <class W, bool IsRoot> struct variance_of : operation_on<variance_of<W,
     }
     NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
     template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64) const {
-        W item[N], sum = nl_convert<W>(x[0]);
+        value all = {};
+        W item[N], first = nl_convert<W>(x[0]), sum = first - first;
         item[0] = sum;
 #pragma unroll
         for (int k = 1; k < N; ++k)
-            sum = sum + (item[k] = nl_convert<W>(x[k]));
-        value all;
-        all.mean = sum * (real(1) / real(N));
+            sum = sum + (item[k] = nl_convert<W>(x[k]) - first);
+        const W mean = sum * (real(1) / real(N));
+        if constexpr (IsAccurate) {
+            all.mean = first;
+            all.rest = mean;
+        } else {
+            all.mean = first + mean;
+        }
         all.squares = real(0);
         all.count = real(N);
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            all.squares = all.squares + square_of(item[k] - all.mean);
+            all.squares = all.squares + square_of(item[k] - mean);
         return all;
     }
     template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
         if constexpr (nl_detail::is_same_type<O, value>::value) {
             return total; /* a part */
+        } else if constexpr (IsAccurate) {
+            const real by = nl_convert<real>(divisor), high = total.squares / by;
+            const two_part<real> variance = {high,
+                                             (::fma(-high, by, total.squares) + total.lost) / by};
+            return nl_convert<O>(IsRoot ? root_in(variance) : number_in(variance));
         } else {
             real variance = total.squares / nl_convert<real>(divisor);
             return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
         }
     }
 };
+
+/* What is NaN does not count; the divisor is how many numbers of each result are taken off. */
+template <class Moments>
+struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
+    typedef typename Moments::value value;
+    static constexpr bool commutes = true;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        return b.count == 0 ? a : a.count == 0 ? b : Moments()(a, b);
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64 i) const {
+        const value none = {};
+        return is_nan(x) ? none : Moments().from(x, i);
+    }
+    NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
+    template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64 i) const {
+        bool has_nan = false;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            has_nan |= is_nan(x[k]);
+        if (!has_nan)
+            return Moments().from(x, i);
+        value all = from(x[0], i);
+#pragma unroll
+        for (int k = 1; k < N; ++k)
+            all = (*this)(all, from(x[k], i + k));
+        return all;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &total, double taken) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value) {
+            return total; /* a part */
+        } else {
+            const double divisor = (double)total.count - taken;
+            return divisor > 0 ? Moments().template result<O>(total, divisor)
+                               : nl_convert<O>(::sqrt(-1.0)); /* NaN */
+        }
+    }
+};
+
+/* Variances of W, as accurate as sums in accurate<W>. */
+template <class W, class A, bool IsRoot> struct accurate_variance {
+    typedef variance_of<A, IsRoot, false> type;
+};
+template <class W, bool IsRoot> struct accurate_variance<W, two_part<W>, IsRoot> {
+    typedef variance_of<W, IsRoot, true> type;
+};
+template <class W, class A, bool IsRoot>
+using variance_in = typename accurate_variance<W, A, IsRoot>::type;
 
 /* ---- truths ---- */
 
@@ -114,11 +359,6 @@ template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
 };
 
 /* ---- sums of what is made of each number ---- */
-
-template <class S> NUMBALITE_FUNCTION bool is_nan(const S &x) { return x != x; }
-template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
-    return x.real() != x.real() || x.imag() != x.imag();
-}
 
 /* A number as it is folded, unlike one that is read. */
 template <class R> struct folded {
@@ -148,11 +388,36 @@ struct sum_of_each : operation_on<sum_of_each<W, R, Each>, folded<R>> {
     }
 };
 
-template <class W> struct squared {
-    static NUMBALITE_FUNCTION real_of<W> of(const W &x) { return square_of(x); }
-    static NUMBALITE_FUNCTION real_of<W> end(const real_of<W> &total) { return ::sqrt(total); }
+/* A product that is rounded once, or not at all. */
+template <class A> struct exact_product {
+    template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) * A(b); }
 };
-template <class W> using norm_of = sum_of_each<W, real_of<W>, squared<W>>;
+template <class R> struct exact_product<two_part<R>> {
+    static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) {
+        two_part<R> made;
+        made.high = a * b;
+        made.low = ::fma(a, b, -made.high);
+        return made;
+    }
+};
+template <class R> struct exact_product<two_part<complex<R>>> {
+    static NUMBALITE_FUNCTION two_part<complex<R>> of(const complex<R> &a, const complex<R> &b) {
+        return product_of(into<two_part<complex<R>>>::of(a), into<two_part<complex<R>>>::of(b));
+    }
+};
+/* The square of a magnitude. */
+template <class A, class R> NUMBALITE_FUNCTION A exact_square(const R &x) {
+    return exact_product<A>::of(x, x);
+}
+template <class A, class R> NUMBALITE_FUNCTION A exact_square(const complex<R> &x) {
+    return exact_product<A>::of(x.real(), x.real()) + exact_product<A>::of(x.imag(), x.imag());
+}
+
+template <class W, class A> struct squared {
+    static NUMBALITE_FUNCTION A of(const W &x) { return exact_square<A>(x); }
+    static NUMBALITE_FUNCTION auto end(const A &total) -> decltype(root_in(total)) { return root_in(total); }
+};
+template <class W, class A> using norm_of = sum_of_each<W, A, squared<W, A>>;
 
 /* How many numbers are true. */
 struct one_if_true {
@@ -162,11 +427,46 @@ struct one_if_true {
 using count_of = sum_of_each<bool, int64, one_if_true>;
 
 /* NaN counts as 0. */
-template <class W> struct number_or_0 {
-    static NUMBALITE_FUNCTION W of(const W &x) { return is_nan(x) ? W() : x; }
-    static NUMBALITE_FUNCTION W end(const W &total) { return from_0(total); }
+template <class W, class A> struct number_or_0 {
+    static NUMBALITE_FUNCTION A of(const W &x) { return into<A>::of(is_nan(x) ? W() : x); }
+    static NUMBALITE_FUNCTION auto end(const A &total) -> decltype(from_0(number_in(total))) {
+        return from_0(number_in(total));
+    }
 };
-template <class W> using nan_sum_of = sum_of_each<W, W, number_or_0<W>>;
+/* The mean of what is not NaN. */
+template <class A> struct __align__(16) counted {
+    A total;
+    int64 count;
+};
+template <class W, class A> struct nan_mean_of : operation_on<nan_mean_of<W, A>, counted<A>> {
+    typedef counted<A> value;
+    typedef operation_on<nan_mean_of, value> base;
+    static constexpr bool commutes = true;
+    using base::from;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        value both;
+        both.total = a.total + b.total;
+        both.count = a.count + b.count;
+        return both;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
+        const bool counts = !is_nan(x);
+        value one;
+        one.total = into<A>::of(counts ? nl_convert<W>(x) : W());
+        one.count = counts;
+        return one;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &all, double) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value)
+            return all; /* a part */
+        else
+            return nl_convert<O>(from_0(quotient_in(all.total, (double)all.count)));
+    }
+};
+
+template <class W, class A> using nan_sum_of = sum_of_each<W, A, number_or_0<W, A>>;
 
 /* ---- extremes and their places ---- */
 

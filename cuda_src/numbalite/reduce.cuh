@@ -199,10 +199,20 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
     }
 }
 
+/* The number that a fold begins with, of the bytes in the plan: a T, if the operation does not say otherwise. */
+template <class T, class Op>
+NUMBALITE_FUNCTION auto first_of(const void *bytes, const Op &op, int) -> decltype(op.first(bytes)) {
+    return op.first(bytes);
+}
+template <class T, class Op> NUMBALITE_FUNCTION T first_of(const void *bytes, const Op &, long) {
+    T value;
+    memcpy(&value, bytes, sizeof(T));
+    return value;
+}
+
 template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, maybe<T> &m, Op op) {
     if (p.has_initial) {
-        maybe<T> first = {T(), true};
-        memcpy(&first.value, p.initial, sizeof(T));
+        maybe<T> first = {first_of<T>(p.initial, op, 0), true};
         append(first, m, op);
         m = first;
     }

@@ -23,7 +23,7 @@ struct nl_mapped {
     typedef void element; /* none is read: all are computed */
     enum { count = nl_width > 1 ? nl_width : 1 };
     struct piece {
-        ${T} item[count];
+        ${M} item[count];
     };
     const numbalite::nl_reduce::plan &p;
     const nl_given &given;
@@ -64,14 +64,14 @@ struct nl_mapped {
         for (int k = 0; k < ${count}; ++k)
             place[k] = base[k] + i * given.operands.steps[k];
     }
-    template <int N> NUMBALITE_FUNCTION void compute(${T} (&made)[N], numbalite::int64 first_of_piece) const {
+    template <int N> NUMBALITE_FUNCTION void compute(${M} (&made)[N], numbalite::int64 first_of_piece) const {
         const char *place[${count}];
         find_folded(place, first_of_piece);
         ${reads}
 #pragma unroll
         for (int j = 0; j < N; ++j) {
             const numbalite::int64 i = first_of_piece + j;
-            made[j] = numbalite::nl_convert<${T}>(${mapped});
+            made[j] = numbalite::nl_convert<${M}>(${mapped});
         }
     }
     NUMBALITE_FUNCTION int lead(numbalite::int64 i) const { return (int)(i % count); }
@@ -80,18 +80,18 @@ struct nl_mapped {
         compute(made.item, i);
         return made;
     }
-    template <class Op> static NUMBALITE_FUNCTION ${T} fold(const piece &raw, numbalite::int64, Op op) {
-        ${T} value = raw.item[0];
+    template <class Op> static NUMBALITE_FUNCTION ${T} fold(const piece &raw, numbalite::int64 i, Op op) {
+        ${T} value = op.from(raw.item[0], i);
 #pragma unroll
         for (int j = 1; j < count; ++j)
-            value = op(value, raw.item[j]);
+            value = op(value, op.from(raw.item[j], i + j));
         return value;
     }
     NUMBALITE_FUNCTION bool selects(numbalite::int64) const { return true; }
-    template <class Op> NUMBALITE_FUNCTION ${T} at(numbalite::int64 i, Op) const {
-        ${T} made[1];
+    template <class Op> NUMBALITE_FUNCTION ${T} at(numbalite::int64 i, Op op) const {
+        ${M} made[1];
         compute(made, i);
-        return made[0];
+        return op.from(made[0], i);
     }
 };
 template <class T, class O, class Op>

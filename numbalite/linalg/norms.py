@@ -12,7 +12,7 @@ from numbalite import types
 from numbalite.cuda.arrayfunctions import arguments as given
 from numbalite.cuda.arrayfunctions import reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
+from numbalite.cuda.arrayfunctions.onepass import accumulator, cxx, run
 from numbalite.cuda.assign import on_device_of
 from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
 from numbalite.linalg.decompositions import svd
@@ -20,6 +20,7 @@ from numbalite.linalg.solving import inverses
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduceloops import OwnLoops
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,7 +45,8 @@ def _folded(ufunc, x, axis, keepdims):
 
 @functools.cache
 def _norms(dtype):
-    return own_loops(f"norm_of<{cxx(dtype)}>", "norm", real_of(dtype))
+    text, size = accumulator(*[real_of(dtype)] * 3)
+    return OwnLoops(f"norm_of<{cxx(dtype)}, {text}>", "norm", size)
 
 
 def _euclidean(x, axis, keepdims):

@@ -65,16 +65,31 @@ PLACE = Place()
 
 
 class MappedFold:
-    """The fold by a ufunc, in ``dtype``, of a function's results for all elements of its arguments."""
+    """The fold by a ufunc, in ``dtype``, of a function's results for all elements of its arguments.
+
+    ``loops``: the kernels that fold, if not the ufunc's. ``mapped``: what the function is called in C++, if it is one
+    of cuda_src/numbalite/moments.cuh, whose results are what these kernels add up."""
 
     def __init__(
-        self, function: Any, signature: Any, ufunc: Any, dtype: np.dtype, loops: Any = None
+        self,
+        function: Any,
+        signature: Any,
+        ufunc: Any,
+        dtype: np.dtype,
+        loops: Any = None,
+        mapped: str = "",
     ):
         self._function = function
         self._signature = signature
         self._ufunc = ufunc
-        self._loops = loops or ufunc._folds
         self._dtype = dtype
+        self._mapped = mapped
+        if loops is None:
+            loops, folded = ufunc._folds_in(dtype, dtype)
+        else:
+            folded = loops.loop_dtype
+        self._loops: Any = loops
+        self._folded: np.dtype = folded
         self._kernels: dict[tuple, Any] = {}
         self._plans: dict[tuple, Any] = {}
 
@@ -154,9 +169,9 @@ class MappedFold:
         if parts == 1:
             kernel[grid, way.threads, stream](plan, block, operands.first_of(target), *arrays)
             return
-        scratch = operands.empty((*target.shape, parts), self._dtype)
-        kernel[grid, way.threads, stream](plan, block, scratch, *arrays)
-        fold(self._loops, scratch, (target.ndim,), self._dtype, target, stream=stream)
+        scratch = operands.empty((*target.shape, parts), self._folded)
+        kernel[grid, way.threads, stream](plan, block, operands.first_of(scratch), *arrays)
+        fold(self._loops, scratch, (target.ndim,), self._folded, target, stream=stream)
 
     def _planned(self, given, every, shape, axes):
         """How the elements of this geometry are divided, and the kernel for it."""
@@ -170,7 +185,7 @@ class MappedFold:
                 kept.append(plans.Dimension(length, linear[i], 0, next(places)))
         kept, folded = plans.merged(kept), plans.merged(folded)
         serial = reduceloops.are_serial()
-        commutes = self._loops.commutes(self._dtype)
+        commutes = self._loops.commutes(self._folded)
         way = plans.choose(kept, folded, _SCALE, 0, False, serial, 0, commutes)
         is_serial = way.kind == "serial"
         results = math.prod(dim.length for dim in kept)
@@ -185,7 +200,7 @@ class MappedFold:
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
         width = _width(given, steps, outer, rows, self._dtype)
         if way.team == 1 and way.parts == 1 and not is_serial and commutes:
-            way = plans.by_lanes(way, math.prod(rows), width or 1, self._dtype.itemsize, results)
+            way = plans.by_lanes(way, math.prod(rows), width or 1, self._folded.itemsize, results)
         plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
         form = Form(
             is_serial, plans.lanes_of(way), wide, len(lengths), width, kinds,
@@ -221,23 +236,32 @@ class MappedFold:
     def generated(self, form: Form) -> Any:
         """(Builder, names of the parameters that are arrays) of a kernel."""
         result = types.from_dtype(self._dtype)
+        computed = self._signature.return_type or result
         typed = element.typed(self._function, self._signature)
         builder = Builder(element.plain_name(self._function), self._title())
-        builder.use_types(result, *self._signature.args, *map(types.from_dtype, form.stored))
+        builder.use_types(
+            result, computed, *self._signature.args, *map(types.from_dtype, form.stored)
+        )
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(form.wide)}\n")
         builder.ahead.append(
             '#include "numbalite/ufunc.cuh"\n#include "numbalite/short_axes.cuh"\n'
         )
         namespace = builder.add_function(typed)
-        function = self._loops.function_for(self._dtype).of([result, result])
-        combining = builder.add_function(function)
-        builder.write_own(
-            templates.fill(
-                "reduce_pair", S=result.cxx, T=result.cxx, O=result.cxx,
-                call=element.call(function, combining, "a, b"),
-                commutes=str(self._loops.commutes(self._dtype)).lower(),
-            )
-        )  # fmt: skip
+        number = folded = result.cxx
+        if isinstance(self._loops, reduceloops.OwnLoops):
+            self._loops._write_function(builder, None, None, None, False)
+            folded = "nl_function::value"
+            number = folded if self._mapped else computed.cxx
+        else:
+            function = self._loops.function_for(self._dtype).of([result, result])
+            combining = builder.add_function(function)
+            builder.write_own(
+                templates.fill(
+                    "reduce_pair", S=number, T=number, O=number,
+                    call=element.call(function, combining, "a, b"),
+                    commutes=str(self._loops.commutes(self._dtype)).lower(),
+                )
+            )  # fmt: skip
         read = [
             _read(i, kind, dtype)
             for i, (kind, dtype) in enumerate(zip(form.kinds, form.stored, strict=True))
@@ -246,13 +270,14 @@ class MappedFold:
             _word(i, kind, t.cxx)
             for i, (kind, t) in enumerate(zip(form.kinds, self._signature.args, strict=True))
         )
+        call = f"{self._mapped}({words})" if self._mapped else element.call(typed, namespace, words)
         names = [f"a{i}" if kind in _ARRAYS else "nullptr" for i, kind in enumerate(form.kinds)]
         inputs = [name for name in names if name != "nullptr"]
         builder.write_own(
             templates.fill(
                 "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
-                T=result.cxx, O=result.cxx, reads="\n        ".join(filter(None, read)),
-                mapped=element.call(typed, namespace, words), threads=plans.THREADS, kernel=_KERNEL,
+                M=number, T=folded, O=result.cxx, reads="\n        ".join(filter(None, read)),
+                mapped=call, threads=plans.THREADS, kernel=_KERNEL,
                 serial=str(form.serial).lower(), lanes=form.lanes, arrays=", ".join(names),
                 parameters="".join(f", const void *{name}" for name in inputs),
             )

@@ -41,6 +41,10 @@ class ReductionMethods:
             loops = self.__dict__.setdefault("_folds_made", made)
         return loops
 
+    def _folds_in(self, stored, loop):
+        """(the kernels of a reduction in a dtype of what is read, the dtype that they combine numbers in)"""
+        return self._folds, loop
+
     def _function_for(self, dtype):
         """The DeviceFunction that combines numbers of a dtype."""
         for signature in self._given:
@@ -163,8 +167,9 @@ class ReductionMethods:
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
+            loops, folded = self._folds_in(x.dtype, loop)
             plan = fold(
-                self._folds, x, axes, loop, flat, initial=initial, where=mask,
+                loops, x, axes, folded, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
             if can_be_known:
@@ -214,8 +219,9 @@ class ReductionMethods:
             target = call.target(shape, None, loop, x)
             if target.size:
                 where_to = operands.to_device(ends, stream)
+                loops, folded = self._folds_in(x.dtype, loop)
                 reduceloops.reduce(
-                    self._folds, x, (axis,), loop, target, stream=stream, segments=(axis, where_to)
+                    loops, x, (axis,), folded, target, stream=stream, segments=(axis, where_to)
                 )
             return call.result(target)
 

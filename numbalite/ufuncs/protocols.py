@@ -170,6 +170,15 @@ class NumpyUfunc(CudaUfunc):
         default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
         return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
 
+    def _folds_in(self, stored, loop):
+        """Sums and products of numbers with a fraction are folded in a type of more precision."""
+        if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
+            onepass = importlib.import_module("numbalite.cuda.arrayfunctions.onepass")
+            is_sum = self._numpy is np.add
+            loops = onepass.sums(stored, loop) if is_sum else onepass.products(loop)
+            return loops, loops.loop_dtype
+        return super()._folds_in(stored, loop)
+
     def __reduce__(self):
         return counterpart, (self._numpy,)
 

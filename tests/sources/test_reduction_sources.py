@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kit.sample import some
 
-from numbalite.cuda.arrayfunctions import onepass
+from numbalite.cuda.arrayfunctions import nans, onepass, reductions
+from numbalite.linalg import norms
 from numbalite.ufuncs import element, reduceloops
 
 KINDS = (
@@ -109,16 +110,43 @@ def test_dtypes(nvrtc, loops, code):
     compiled(nvrtc, loops.generated("packed", dtype, dtype, f8, cached=True)[0], 90)
 
 
-@pytest.mark.parametrize("code", some(1, "fdFD"))
-@pytest.mark.parametrize("operation", ["norm_of<{}>", "nan_sum_of<{}>", "mean_of<{}>", "count_of"])
-def test_operations_of_our_own(nvrtc, operation, code):
-    dtype = np.dtype(code)
-    loops = onepass.own_loops(operation.format(onepass.cxx(dtype)), "own", np.dtype("i8"))
+def _own_loops(name, stored, wide):
+    """The kernels that a reduction of NumPy's uses."""
+    real = np.dtype(wide.char.lower())
+    return {
+        "sum": lambda: onepass.sums(stored, wide),
+        "prod": lambda: onepass.products(wide),
+        "mean": lambda: reductions._means(stored, wide, wide),
+        "var": lambda: reductions.variances(wide, real, False),
+        "std": lambda: reductions.variances(wide, real, True),
+        "nansum": lambda: nans._sums(stored, wide, wide),
+        "nanmean": lambda: nans._means(stored, wide, wide),
+        "nanstd": lambda: reductions.variances(wide, real, True, True),
+        "norm": lambda: norms._norms(stored),
+        "count": lambda: reductions._counts(),
+    }[name]()
+
+
+@pytest.mark.parametrize("code", some(2, ["ff", "dd", "FF", "DD", "id", "qd"]))
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean", "nanstd", "norm", "count"]
+)
+@pytest.mark.parametrize("arch", [75, 90])
+def test_operations_of_our_own(nvrtc, name, code, arch):
+    """Accumulators are of other types on GPUs whose double precision is slow."""
+    stored, wide = map(np.dtype, code)
+    if stored.char not in "fdFD" and (name == "norm" or "nan" in name):
+        return
+    loops, result = _own_loops(name, stored, wide), np.dtype(wide.char.lower())
+    result = wide if name in ("sum", "prod", "mean", "nansum", "nanmean") else result
     loop = loops.loop_dtype
     for kind, last in ("packed", "packed"), ("columns1", ""), ("narrow1", "narrow1"):
-        compiled(
-            nvrtc, loops.generated(kind, dtype, loop, loop if last else dtype, last=last)[0], 90
-        )
+        made = loops.generated(kind, stored, loop, loop if last else result, last=last)[0]
+        compiled(nvrtc, made, arch)
+    size = f'static_assert(sizeof(nl_function::value) == {loop.itemsize}, "");\n'
+    made = loops.generated("packed", stored, loop, result)[0]
+    made.write_own(size)
+    compiled(nvrtc, made, arch)
 
 
 def test_in_order(nvrtc):

@@ -12,10 +12,11 @@ from numbalite import types
 from numbalite.cuda import shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
+from numbalite.cuda.arrayfunctions.onepass import accumulator, cxx, run
 from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MappedFold
 from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduceloops import OwnLoops
 from numbalite.ufuncs.ruled import RuledUfunc
 
 if TYPE_CHECKING:
@@ -47,8 +48,15 @@ def _counted(dtype):
 
 
 @functools.cache
-def _sums(dtype):
-    return own_loops(f"nan_sum_of<{cxx(dtype)}>", "nansum", dtype)
+def _sums(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"nan_sum_of<{cxx(wide)}, {text}>", "nansum", size)
+
+
+@functools.cache
+def _means(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"nan_mean_of<{cxx(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16)
 
 
 def _has_nans(a):
@@ -68,7 +76,7 @@ def _total(ufunc, neutral, a, axis, wide, where):
         return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
     asked = _asked(where)
     if ufunc is np.add and asked is np.True_ and a.size:
-        return run(_sums(wide), a, axis, True, wide, 1.0, True)
+        return run(_sums(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
     return _folded(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
 
 
@@ -191,6 +199,9 @@ def nanmean(
     _check_dtypes("nanmean", a, dtype, out)
     if not _has_nans(a):
         return reductions.mean(a, axis, dtype, out, keepdims, where=where)
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if out is None and reductions.is_in_one_pass(a, wide, dtype, where):
+        return run(_means(a.dtype, wide, result), a, axis, keepdims, result, 1.0, True)
     made, result = _mean(a, axis, dtype, where, out)
     return reductions.shaped("nanmean", made, a, axis, result, out, keepdims)
 
@@ -249,6 +260,13 @@ def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, c
         return plain(
             a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
         )
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if out is None and mean is _NO_VALUE and reductions.is_in_one_pass(a, wide, dtype, where):
+        taken = float(reductions.degrees_taken(ddof, correction))
+        if a.dtype.kind == "c":
+            result = np.dtype(result.char.lower())
+        loops = reductions.variances(wide, result, plain is reductions.std, True)
+        return run(loops, a, axis, keepdims, result, taken, True)
     made, result = _variance(a, axis, dtype, ddof, where, mean, correction, out)
     if plain is reductions.std:
         made = reductions.root(made, False)

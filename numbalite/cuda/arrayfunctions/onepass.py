@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,31 @@ def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
 def cxx(dtype: Any) -> str:
     """A number's type in C++."""
     return types.from_dtype(dtype).cxx
+
+
+def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str, int]:
+    """(the type in C++ that sums of numbers in ``wide`` are added up in, its bytes): one whose error is far below one
+    rounding of the result. It is the dtype itself where the result has less precision, and for integers that float64
+    holds; else moments.cuh's."""
+    if wide.char == "e":
+        return "float", 4
+    if result.char == "e" or (wide.char in "dD" and stored.char in "?bBhHiI"):
+        return cxx(wide), wide.itemsize
+    return f"numbalite::nl_reduce::accurate<{cxx(wide)}>", 2 * wide.itemsize
+
+
+@functools.cache
+def sums(stored: np.dtype, wide: np.dtype) -> OwnLoops:
+    """The kernels of sums in a dtype with a fraction; a reduction of them may begin with a number of that dtype."""
+    text, size = accumulator(stored, wide, wide)
+    return OwnLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
+
+
+@functools.cache
+def products(wide: np.dtype) -> OwnLoops:
+    """The same of products."""
+    text, size = accumulator(wide, wide, wide)
+    return OwnLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
 
 
 def run(

@@ -15,12 +15,13 @@ from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
-from numbalite.cuda.arrayfunctions.onepass import cxx, own_loops, run
+from numbalite.cuda.arrayfunctions.onepass import accumulator, cxx, own_loops, run
 from numbalite.cuda.assign import warn_of_complex
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.element import element_function
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduceloops import OwnLoops
 
 if TYPE_CHECKING:
     from typing import Any
@@ -238,7 +239,7 @@ def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
     return (np.dtype("f4") if dtype.char == "e" else dtype), dtype
 
 
-def _in_one_pass(a, wide, dtype, where):
+def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
     """Are there elements, all of them counting, of which sums are numbers with a fraction?"""
     return (
         builtins.bool(a.size)
@@ -250,16 +251,25 @@ def _in_one_pass(a, wide, dtype, where):
 
 
 @functools.cache
-def _means(wide):
-    return own_loops(f"mean_of<{cxx(wide)}>", "mean", wide)
+def _means(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"mean_of<{cxx(wide)}, {text}>", "mean", size)
 
 
 @functools.cache
-def _variances(wide, is_root):
-    real = np.dtype(wide.char.lower())
-    name = "std" if is_root else "var"
-    operation = f"variance_of<{cxx(wide)}, {str(is_root).lower()}>"
-    return own_loops(operation, name, wide, 2 * real.itemsize)
+def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
+    """The kernels of variances in a dtype, or of what is not NaN."""
+    real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
+    if result.char == "e":  # float32 is precise enough
+        operation, size = f"variance_of<{cxx(wide)}, {root}, false>", wide.itemsize + 2 * real
+    else:
+        text, _ = accumulator(wide, wide, wide)
+        operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
+        # Of float32: in float64, or in two parts. Of float64: two means, two sums, the count.
+        size = 32 if real == 4 else 2 * wide.itemsize + 3 * real
+    if has_nans:
+        operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
+    return OwnLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)
 
 
 @implements("mean")
@@ -274,8 +284,16 @@ def mean(
 ) -> Any:
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
-    if out is None and _in_one_pass(a, wide, dtype, where):
-        made = run(_means(wide), a, axis, keepdims, result, float(_count(a, axis, where)), True)
+    if out is None and is_in_one_pass(a, wide, dtype, where):
+        made = run(
+            _means(a.dtype, wide, result),
+            a,
+            axis,
+            keepdims,
+            result,
+            float(_count(a, axis, where)),
+            True,
+        )
         return made
     if out is not None:
         outputs.check("mean", out)
@@ -333,11 +351,18 @@ def _weights_of(a, weights, axis):
 
 @functools.cache
 def sum_of_products(dtype: np.dtype, product: str) -> MappedFold:
-    """The sum of a function of two arrays, such as "a * b", which are read once."""
-    scalar = types.scalar(dtype)
+    """The sum of a function of two arrays, such as "a * b", which are read once. Products of float32 are exact in
+    float64, those of float64 in two numbers."""
+    wide = np.dtype({"e": "f", "f": "d", "F": "D"}.get(dtype.char, dtype))
+    scalar = types.scalar(wide)
     function = element_function(source=product, args="a, b", name="product")
     signature = types.Signature(scalar, (scalar, scalar))
-    return MappedFold(function, signature, counterpart(np.add), dtype)
+    loops, mapped = None, ""
+    if wide != dtype:
+        loops = OwnLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
+    elif dtype.char in "dD" and product == "a * b":
+        mapped = "numbalite::nl_reduce::exact_product<nl_function::value>::of"
+    return MappedFold(function, signature, counterpart(np.add), dtype, loops, mapped)
 
 
 @functools.cache
@@ -393,12 +418,12 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
 def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
-    if out is None and mean is _NO_VALUE and _in_one_pass(a, wide, dtype, where):
+    if out is None and mean is _NO_VALUE and is_in_one_pass(a, wide, dtype, where):
         taken = degrees_taken(ddof, correction)
         divisor = builtins.max(float(_count(a, axis, where) - taken), 0.0)
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
-        made = run(_variances(wide, is_root), a, axis, keepdims, result, divisor, True)
+        made = run(variances(wide, result, is_root), a, axis, keepdims, result, divisor, True)
         return made
     if out is not None:
         outputs.check("std" if is_root else "var", out)

@@ -1,0 +1,119 @@
+"""Reductions of hard data have the larger of NumPy's error and one rounding (tests/bench/accuracy.py measures all)."""
+
+import math
+import random
+import warnings
+
+import numpy as np
+import pytest
+from bench import accuracy
+from kit.sample import some
+
+from numbalite import cuda
+
+CALLS = [(name, code) for name, case in accuracy.CASES.items() for code in case.codes]
+
+
+@pytest.mark.parametrize("name, code", some(20, CALLS))
+def test_errors(name, code):
+    """Large means, cancellation, alternating signs, wide ranges, denormals; along either axis, and all."""
+    seed = random.randrange(10**6)
+    shape = tuple(random.Random(seed).choices([(60, 90), (7, 500), (300, 20)])[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        errors = accuracy.measured(name, code, np.random.default_rng(seed), shape)
+    assert errors
+    assert not accuracy.excess(name, errors), (seed, shape)
+
+
+@pytest.fixture
+def near():
+    """Is a result a few roundings from the exact number?"""
+
+    def check(found, exact, roundings=1.02):
+        dtype = np.asarray(found).real.dtype
+        error = abs(complex(np.asarray(found).ravel()[0]) - complex(exact))
+        assert error <= abs(exact) * float(np.finfo(dtype).eps) / 2 * roundings
+
+    return check
+
+
+def exact_variance(x):
+    apart = x.astype(np.longdouble) - x[1]  # nothing is lost
+    return ((apart - apart.mean()) ** 2).mean()
+
+
+@pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
+@pytest.mark.parametrize("first", [None, 0.0, -1.0])
+def test_variances_where_the_mean_is_large(near, code, mean, first):
+    """An outlier in front does not matter either."""
+    x = (np.random.default_rng(5).normal(size=100_003) + mean).astype(code)
+    if first is not None:
+        x[0] = first * mean
+    exact = float(exact_variance(x))
+    for d in (cuda.to_device(x), cuda.to_device(np.repeat(x, 2))[::2]):
+        near(d.var(), exact)
+        near(d.std(), math.sqrt(exact))
+        near(np.nanstd(d), math.sqrt(exact))
+
+
+def test_variances_as_on_a_gpu(near, as_on_a_gpu):
+    x = (np.random.default_rng(6).normal(size=(3, 40_000)) + 1e9).astype("d")
+    for axis in (0, 1, None):
+        found = np.asarray(cuda.to_device(x).var(axis)).ravel()
+        rows = [x.ravel()] if axis is None else np.moveaxis(x, axis, -1)
+        for one, row in list(zip(found, rows, strict=True))[:50]:
+            near(
+                one, exact_variance(row), 3 if axis == 0 else 1.02
+            )  # few distances: each is rounded
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_sums_of_float16_are_rounded_once(axis):
+    x = (np.random.default_rng(7).random((1000, 300)) / 10).astype("e")
+    exact = x.astype("d").sum(axis)
+    found = np.asarray(cuda.to_device(x).sum(axis))
+    np.testing.assert_allclose(found.astype("d"), exact, 2.0**-11 * 1.01)
+
+
+@pytest.mark.parametrize(
+    "call", [np.dot, np.vdot, np.inner, np.matmul, np.vecdot], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("code", "efd")
+def test_products_of_long_vectors(near, call, code):
+    """On every device they are sums of a reduction, which is as accurate for many numbers as for few."""
+    count = 100_003 if code == "e" else 1_000_003
+    x, y = (np.random.default_rng(i).random(count).astype(code) for i in (1, 2))
+    exact = math.fsum(accuracy._products(x, y))
+    for a, b in ((x, y), (x[None], y[:, None])):
+        if a.ndim == 1 or call is np.matmul:
+            near(call(cuda.to_device(a), cuda.to_device(b)), exact, 1.1)
+
+
+def test_infinite_sums():
+    """What an infinite sum lost by rounding is NaN, and is left out."""
+    for values in ([np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [1e308, 1e308], [-np.inf, 1, 2]):
+        for code in "fdFD":
+            with np.errstate(all="ignore"):
+                x = np.array(values * 40).astype(code)
+                d = cuda.to_device(x)
+                for function in (np.sum, np.mean, np.prod, np.nansum, np.linalg.norm):
+                    if code in "FD" and function in (np.prod, np.mean):
+                        continue
+                    np.testing.assert_array_equal(
+                        np.asarray(function(d)), function(x), f"{function.__name__} {code} {values}"
+                    )
+
+
+def test_of_nothing_but_nan():
+    x = np.full((3, 4), np.nan)
+    x[1] = [1, 2, np.nan, 4]
+    d = cuda.to_device(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function in (np.nanmean, np.nanvar, np.nanstd):
+            for more in ({}, {"axis": 1}, {"axis": 0}, {"axis": 1, "keepdims": True}):
+                np.testing.assert_allclose(np.asarray(function(d, **more)), function(x, **more))
+        for ddof in (1, 2, 3, 4):
+            expected = np.nanvar(x, axis=1, ddof=ddof)
+            np.testing.assert_allclose(np.nanvar(d, axis=1, ddof=ddof).copy_to_host(), expected)

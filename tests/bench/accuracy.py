@@ -1,0 +1,386 @@
+"""The errors of reductions on hard data, compared with NumPy's.
+
+    NUMBALITE_DRIVER=sim python tests/bench/accuracy.py [--only sum,var] [--seed 1] [--small]
+    python tests/bench/accuracy.py --write docs/accuracy.md      (the table of that page, on the device that is there)
+
+An error is the largest relative one of all results of a call, in roundings: 1 is half a unit in the last place, which
+the rounding of an exact result may cost. The exact results come from math.fsum, and from sums of numpy.longdouble of
+numbers that lose nothing. A call may have the larger of one rounding and NumPy's error; exit status 1 where one has
+more. `average` is a quotient of two sums, so two roundings; `cov` a product of matrices, by cuBLAS on a GPU, whose
+errors are compared with its largest element, so eight; `trapezoid` rounds each mean of two numbers as NumPy does, so twice
+NumPy's.
+"""
+
+import argparse
+import math
+import pathlib
+import re
+import sys
+
+import numpy as np
+
+wide = np.longdouble
+LARGE = {"e": 300.0, "f": 1e4, "d": 1e9}
+BEGIN, END = "<!-- table of tests/bench/accuracy.py -->", "<!-- end of the table -->"
+
+
+# --- data
+
+
+def _normal(rng, shape):
+    return rng.normal(size=shape)
+
+
+def _near_1(rng, shape):
+    return 1 + rng.normal(size=shape) * 1e-3
+
+
+def _cancelling(rng, shape):
+    """Pairs that cancel, but for a small number each."""
+    x = rng.normal(size=shape) * 100
+    flat = x.reshape(-1)
+    half = flat.size // 2
+    flat[half : 2 * half] = -flat[:half]
+    return rng.permuted(x, axis=-1) + rng.random(shape)
+
+
+def _alternating(rng, shape):
+    index = np.arange(math.prod(shape)).reshape(shape)
+    return np.where(index % 2, -1, 1) * (1 + rng.random(shape) / 100)
+
+
+DATA = {
+    "0 to 1": lambda rng, shape, code: rng.random(shape),
+    "normal": lambda rng, shape, code: _normal(rng, shape),
+    "large mean": lambda rng, shape, code: _normal(rng, shape) + LARGE[code],
+    "cancellation": lambda rng, shape, code: _cancelling(rng, shape),
+    "alternating signs": lambda rng, shape, code: _alternating(rng, shape),
+    "wide range": lambda rng, shape, code: (
+        _normal(rng, shape)
+        * 10.0 ** rng.integers(-4 if code == "e" else -12, 2 if code == "e" else 12, shape)
+    ),
+    "denormals": lambda rng, shape, code: (
+        rng.integers(-9, 10, shape) * float(np.finfo(code).smallest_subnormal)
+    ),
+    "near 1": lambda rng, shape, code: _near_1(rng, shape),
+}
+
+
+def made(name, rng, shape, code):
+    """Numbers of a dtype, whose real and imaginary parts are drawn apart."""
+    real = code.lower()
+    x = DATA[name](rng, shape, real).astype(real)
+    if code in "FD":
+        x = (x + 1j * DATA[name](rng, shape, real).astype(real)).astype(code)
+    return x
+
+
+# --- exact results
+
+
+def _exact_sum(parts):
+    """The sum of float64 numbers, as a longdouble."""
+    parts = list(map(float, parts))
+    total = math.fsum(parts)
+    return wide(total) + wide(math.fsum([*parts, -total])) if math.isfinite(total) else wide(total)
+
+
+def _sum(x):
+    if np.iscomplexobj(x):
+        return _sum(x.real) + np.clongdouble(1j) * _sum(x.imag)
+    return _exact_sum(np.asarray(x, np.float64).ravel())
+
+
+def _products(x, y):
+    """Numbers whose sum is the exact sum of products of float64 numbers (Veltkamp's and Dekker's parts)."""
+    x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
+    product = x * y
+
+    def parts(a):
+        scaled = a * (2.0**27 + 1)
+        high = scaled - (scaled - a)
+        return high, a - high
+
+    (a, b), (c, d) = parts(x), parts(y)
+    rest = ((a * c - product) + a * d + b * c) + b * d
+    return np.concatenate([product, rest])
+
+
+def _dot(x, y):
+    """Of x and y, not conjugated."""
+    if np.iscomplexobj(x) or np.iscomplexobj(y):
+        x, y = np.asarray(x, complex), np.asarray(y, complex)
+        real = np.concatenate([_products(x.real, y.real), -_products(x.imag, y.imag)])
+        imag = np.concatenate([_products(x.real, y.imag), _products(x.imag, y.real)])
+        return _exact_sum(real) + np.clongdouble(1j) * _exact_sum(imag)
+    return _exact_sum(_products(x, y))
+
+
+def _mean(x):
+    return _sum(x) / wide(x.size)
+
+
+def _distances(x):
+    apart = x.astype(np.clongdouble if np.iscomplexobj(x) else wide) - x.ravel()[0]
+    return apart - apart.mean()
+
+
+def _var(x):
+    apart = _distances(x)
+    return (apart.real**2 + apart.imag**2).sum() / wide(x.size)
+
+
+def _norm(x):
+    return np.sqrt((x.real.astype(wide) ** 2 + x.imag.astype(wide) ** 2).sum())
+
+
+def _of_axis(function):
+    """The function of each 1-D slice along an axis, or of all elements."""
+
+    def of(x, axis):
+        if axis is None:
+            return np.asarray(function(x))
+        slices = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+        return np.array([function(one) for one in slices])
+
+    return of
+
+
+def _cumsum(x, axis):
+    return np.cumsum(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide)
+
+
+def _prod(x, axis):
+    return np.prod(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide)
+
+
+def _trapezoid(x):
+    x = x.astype(np.clongdouble if np.iscomplexobj(x) else wide)
+    return ((x[1:] + x[:-1]) / 2).sum()
+
+
+def _cov(x, axis):
+    apart = np.array([_distances(row) for row in x])
+    return (apart[:, None] * apart[None].conj()).sum(-1) / wide(x.shape[1] - 1)
+
+
+def _weights(x, axis):
+    count = x.size if axis is None else x.shape[axis]
+    return 1 + np.arange(count).astype(x.real.dtype) % 7
+
+
+def _with_weights(x, axis):
+    given = _weights(x, axis).reshape(x.shape) if axis is None else _weights(x, axis)
+    return np.average(x, axis, given)
+
+
+def _exact_average(x, axis):
+    weights = _weights(x, axis)
+
+    def average(one):
+        return _dot(one.ravel(), weights) / wide(_exact_sum(weights))
+
+    return _of_axis(average)(x, axis)
+
+
+LIMIT = 1.02
+"""Roundings that a result may have: after one in more precision there is a second one, rarely seen."""
+
+
+class Case:
+    """`call(xp_array, axis)` and the exact result."""
+
+    def __init__(
+        self,
+        call,
+        exact,
+        axes=(None, 0, 1),
+        codes="efdFD",
+        data=None,
+        limit=LIMIT,
+        of_all=False,
+        share=1.0,
+    ):
+        self.call, self.exact, self.axes, self.codes = call, exact, axes, codes
+        self.data = data or tuple(name for name in DATA if name != "near 1")
+        self.limit = limit  # roundings
+        self.of_all = of_all  # relative to the largest result
+        self.share = share  # of NumPy's error
+
+
+def _vectors(function):
+    """Two vectors: the array's rows, but for every other one the rows above."""
+    return lambda x, axis: function(
+        x.ravel()[: x.size // 2], x.ravel()[x.size // 2 :][: x.size // 2]
+    )
+
+
+def _on_device(x):
+    return not isinstance(x, np.ndarray)
+
+
+def _average(x, axis):
+    if not _on_device(x):
+        return _with_weights(x, axis)
+    from numbalite import cuda
+
+    host = _weights(np.empty(x.shape, x.dtype), axis)
+    return np.average(x, axis, cuda.to_device(host.reshape(x.shape) if axis is None else host))
+
+
+CASES = {
+    "sum": Case(lambda x, axis: x.sum(axis), _of_axis(_sum)),
+    "mean": Case(lambda x, axis: x.mean(axis), _of_axis(_mean)),
+    "var": Case(lambda x, axis: x.var(axis), _of_axis(_var)),
+    "std": Case(lambda x, axis: x.std(axis), _of_axis(lambda x: np.sqrt(_var(x)))),
+    "prod": Case(lambda x, axis: x.prod(axis), _prod, axes=(0, 1), codes="fdFD", data=("near 1",)),
+    "norm": Case(
+        lambda x, axis: np.linalg.norm(x, axis=axis), _of_axis(_norm), axes=(0, 1), codes="fdFD"
+    ),
+    "nansum": Case(lambda x, axis: np.nansum(x, axis), _of_axis(_sum)),
+    "nanmean": Case(lambda x, axis: np.nanmean(x, axis), _of_axis(_mean)),
+    "nanvar": Case(lambda x, axis: np.nanvar(x, axis), _of_axis(_var)),
+    "nanstd": Case(lambda x, axis: np.nanstd(x, axis), _of_axis(lambda x: np.sqrt(_var(x)))),
+    "average": Case(_average, _exact_average, codes="fdFD", limit=2),
+    "cumsum": Case(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1)),
+    "dot": Case(_vectors(np.dot), _vectors(_dot), axes=(None,), codes="efdFD"),
+    "vdot": Case(
+        _vectors(np.vdot), _vectors(lambda x, y: _dot(x.conj(), y)), axes=(None,), codes="efdFD"
+    ),
+    "cov": Case(
+        lambda x, axis: np.cov(x[:6]),
+        lambda x, axis: _cov(x[:6], axis),
+        axes=(1,),
+        codes="dD",
+        of_all=True,
+        limit=8,
+    ),
+    "trapezoid": Case(
+        lambda x, axis: np.trapezoid(x, axis=axis), _of_axis(_trapezoid), axes=(0, 1), share=2
+    ),
+    "mean of integers": Case(lambda x, axis: x.mean(axis), _of_axis(_mean), codes="bihq"),
+    "var of integers": Case(lambda x, axis: x.var(axis), _of_axis(_var), codes="bihq"),
+}
+
+
+# --- errors
+
+
+def roundings(found, exact, of_all=False):
+    """The largest relative error, in halves of a unit in the last place; infinite where only one is finite."""
+    dtype = found.real.dtype
+    info = np.finfo(dtype)
+    is_finite = np.isfinite(exact.real) & np.isfinite(exact.imag)
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(found.dtype)
+        overflows = is_finite & ~np.isfinite(rounded)
+        good = is_finite & ~overflows & np.isfinite(found)
+        if np.any(is_finite & ~overflows & ~np.isfinite(found)):
+            return math.inf
+        error = np.abs(found[good].astype(np.clongdouble) - exact[good])
+        magnitude = np.abs(exact[good])
+        if of_all:
+            magnitude = np.max(magnitude, initial=0)
+        size = np.maximum(magnitude * info.eps / 2, wide(info.smallest_subnormal) / 2)
+    return float(np.max(error / size, initial=0))
+
+
+def measured(name, code, rng, shape):
+    """{(axis, data): (ours, NumPy's)}"""
+    from numbalite import cuda
+
+    case, errors = CASES[name], {}
+    for data in case.data:
+        if code in "bihq":
+            if data != "large mean":
+                continue
+            info = np.iinfo(code)
+            x = rng.integers(info.max // 2, info.max, shape, dtype=code, endpoint=True)
+        else:
+            x = made(data, rng, shape, code)
+        device = cuda.to_device(x)
+        for axis in case.axes:
+            with np.errstate(all="ignore"):
+                exact = np.asarray(case.exact(x, axis))
+                theirs = np.asarray(case.call(x, axis))
+                ours = np.asarray(case.call(device, axis))
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), (name, code, axis)
+            assert ours.shape == exact.shape, (name, code, axis, exact.shape)
+            errors[axis, data] = tuple(roundings(one, exact, case.of_all) for one in (ours, theirs))
+    return errors
+
+
+def excess(name, errors):
+    """What has more than the larger of one rounding and NumPy's error."""
+    case = CASES[name]
+    return {
+        key: one for key, one in errors.items() if one[0] > max(case.limit, case.share * one[1])
+    }
+
+
+def _short(number):
+    if number < 10:
+        return f"{number:.1f}"
+    return (
+        f"{number:.0f}" if number < 1000 else f"{number:.0e}".replace("e+0", "e").replace("e+", "e")
+    )
+
+
+def table(results):
+    codes = ["e", "f", "d", "F", "D", "b", "h", "i", "q"]
+    names = [np.dtype(code).name for code in codes[:5]]
+    lines = [f"| ours, NumPy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for name in CASES:
+        row = []
+        for code in codes[:5]:
+            errors = results.get((name, code))
+            if not errors:
+                row.append("–")
+                continue
+            ours, theirs = (max(one[i] for one in errors.values()) for i in (0, 1))
+            row.append(f"{_short(ours)}, {_short(theirs)}")
+        if any(cell != "–" for cell in row):
+            lines.append(f"| `{name}` | {' | '.join(row)} |")
+    for name in CASES:
+        found = [results[name, code] for code in codes[5:] if (name, code) in results]
+        if found:
+            ours, theirs = (
+                max(one[i] for errors in found for one in errors.values()) for i in (0, 1)
+            )
+            lines.append(f"| {name} (float64) | – | – | {_short(ours)}, {_short(theirs)} | – | – |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--write", type=pathlib.Path)
+    given = parser.parse_args()
+    shape = (60, 90) if given.small else (100, 400)
+    results, worse = {}, 0
+    for name in given.only.split(","):
+        for code in CASES[name].codes:
+            rng = np.random.default_rng(given.seed)
+            errors = results[name, code] = measured(name, code, rng, shape)
+            for (axis, data), (ours, theirs) in excess(name, errors).items():
+                worse += 1
+                print(
+                    f"{name} {np.dtype(code)} axis={axis} {data}: {ours:.3g}, NumPy {theirs:.3g}",
+                    flush=True,
+                )
+    made_table = table(results)
+    print(made_table)
+    if given.write:
+        text = given.write.read_text()
+        pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+        given.write.write_text(pattern.sub(lambda _: f"{BEGIN}\n{made_table}\n{END}", text))
+    print(f"{worse} of {sum(map(len, results.values()))} have a larger error than allowed")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
