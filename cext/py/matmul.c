@@ -111,6 +111,8 @@ static int plan(const product *p, nl_gemm *g) {
         }
         g->count = 1;
     }
+    if (sets[2].rows == 1 && sets[2].columns == 1 && !p->bfloat16)
+        return 0; /* one number each: a reduction, which Python finds */
     return find_product(arrays, sets, 1, g) || find_product(arrays, sets, 0, g);
 }
 

@@ -98,12 +98,12 @@ def matmul(
 
 
 def _of_vectors(a, b):
-    """The product of a vector and what has at most two axes, as one of matrices, which C code makes where they
-    are plain; None of others."""
+    """The product of a vector and a matrix, as one of matrices, which C code makes where they are plain; None of
+    others."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
         return None
     ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
-    if ranks not in ({1}, {1, 2}) or n == 0 or n != b.shape[0] or not b.size or not a.size:
+    if ranks != {1, 2} or n == 0 or n != b.shape[0] or not b.size or not a.size:
         return None
     if a.dtype != b.dtype or a.dtype.kind not in "fc":
         return None
@@ -225,7 +225,8 @@ def _multiply(a, b, out, stream):
     if not _is_narrow(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    if rows == columns == 1 and math.prod(stacked) > 1 and out.dtype.char in IN_OWN_PRECISION:
+    # One number: a sum over all processors, of any length, which cuBLAS adds up one by one beyond 2**31 elements.
+    if rows == columns == 1 and out.dtype.char in ("e", *IN_OWN_PRECISION):
         sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
         )

@@ -21,23 +21,30 @@ typedef struct product {
 } product;
 
 /* A column of the result at a time: with a as it is, its columns are added up; transposed, its
- * rows, which lie dense, are multiplied with the column of b. */
+ * rows, which lie dense, are multiplied with the column of b. Sums of some products each are added
+ * up, in `total`s, so that the error does not grow with their number. */
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))
 #define BFLOAT_OUT(x) nl_bfloat16_from_double((double)(x))
-#define DEFINE(name, stored, result, number, in, out) \
+#define DEFINE(name, stored, result, number, total, in, out) \
     static void name(const product *p, const stored *a, const stored *b, result *c) { \
         int64_t of_b = p->op_b == CUBLAS_OP_N ? 1 : p->ldb, \
                 next_b = p->op_b == CUBLAS_OP_N ? p->ldb : 1; \
         int64_t of_a = p->op_a == CUBLAS_OP_N ? 1 : p->lda, \
                 next_a = p->op_a == CUBLAS_OP_N ? p->lda : 1; \
-        enum { ROWS = 64 }; \
+        enum { ROWS = 64, TERMS = 64 }; \
         for (int64_t j = 0; j < p->n; j++) \
             for (int64_t i = 0; i < p->m; i += ROWS) { \
                 number sum[ROWS] = {0}; \
+                total all[ROWS] = {0}; \
                 int64_t rows = p->m - i < ROWS ? p->m - i : ROWS; \
                 for (int64_t l = 0; l < p->k; l++) { \
+                    if (l % TERMS == 0) \
+                        for (int64_t r = 0; r < rows; r++) { \
+                            all[r] += sum[r]; \
+                            sum[r] = 0; \
+                        } \
                     number y = in(b[l * of_b + j * next_b]); \
                     const stored *x = a + i * of_a + l * next_a; \
                     if (of_a == 1 && rows == ROWS) { /* the compiler's vectors */ \
@@ -49,17 +56,18 @@ typedef struct product {
                     } \
                 } \
                 for (int64_t r = 0; r < rows; r++) \
-                    c[i + r + j * p->ldc] = out(sum[r]); \
+                    c[i + r + j * p->ldc] = out(all[r] + sum[r]); \
             } \
     }
-DEFINE(of_half, uint16_t, uint16_t, float, HALF_IN, HALF_OUT)
-DEFINE(of_half_wide, uint16_t, float, float, HALF_IN, SAME)
-DEFINE(of_bfloat, uint16_t, uint16_t, float, nl_bfloat16_to_float, BFLOAT_OUT)
-DEFINE(of_bfloat_wide, uint16_t, float, float, nl_bfloat16_to_float, SAME)
-DEFINE(of_float, float, float, float, SAME, SAME)
-DEFINE(of_double, double, double, double, SAME, SAME)
-DEFINE(of_complex, float complex, float complex, float complex, SAME, SAME)
-DEFINE(of_double_complex, double complex, double complex, double complex, SAME, SAME)
+DEFINE(of_half, uint16_t, uint16_t, float, double, HALF_IN, HALF_OUT)
+DEFINE(of_half_wide, uint16_t, float, float, double, HALF_IN, SAME)
+DEFINE(of_bfloat, uint16_t, uint16_t, float, double, nl_bfloat16_to_float, BFLOAT_OUT)
+DEFINE(of_bfloat_wide, uint16_t, float, float, double, nl_bfloat16_to_float, SAME)
+DEFINE(of_float, float, float, float, double, SAME, SAME)
+DEFINE(of_double, double, double, double, double, SAME, SAME)
+DEFINE(of_complex, float complex, float complex, float complex, double complex, SAME, SAME)
+DEFINE(of_double_complex, double complex, double complex, double complex, double complex, SAME,
+       SAME)
 
 static size_t size_of(int type) {
     switch (type) {
