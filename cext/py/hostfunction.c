@@ -30,6 +30,10 @@ typedef struct entry {
     char *name; /* for messages */
     nl_params params;
     int has_arrays, has_others;
+    int returns;       /* items of `returned`; -1: the results are what the code returns */
+    int returns_tuple; /* or one item */
+    short
+        returned[NL_HOST_RESULTS]; /* the parameter that an item is, or -1: the code's next value */
 } entry;
 
 typedef struct hostfunction {
@@ -94,16 +98,44 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* `answer`: what _resolve gives: (HostModule, the name of its nl_host_function, Parameter rows). */
-static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
-    const char *symbol;
-    PyObject *rows, *module;
-    nl_error err;
-    if (!PyTuple_Check(answer)) {
-        PyErr_SetString(PyExc_TypeError, "_resolve gives (module, symbol, parameters)");
+/* `returned`: None, or (is it a tuple?, for each item the parameter that it is, or -1). */
+static int fill_returned(entry *e, PyObject *returned) {
+    PyObject *items;
+    e->returns = -1;
+    if (returned == Py_None)
+        return 0;
+    if (!PyArg_ParseTuple(returned, "pO!:_resolve", &e->returns_tuple, &PyTuple_Type, &items))
+        return -1;
+    Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int values = 0;
+    for (Py_ssize_t i = 0; i < count && count <= NL_HOST_RESULTS; i++) {
+        long index = PyLong_AsLong(PyTuple_GET_ITEM(items, i));
+        if (index == -1 && PyErr_Occurred())
+            return -1;
+        if (index < -1 || index >= e->params.count)
+            count = NL_HOST_RESULTS + 1;
+        e->returned[i] = (short)index;
+        values += index < 0;
+    }
+    if (count > NL_HOST_RESULTS || values != e->function->count) {
+        PyErr_SetString(PyExc_RuntimeError, "_resolve: the results are not those of the code");
         return -1;
     }
-    if (!PyArg_ParseTuple(answer, "OsO:_resolve", &module, &symbol, &rows))
+    e->returns = (int)count;
+    return 0;
+}
+
+/* `answer`: what _resolve gives: (HostModule, the name of its nl_host_function, Parameter rows, and
+ * of the results what `fill_returned` accepts). */
+static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
+    const char *symbol;
+    PyObject *rows, *module, *returned = Py_None;
+    nl_error err;
+    if (!PyTuple_Check(answer)) {
+        PyErr_SetString(PyExc_TypeError, "_resolve gives (module, symbol, parameters, returned)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(answer, "OsO|O:_resolve", &module, &symbol, &rows, &returned))
         return -1;
     e->name = nl_mem_strdup(name_of(f), &err);
     if (!e->name) {
@@ -120,6 +152,8 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
         PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
         return -1;
     }
+    if (fill_returned(e, returned) < 0)
+        return -1;
     for (int i = 0; i < e->params.count; i++) {
         nl_param_kind kind = e->params.items[i].kind;
         e->has_arrays |= is_array(kind) || kind == NL_PARAM_TUPLE;
@@ -249,6 +283,30 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     return Py_NewRef(Py_None);
 }
 
+/* Results among which there are arguments. */
+static PyObject *with_arguments(const entry *e, const unsigned char *results,
+                                PyObject *const *args) {
+    if (!e->returns_tuple)
+        return Py_NewRef(args[e->returned[0]]);
+    PyObject *tuple = PyTuple_New(e->returns);
+    int value = 0;
+    for (int i = 0; tuple && i < e->returns; i++) {
+        PyObject *item;
+        if (e->returned[i] >= 0) {
+            item = Py_NewRef(args[e->returned[i]]);
+        } else {
+            item =
+                python_value((nl_dtype)e->function->dtypes[value], results + value * NL_HOST_SLOT);
+            value++;
+        }
+        if (!item)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, item);
+    }
+    return tuple;
+}
+
 static PyObject *python_result(const nl_host_function *function, const unsigned char *results) {
     if (!function->is_tuple) {
         if (function->count == 0)
@@ -333,7 +391,7 @@ static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObje
         PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
-    return python_result(e->function, results);
+    return e->returns < 0 ? python_result(e->function, results) : with_arguments(e, results, args);
 }
 
 static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const *args,

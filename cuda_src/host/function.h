@@ -93,6 +93,14 @@ template <class... T> struct results<tuple<T...>> {
         keep_from<0>(slots, items);
     }
 };
+
+/* These items of a tuple. */
+template <class... T> tuple<typename plain<T>::type...> copied(T &&...items) {
+    return tuple<typename plain<T>::type...>{items...};
+}
+template <int... I, class... T> auto only(const tuple<T...> &items) {
+    return copied(nl_detail::item<I>(items)...);
+}
 #endif
 
 template <class R, class F> inline void keep(void *slots, const F &call) {

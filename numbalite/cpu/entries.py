@@ -25,36 +25,40 @@ _IN_PYTHON = (
 )
 
 
-def function_source(function, lists) -> tuple[Builder, list]:
+def function_source(function, lists) -> tuple[Builder, list, list]:
     """What builds the source of a DeviceFunction with an entry for each of these lists of argument types, and
     the entries' symbols."""
     builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.use_types(*args)
     function = function.of(*lists)
-    namespace = _add(builder, function)
+    namespace, returned = _add(builder, function, lists)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
-        builder.write_own(_entry(function, namespace, index, args))
-    return builder, [f"nl_function_{i}" for i in range(len(lists))]
+        builder.write_own(_entry(function, namespace, index, args, returned[index]))
+    return builder, [f"nl_function_{i}" for i in range(len(lists))], returned
 
 
-def _add(builder, function):
+def _add(builder, function, lists):
     try:
         with on_cpu():
             namespace = builder.add_function(function)
-            function.definition.check_results(builder.functions)
+            returned = [function.definition.returned(builder.functions, args) for args in lists]
     except TranslationError as refused:
         raise TranslationError(
             f"{refused}\n{_IN_PYTHON}", file=refused.file, line=refused.line
         ) from None
-    return namespace
+    return namespace, returned
 
 
-def _entry(function, namespace, index, args):
+def _entry(function, namespace, index, args, returned=None):
     members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
     values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
     call = element.call(function, namespace, values)
+    if returned is not None:  # the extension has the arrays: they are arguments
+        numbers = [i for i, parameter in enumerate(returned[1]) if parameter < 0]
+        only = f"numbalite::nl_function::only<{', '.join(map(str, numbers))}>"
+        call = f"{only}({call})" if numbers else f"static_cast<void>({call})"
     block = f"nl_block_{index}"
     result = f"decltype({call.replace('nl_b.', f'((const {block} *)0)->')})"
     return templates.fill(

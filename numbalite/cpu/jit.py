@@ -75,7 +75,7 @@ def jit(
 
     The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
     used where they lie, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
-    tuple. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
+    tuple; a Python body may return its arguments that are arrays, too. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
     call it by its name.
 
     ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
@@ -178,6 +178,7 @@ class Overload:
         symbol: str,
         parameters: list,
         labels: tuple,
+        returned: tuple | None = None,
     ) -> None:
         self.args = args
         self.image = image
@@ -185,12 +186,18 @@ class Overload:
         self.symbol = symbol
         self.parameters = parameters
         self.labels = labels
+        self.returned = returned
+        """None, or (is it a tuple?, for each item the number of the argument that it is, or -1)."""
 
     @property
     def signature(self) -> Signature:
         """With the type that it returns, as the compiler deduced or converted it."""
         names, is_tuple = _core.host_results(self.module, self.symbol)
         found = [types.scalar(name) for name in names]
+        if self.returned is not None:
+            is_tuple, items = self.returned
+            numbers = iter(found)
+            found = [next(numbers) if i < 0 else self.args[i] for i in items]
         if is_tuple:
             return Signature(types.Tuple(found), self.args)
         return Signature(found[0] if found else types.void, self.args)
@@ -256,7 +263,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         """Called by the extension with argument types that it has not met."""
         with self._lock:
             overload = self._overload_for(codes, args)
-            return overload.module, overload.symbol, overload.parameters
+            return overload.module, overload.symbol, overload.parameters, overload.returned
 
     def _cost(self, wanted, declared, args):
         cost = super()._cost(wanted, declared, args)
@@ -279,7 +286,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     def _build_all(self, lists):
         """Overloads for these lists of argument types, compiled in one go."""
         rows = [self._rows(args) for args in lists]
-        builder, symbols = entries.function_source(self._function, lists)
+        builder, symbols, returned = entries.function_source(self._function, lists)
         self._note_parallel(builder.names)
         options = self._options
         is_serial = self._parallel is False
@@ -298,8 +305,8 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             raise explained
         module = _core.HostModule(image.data)
         return {
-            args: Overload(args, image, module, symbol, row, builder.labels())
-            for args, row, symbol in zip(lists, rows, symbols, strict=True)
+            args: Overload(args, image, module, symbol, row, builder.labels(), arrays)
+            for args, row, symbol, arrays in zip(lists, rows, symbols, returned, strict=True)
         }
 
     def _check(self, signature):
@@ -411,8 +418,9 @@ def check(signature: Signature, function: DeviceFunction, count: int | None) -> 
         )
     returned = signature.return_type
     items = returned.types if isinstance(returned, types.Tuple) else (returned,)
+    possible = (types.Scalar, types.Void, *([Array] if function.definition.is_python else []))
     for t in items:
-        if t is not None and not isinstance(t, (types.Scalar, types.Void)):
+        if t is not None and not isinstance(t, possible):
             remedy = ": take it as a parameter and write into it" if isinstance(t, Array) else ""
             raise SignatureError(
                 f"the signature {signature} of {function.name} returns {t}; a function on the CPU "

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from numbalite import types
-from numbalite.python import tree
+from numbalite.python import rules, tree
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, fixed, read, reread
 from numbalite.python.session import Instance, Session
@@ -78,15 +78,18 @@ class PythonDefinition(Definition):
         """A device function of this body, for each of its signatures, as device functions with a text."""
         return Session(definition_of, PythonDefinition).instances(function)
 
-    def check_results(self, functions: Any) -> None:
-        """Raises TranslationError where one of the device functions that are an instance of this body
-        returns an array."""
+    def returned(self, functions: Any, args: Any) -> tuple | None:
+        """What a function on the CPU with these types of arguments returns beside numbers, as
+        Instance.returned; ``functions`` are device functions, among them its instance."""
+        wanted = tuple(map(rules.stored, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
-                try:
-                    instance.check_result()
-                except Problem as problem:
-                    raise_for(problem, self.name)
+                if instance.args == wanted:
+                    try:
+                        return instance.returned()
+                    except Problem as problem:
+                        raise_for(problem, self.name)
+        return None
 
     def capture(self) -> Any:
         """The device functions that it may call."""

@@ -47,6 +47,17 @@ class Function:
         end = getattr(node, "end_col_offset", column) if _in_a_line(node) else 10**6
         return Place(self.label, self.file, line, column, end)
 
+    def body_nodes(self) -> list[ast.AST]:
+        """The nodes of its body, without those of functions in it."""
+        found: list[ast.AST] = []
+        waiting: list[ast.AST] = list(self.body)
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                waiting += ast.iter_child_nodes(node)
+        return found
+
     @property
     def scope(self) -> Scope:
         """Its closure and its globals, as they are now."""

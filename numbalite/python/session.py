@@ -11,7 +11,7 @@ from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.python import arithmetic, remedies, rules, subscripts, tree
+from numbalite.python import arithmetic, remedies, rules, subscripts
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
@@ -45,18 +45,47 @@ class Instance(DeviceFunction):
         """The type that it returns, as far as it is known."""
         return self.translator and self.translator.result
 
-    def check_result(self) -> None:
-        """Raises Problem if Python cannot get what it returns."""
-        items = self.result.types if isinstance(self.result, types.Tuple) else (self.result,)
+    def returned(self) -> tuple | None:
+        """None where it returns numbers; where there are arrays among its results, (is it a tuple?, for each
+        item the number of the parameter that it is, or -1). Raises Problem if Python cannot get what it
+        returns."""
+        is_tuple = isinstance(self.result, types.Tuple)
+        items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):
-            return
-        node = next(
-            n for n in tree.walk(self.function.node) if isinstance(n, ast.Return) and n.value
+            return None
+        found: set[tuple[int, ...]] = set()
+        for node in self.function.body_nodes():
+            if not isinstance(node, ast.Return) or node.value is None:
+                continue
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            parts = parts if len(parts) == len(items) else [node.value] * len(items)
+            found.add(
+                tuple(
+                    self._parameter(part) if isinstance(t, types.Array) else -1
+                    for t, part in zip(items, parts, strict=True)
+                )
+            )
+            arrays = [
+                k for k, t in zip(min(found), items, strict=True) if isinstance(t, types.Array)
+            ]
+            if len(found) > 1 or -1 in arrays:
+                raise Problem(
+                    node, f"a function on the CPU returns numbers, not {rules.described(self.result)}",
+                    "Take an array as a parameter, write into it, and return that parameter: "
+                    "def f(x, out): ... return out. All returns have the same one.",
+                ).locate(self.function.place)  # fmt: skip
+        return is_tuple, found.pop()
+
+    def _parameter(self, node):
+        """The number of the parameter that an expression is, if that keeps its value; else -1."""
+        names = self.function.parameters
+        if not isinstance(node, ast.Name) or node.id not in names:
+            return -1
+        is_bound = any(
+            isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)
+            for n in self.function.body_nodes()
         )
-        raise Problem(
-            node, f"a function on the CPU returns numbers, not {rules.described(self.result)}",
-            "Take an array as a parameter and write into it: def f(x, out): ... out[i] = 2 * x[i].",
-        ).locate(self.function.place)  # fmt: skip
+        return -1 if is_bound else names.index(node.id)
 
     def finish(self, definition: Any) -> None:
         """Makes a device function of it."""

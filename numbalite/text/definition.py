@@ -72,9 +72,9 @@ class Definition:
         """May the text wait for the whole grid, which only cooperative launches can?"""
         return cooperative.waits(self.text.value)
 
-    def check_results(self, functions) -> None:
-        """Raises TranslationError where a function on the CPU would return what Python cannot get; of C++
-        the compiler says it."""
+    def returned(self, functions, args) -> tuple | None:
+        """What a function on the CPU returns beside numbers: arguments, of a Python body."""
+        return None
 
     def typed(self, args, debug=False) -> Definition:
         """What a kernel with these types of arguments is made of; ``debug``: one that is debugged."""

@@ -1,7 +1,9 @@
 """vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
 
 import math
+import pickle
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -124,7 +126,7 @@ def test_jit():
 
 
 def returned(x):
-    return x
+    return x.T
 
 
 def returned_with_a_number(x):
@@ -138,7 +140,7 @@ def of_new_arrays(x):
 @pytest.mark.parametrize(
     "function, words",
     [
-        (returned, r"numbers, not float64\[::1\]\n    return x\n    \^{8}\nTake an array as a"),
+        (returned, r"numbers, not float64\[::1\]\n    return x.T\n    \^{10}\nTake an array as a"),
         (returned_with_a_number, r"numbers, not Tuple\(\(float64\[::1\], int64\)\)\n    return"),
         (of_new_arrays, "the result would be a new array"),
     ],
@@ -148,6 +150,70 @@ def test_arrays_as_results_on_the_cpu(function, words):
     with pytest.raises(TranslationError, match=rf"(?s){words}.*leave jit out") as caught:
         jit(function)(np.ones(3))
     assert caught.value.line == function.__code__.co_firstlineno + 1
+
+
+def test_arguments_that_are_returned():
+    """They are the arguments themselves, among numbers too."""
+
+    @njit
+    def sort(x):
+        for i in range(x.size):
+            for j in range(i):
+                if x[i] < x[j]:
+                    x[i], x[j] = x[j], x[i]
+        return x
+
+    @njit
+    def sums(x, n, out):
+        total = 0.0
+        for i in range(n):
+            total += x[i]
+            out[i] = total
+        return out, total, x, n
+
+    @jit("float64[:](float64[:], float64)")
+    def scaled(x, by):
+        if by == 1:
+            return x
+        for i in range(x.size):
+            x[i] *= by
+        return x
+
+    @njit
+    def first(x):
+        return sort(x)[0]
+
+    x = np.random.default_rng().permutation(20).astype(float)
+    out = np.zeros(20)
+    wanted = np.sort(x)
+    assert sort(x) is x
+    np.testing.assert_array_equal(x, wanted)
+    found = sums(x, 20, out)
+    assert found[0] is out and found[2] is x and found[1] == x.sum() == out[-1] and found[3] == 20
+    assert scaled(x, 2.0) is x and scaled(x, 1.0) is x and x[1] == 2 * wanted[1]
+    assert first(x) == 0
+    again = pickle.loads(pickle.dumps(sort))
+    assert again(x) is x and sort(x[::2]).base is x
+    before = sys.getrefcount(x)
+    for _ in range(100):
+        sort(x)
+        sums(x, 20, out)
+    assert sys.getrefcount(x) == before
+
+    @njit
+    def one_of_two(x, y):
+        if x[0] > 0:
+            return x
+        return y
+
+    @njit
+    def rebound(x, y):
+        x = y
+        return x
+
+    for function in (one_of_two, rebound):
+        with pytest.raises(TranslationError, match="All returns have the same one"):
+            function(x, out)
 
 
 def test_device_arrays_and_float32():
