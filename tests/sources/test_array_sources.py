@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import templates
 from numbalite.cuda import gather, joined
+from numbalite.cuda.arrayfunctions import reductions
 from numbalite.ufuncs import element, mapped
 from numbalite.ufuncs.protocols import counterpart
 
@@ -43,4 +45,16 @@ def test_mapped_folds(nvrtc, toolkit_options, is_serial):
         form = mapped.Form(is_serial, lanes, False, dims, width, (kind, "value", "place"), stored)
         builder, _ = fold.generated(form)
         result = nvrtc(builder.finish(), 90, toolkit_options)
+        assert result.status == 0, result.log
+
+
+@pytest.mark.parametrize("arch", [75, 90])
+@pytest.mark.parametrize("code", some(1, "fdFD"))
+def test_sums_of_exact_products(nvrtc, arch, code):
+    """Of two vectors, in the type that the device adds up in."""
+    dtype = np.dtype(code)
+    fold = reductions.sum_of_products(dtype, "a * b")
+    for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):
+        form = mapped.Form(False, lanes, False, 1, width, ("array", "array"), (dtype, dtype))
+        result = nvrtc(fold.generated(form)[0].finish(), arch)
         assert result.status == 0, result.log
