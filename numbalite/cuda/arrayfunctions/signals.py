@@ -11,7 +11,9 @@ import numpy as np
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.arrayfunctions.geometry import axes_of
+from numbalite.cuda.arrayfunctions.reductions import sum_of_products
 from numbalite.kernels.decorators import jit
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION
 
 if TYPE_CHECKING:
     from typing import Any
@@ -212,7 +214,21 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         y[tuple(part if i == at else slice(None) for i in range(y.ndim))]
         for part in (slice(None, -1), slice(1, None))
     )
-    return (width * (right + left) / 2.0).sum(axis)
+    made = _sum_of_both(y.dtype, width, left, right, at)
+    return (width * (right + left) / 2.0).sum(axis) if made is None else made / 2.0
+
+
+def _sum_of_both(dtype, width, left, right, axis):
+    """The sums of width * left and width * right, added: each is rounded once. None where they cannot be made so."""
+    if type(width) in (int, float):
+        if dtype.char not in IN_OWN_PRECISION:
+            return None
+        return width * (right.sum(axis) + left.sum(axis))
+    dtype = np.result_type(dtype, getattr(width, "dtype", object))
+    if dtype.char not in IN_OWN_PRECISION or width.ndim != left.ndim:
+        return None
+    total = sum_of_products(dtype, "a * b")
+    return total((width, right), axis, False, None, 0) + total((width, left), axis, False, None, 0)
 
 
 # --------------------------------------------------------------------------------------------- between
