@@ -17,6 +17,7 @@
     bindings.py    what assignments do to their targets
     translate.py   statements; loops.py loops
     readonly.py    which parameters are only read
+    ufuncs.py      calls and reductions of ufuncs
     printing.py    the text, with the Python lines
     session.py     the functions that a body calls, and one compilation as a whole
     definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known

@@ -79,6 +79,30 @@ def added(call: Call, array: Value, start: Any) -> Value:
 
 
 FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _fold(name) for name in _FOLDS}
+
+
+def _ufunc_reduction(name: str) -> Rule:
+    """np.add.reduce and its like, of arrays with one dimension."""
+    fold = _fold(name)
+
+    def rule(call: Call) -> Value:
+        if len(call.args) == 1 and getattr(call.args[0].type, "ndim", 1) != 1:
+            call.fail("takes an array with one dimension", "Write the loop over the others.")
+        return fold(call)
+
+    return rule
+
+
+FUNCTIONS.update(
+    {
+        np.add.reduce: _ufunc_reduction("sum"),
+        np.multiply.reduce: _ufunc_reduction("prod"),
+        np.maximum.reduce: _ufunc_reduction("max"),
+        np.minimum.reduce: _ufunc_reduction("min"),
+        np.logical_and.reduce: _ufunc_reduction("all"),
+        np.logical_or.reduce: _ufunc_reduction("any"),
+    }
+)
 METHODS: dict[str, Rule] = {
     name: _fold(name)
     for name in "sum prod mean var std min max argmin argmax all any".split()

@@ -7,11 +7,13 @@ import contextlib
 import copy
 from typing import Any, NamedTuple
 
-from numbalite import types
+import numpy as np
+
+from numbalite import _core, types
 from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.python import arithmetic, remedies, rules, subscripts
+from numbalite.python import arithmetic, remedies, rules, subscripts, ufuncs
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
@@ -120,6 +122,8 @@ class Session:
         """What the text may raise, by the texts that stand for it."""
         self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
         self._devices: dict[Function, DeviceFunction] = {}
+        self._ufuncs: dict[Any, DeviceFunction | None] = {}
+        """Of ufuncs, and of their methods."""
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
         self._depth = 0
@@ -254,6 +258,16 @@ class Session:
         found = capture.device_function(value)
         if isinstance(found, DeviceFunction):
             return found
+        if isinstance(value, (np.ufunc, _core.Ufunc)):
+            if value not in self._ufuncs:
+                self._ufuncs[value] = ufuncs.device_function(value)
+            if self._ufuncs[value] is not None:
+                return self._ufuncs[value]
+        reduction = ufuncs.reduction(value)
+        if reduction is not None:
+            if value not in self._ufuncs:
+                self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
+            return self._ufuncs[value]
         if is_python(value):
             known = _plain_functions.get(value)
             if known is None:

@@ -227,3 +227,48 @@ def test_functions_on_the_cpu_round_as_python_does(rng):
         return total
 
     assert squares(x) == squares.py_func(x)
+
+
+def test_ufuncs_and_their_reductions(rng):
+    @vectorize(["float64(float64, float64)", "int64(int64, int64)"])
+    def larger(a, b):
+        return a if a > b else b
+
+    @vectorize
+    def plus(a, b):
+        return a + b
+
+    @vectorize(["float64(float64, float64)"], target="cuda")
+    def times(a, b):
+        "return a * b;"
+
+    @njit
+    def of_users(x):
+        return larger.reduce(x), plus.reduce(x), times.reduce(x), larger(x[0], x[1]), plus(1, 2)
+
+    @njit
+    def of_numpys(x):
+        return np.add.reduce(x), np.multiply.reduce(x), np.maximum.reduce(x), np.minimum.reduce(x)
+
+    for dtype in (np.int64, np.float64):
+        x = np.array([rng.randrange(-5, 6) for _ in range(rng.randrange(2, 9))], dtype)
+        found = of_users(x)
+        assert found == (x.max(), x.sum(), x.prod(), max(x[0], x[1]), 3)
+        assert isinstance(found[0], int if dtype == np.int64 else float)
+        assert isinstance(found[2], float)
+        assert of_numpys(x) == (x.sum(), x.prod(), x.max(), x.min())
+
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = larger.reduce(x) + times(x[0], x[1])
+
+    out = np.zeros(1)
+    kernel[1, 1](x, out)
+    assert out[0] == x.max() + x[0] * x[1]
+    for wrong in (
+        lambda a: np.add.reduce(a),
+        lambda a: plus.reduce(a),
+        lambda a: plus.reduce(a, 1),
+    ):
+        with pytest.raises(TranslationError):
+            njit(wrong)(np.ones((2, 2)))
