@@ -386,7 +386,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             raise TypeError(
                 f"{what} needs an array without axes, this has shape {self.shape}: write d.item()"
             )
-        if self.ndim and _NUMPY >= "1.25.0":
+        if self.ndim:
             errors.warn(
                 f"{what} of an array with axes is deprecated in NumPy: write d.item()",
                 DeprecationWarning,

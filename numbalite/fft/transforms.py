@@ -97,8 +97,8 @@ def _axes(name, array, s, axes):
 
 
 def _whole(name):
-    """Is a length of -1 the whole axis? Since NumPy 2, in the functions of several axes."""
-    return name[-1] in "n2" and not np.__version__.startswith("1.")
+    """Is a length of -1 the whole axis? It is in the functions of several axes."""
+    return name[-1] in "n2"
 
 
 def _last(name, axes):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SINGULAR = "Singular matrix"
-_VECTORS_BY_SHAPE = np.lib.NumpyVersion(np.__version__) < "2.0.0"
 
 
 # ------------------------------------------------------------------------------------------- systems
@@ -39,7 +38,7 @@ _VECTORS_BY_SHAPE = np.lib.NumpyVersion(np.__version__) < "2.0.0"
 
 def _right_side(a, b):
     """(b with a column for a vector, is it a vector?), after its shape has been compared with a's."""
-    is_vector = b.ndim == 1 or (_VECTORS_BY_SHAPE and b.ndim == a.ndim - 1)
+    is_vector = b.ndim == 1
     if b.ndim == 0 or b.shape[-1 if is_vector else -2] != a.shape[-1]:
         raise ValueError(
             f"linalg.solve: a has shape {a.shape}, b has shape {b.shape}: b must have {a.shape[-1]} rows"

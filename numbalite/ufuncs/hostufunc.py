@@ -14,7 +14,7 @@ import numpy as np
 from numbalite import _core, types
 from numbalite.cpu import threads
 
-from ..errors import CudaSupportError, SignatureError
+from ..errors import SignatureError
 from . import element, hostloops, resolve
 
 
@@ -94,11 +94,6 @@ class Owner:
 
     def make(self, nin, nout, loops):
         """The ufunc with these loops; one without any gets them as they are needed."""
-        if int(np.__version__.partition(".")[0]) < 2:
-            raise CudaSupportError(
-                f'ufuncs for the CPU need NumPy 2, and this is {np.__version__}: pip install "numpy>=2", '
-                f'or take target="cuda"'
-            )
         if self.target == "parallel":
             threads.most()  # the pool's size is said before a loop needs it
         _register()

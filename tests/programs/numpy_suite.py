@@ -147,6 +147,8 @@ def main():
             "-q",
             "-p",
             "no:cacheprovider",
+            # By path (this project's setting), pytest would import NumPy a second time.
+            "--import-mode=prepend",
             "--tb=short",
             "-W",
             "ignore::pytest.PytestRemovedIn10Warning",

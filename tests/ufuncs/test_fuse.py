@@ -176,6 +176,19 @@ def test_ufuncs_of_ones_own():
     assert bool(longest(d, 4)) and not bool(longest(d, 1.0))
 
 
+def test_functions_that_a_program_has_wrapped(monkeypatch):
+    """A profiler, or a program that runs NumPy's tests, puts its own functions into the namespace."""
+    for name in ("where", "clip", "max"):
+        function = getattr(np, name)
+        monkeypatch.setattr(np, name, lambda *args, _function=function: _function(*args))
+
+    @numbalite.fuse
+    def positive(x):
+        return np.max(np.clip(np.where(x > 0, x, 0), 0, 1.5))
+
+    assert positive(cuda.to_device(np.array([-1.0, 1.0, 2.0]))) == 1.5
+
+
 def test_refusals():
     d = cuda.to_device(np.arange(3.0))
     for function, message in (
