@@ -26,7 +26,8 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *known = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->code_indices);
-    if (PyDict_GetItemRef(state->code_indices, object, &known) >= 0) {
+    /* NumPy's comparison of dtypes may return "different" with an exception set. */
+    if (PyDict_GetItemRef(state->code_indices, object, &known) >= 0 && !PyErr_Occurred()) {
         Py_ssize_t count = PyList_GET_SIZE(state->code_objects);
         if (known) {
             result = 0;
@@ -40,6 +41,8 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
                 result = PyDict_SetItem(state->code_indices, object, known);
                 if (result < 0)
                     (void)PyList_SetSlice(state->code_objects, count, count + 1, NULL);
+                else if (PyErr_Occurred())
+                    result = -1; /* the index stays: the next call finds it */
             }
         }
     }

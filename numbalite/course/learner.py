@@ -17,6 +17,8 @@ import re
 import sys
 from typing import NamedTuple
 
+from numbalite.text import linemap
+
 from .catalogue import exercises, find
 
 
@@ -131,7 +133,7 @@ def _parts(path):
 def _named(text):
     """The names that a piece defines at its top level, and those that it gives to assess, in order."""
     try:
-        tree = ast.parse(_without_magic(text))
+        tree = linemap.parsed(_without_magic(text))
     except SyntaxError:
         return set(), re.findall(r'\bassess\(\s*["\'](\w+)["\']', text)
     assessed = []

@@ -570,6 +570,14 @@ def test_without_docstrings(run_python, tmp_path):
     assert run_python("-m program", PYTHONOPTIMIZE="2").stdout.startswith("5 5 15")
 
 
+def test_without_docstrings_and_source(run_python):
+    """Nothing is left of the string: the kernel must not do nothing."""
+    code = "from numbalite import cuda\n@cuda.jit\ndef k(x):\n    'x[0] = 1;'\n"
+    run_python(code)
+    done = run_python(code, PYTHONOPTIMIZE="2", check=False)
+    assert done.returncode and "TypeError: k: python -OO has removed the string" in done.stderr
+
+
 # --- cooperative launches ---------------------------------------------------------------------------------------
 
 

@@ -147,6 +147,26 @@ def test_standard_names(alone):
     assert list(out) == [41, 8.5, 1, 1, 14, 2**31 - 1, 1]
 
 
+def test_aligned_new(alone):
+    source = """
+    #include <new>
+    struct alignas(64) wide { int value; };
+    __global__ void k(double* out) {
+        wide *one = new wide{3};
+        wide *many = new (std::nothrow) wide[5];
+        many[4].value = 4;
+        out[0] = one->value + many[4].value;
+        out[1] = reinterpret_cast<size_t>(one) % 64 + reinterpret_cast<size_t>(many) % 64;
+        delete one;
+        delete[] many;
+        out[2] = 1;
+    }"""
+    image = alone(source, "k")
+    out = (ctypes.c_double * 3)()
+    image.run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
+    assert list(out) == [7, 0, 1]
+
+
 def run_on(image, name, *arrays, block=1):
     image.run(name, (1,), (block,), *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
 
