@@ -182,13 +182,14 @@ static void find_kind(const nl_py_gucall *c, kind *k) {
 static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
     const uint32_t head[5] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9 | k->is_long << 10),
                               k->values, k->staged, k->loaded, k->scale};
-    size_t size = sizeof head + 2 * (size_t)c->count;
+    size_t types = 2 * (size_t)(unsigned)c->count;
+    size_t size = sizeof head + types;
     uint8_t *at = key + size;
     for (int i = 0; k->fixed && i < c->count; i++)
         size += 2 + c->g->core.ndim[i];
     nl_py_key_open(key, size);
     memcpy(key, head, sizeof head);
-    memcpy(key + sizeof head, c->dtypes, 2 * (size_t)c->count);
+    memcpy(key + sizeof head, c->dtypes, types);
     for (int i = 0; k->fixed && i < c->count; i++) {
         *at++ = (uint8_t)k->orders[i];
         *at++ = k->aligns[i];
