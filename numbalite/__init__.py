@@ -150,13 +150,20 @@ def _jupyter():
 frontend.load = _jupyter
 
 
+def _check_shell(shell):
+    if not all(hasattr(shell, name) for name in ("events", "Completer", "register_magics")):
+        raise TypeError(f"IPython's shell is needed, not {type(shell).__name__}")
+
+
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
+    _check_shell(shell)
     _jupyter().load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbalite``"""
+    _check_shell(shell)
     _jupyter().unload(shell)
 
 

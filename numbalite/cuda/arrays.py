@@ -160,6 +160,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         if isinstance(gpu_data, DeviceMemory):
             made = gpu_data._array._view(shape, strides, dtype)
         else:
+            if not hasattr(gpu_data, "device_ctypes_pointer"):
+                raise TypeError(f"gpu_data must be device memory, not {type(gpu_data).__name__}")
             pointer = gpu_data.device_ctypes_pointer.value or 0
             made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
         return made._bind(stream) if stream else made

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core
-from numbalite.cuda import attributes, recorded, streams
+from numbalite.cuda import attributes, recorded, required, streams
 from numbalite.cuda.attributes import MemoryInfo
 
 if TYPE_CHECKING:
@@ -251,6 +251,9 @@ class Context:
 
     def unload_module(self, module: Any) -> None:
         """Gives up a module of create_module_image."""
+        from numbalite.cuda import rawmodules
+
+        required.require_kind(module, "unload_module", "a module", rawmodules.CudaPythonModule)
         self.modules.pop(module.handle, None)
         module._module = None
 

@@ -201,7 +201,7 @@ class Device:
         _core.synchronize_device(self.id)
 
     def __getattr__(self, name: str) -> Any:
-        number = NUMBERS.get(name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
+        number = None if name == "id" else NUMBERS.get(name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
         if number is None:
             raise AttributeError(f"a device has no attribute {name!r}")
         value = _core.device_attribute(self.id, number)
@@ -250,7 +250,12 @@ class _ManagedDevice:
         contexts.pop()
 
     def __getattr__(self, name):
+        if name == "_device":  # of a copy that has nothing yet
+            raise AttributeError(name)
         return getattr(self._device, name)
+
+    def __reduce__(self):
+        return type(self), (self._device,)
 
     def __eq__(self, other):
         return self._device == getattr(other, "_device", other)

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
+from numpy.lib import array_utils
 
 from numbalite import _core
 from numbalite.cuda import devices as _devices
-from numbalite.cuda import managers, shapes
+from numbalite.cuda import managers, required, shapes
 from numbalite.cuda.arrays import _check_match
 
 if TYPE_CHECKING:
@@ -69,6 +69,12 @@ def _over(cls, shape, dtype, strides, order, allocate):
     return array
 
 
+def _byte_bounds(array):
+    """The first address of an array's elements and the one past the last. A subclass may have an
+    __array_interface__ of its own."""
+    return array_utils.byte_bounds(array.view(np.ndarray))
+
+
 def _stream_or_none(stream):
     """0, or an object with __cuda_stream__; TypeError for what is neither."""
     if stream is None or (isinstance(stream, int) and stream == 0):
@@ -80,6 +86,7 @@ def _stream_or_none(stream):
 
 def _like(ary, make, **options):
     """make() with the shape, dtype and order of axes of an array."""
+    required.require_array(ary, f"{make.__name__}_like")
     strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
     return make(ary.shape, ary.dtype, strides=strides, **options)
 
@@ -104,7 +111,7 @@ class _ReachableArray(np.ndarray):
         """Where kernels find the first element (0 without elements). AttributeError for `asked_for`,
         where the array has other memory than that of the device."""
         memory = self._memory
-        low, high = byte_bounds(self) if self.size else (0, 0)
+        low, high = _byte_bounds(self) if self.size else (0, 0)
         if memory is None or (
             self.size and not memory.address <= low <= high <= memory.address + memory.nbytes
         ):
@@ -147,7 +154,7 @@ class _ReachableArray(np.ndarray):
     def gpu_data(self):
         """The memory behind the elements: a MemoryPointer."""
         address = self._device_address("gpu_data")
-        low, high = byte_bounds(self) if self.size else (0, 0)
+        low, high = _byte_bounds(self) if self.size else (0, 0)
         first = address - (self.ctypes.data - low) if self.size else 0
         context = _devices.current_context()
         return managers.MemoryPointer(context, first, high - low, owner=self)
@@ -221,7 +228,7 @@ class ManagedNDArray(_ReachableArray):
     """Memory that moves to where it is used, host or device."""
 
     def _range(self):
-        low, high = byte_bounds(self)
+        low, high = _byte_bounds(self)
         return low, high - low
 
     def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
@@ -373,7 +380,7 @@ def _memory_of(array):
         raise TypeError(f"a NumPy array is needed, not {type(array).__name__}")
     if array.nbytes == 0:
         return None
-    low, high = byte_bounds(array)
+    low, high = _byte_bounds(array)
     if high - low != array.nbytes:
         raise ValueError("the elements of an array to be page-locked must lie without gaps")
     return low, high - low

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import shapes
+from numbalite.cuda import required, shapes
 from numbalite.cuda.attributes import identity_of
 from numbalite.cuda.pointers import MemoryPointer
 
@@ -174,6 +174,7 @@ def handle_of_memory(memory: Any) -> IpcHandle:
     """The IpcHandle of raw memory: what Context.memalloc and array.gpu_data are."""
     array = getattr(memory, "_array", None)
     if array is None:
+        required.require(memory, "get_ipc_handle", "device memory", "device_ctypes_pointer", "size")
         address = memory.device_ctypes_pointer.value or 0
         array = _core.from_pointer(address, (memory.size,), None, "u1", memory)
     return handle_of_array(array)

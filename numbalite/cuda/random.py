@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
+from numbalite.cuda import required
 from numbalite.cuda.arrays import device_array
 from numbalite.random.generator import Generator, default_rng
 from numbalite.random.philox import Philox4x32
@@ -99,6 +100,7 @@ def init_xoroshiro128p_states(
 
     ``states`` is a one-dimensional device array of ``xoroshiro128p_dtype``, else TypeError.
     """
+    required.require_array(states, "init_xoroshiro128p_states")
     if states.ndim != 1 or states.dtype != xoroshiro128p_dtype:
         raise TypeError(
             f"states must be a 1-D array of xoroshiro128p_dtype, not {states.ndim}-D {states.dtype}"

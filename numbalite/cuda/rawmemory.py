@@ -48,7 +48,7 @@ def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
     require_device_memory(obj)
     found = getattr(obj, "device_ctypes_pointer", None)
     if found is None:
-        found = ctypes.c_void_p(obj.__cuda_array_interface__["data"][0])
+        found = ctypes.c_void_p(_core.from_interface(obj).__cuda_array_interface__["data"][0])
     return found
 
 
@@ -80,13 +80,20 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
     """The address of a host array's first element."""
     if isinstance(obj, int):
         return obj
-    return _host_view(obj, readonly).__array_interface__["data"][0]
+    return _address(_host_view(obj, readonly))
+
+
+def _address(array):
+    """A subclass may have an __array_interface__ of its own."""
+    if isinstance(array, np.ndarray):
+        return array.ctypes.data
+    return array.__array_interface__["data"][0]
 
 
 def host_memory_extents(obj: Any) -> tuple:
     """(first, last + 1): the addresses that a host array's elements are within."""
     array = _host_view(obj, True)
-    low = high = array.__array_interface__["data"][0]
+    low = high = _address(array)
     if array.size == 0:
         return low, low
     for length, step in zip(array.shape, array.strides, strict=True):

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core, types
+from numbalite.cuda import required
 from numbalite.cuda.attributes import NUMBERS
 from numbalite.cuda.pointers import MemoryPointer
 from numbalite.types import signatures
@@ -68,6 +69,7 @@ class CudaPythonFunction:
     """A kernel of a module."""
 
     def __init__(self, module: Any, name: str, signature: Any) -> None:
+        required.require_kind(module, "CudaPythonFunction", "a module", CudaPythonModule)
         self.module = module
         self.name = name
         rows = _rows(signature) if signature is not None else None
@@ -108,6 +110,7 @@ class CudaPythonFunction:
 
 def _rows(signature):
     parsed = signatures.parse(signature) if isinstance(signature, str) else signature
+    required.require(parsed, "get_function", "a signature", "args")
     return [_row(f"p{i}", kind, types) for i, kind in enumerate(parsed.args)]
 
 
@@ -127,6 +130,9 @@ def load(context: Any, image: Any) -> Any:
     """The image (bytes of a cubin, fatbin or PTX; str: PTX) on the context's device."""
     if isinstance(image, str):
         image = image.encode()
+    required.require_kind(
+        image, "create_module_image", "bytes, or PTX as text", (bytes, bytearray, memoryview)
+    )
     return CudaPythonModule(
         context, bytes(image).rstrip(b"\0") + b"\0" if _is_ptx(image) else image
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import required
 from numbalite.cuda.arrays import DeviceNDArray, device_array
 
 if TYPE_CHECKING:
@@ -148,9 +149,11 @@ def _record(make, args):
 
 def from_record_like(rec: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceRecord:
     """A new record on the device, not initialised, with the dtype of a record of host or device."""
+    required.require(rec, "from_record_like", "a record", "dtype")
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
 
 def from_array_like(arr: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceNDArray:
     """A new array on the device, not initialised, with the shape, strides and dtype of another."""
+    required.require_array(arr, "from_array_like")
     return DeviceNDArray(arr.shape, arr.strides, arr.dtype, stream, gpu_data)

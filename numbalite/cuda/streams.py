@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core, frontend
+from numbalite.cuda import required
 
 if TYPE_CHECKING:
     import asyncio
@@ -101,6 +102,8 @@ class Stream(_core.Stream):
         return self
 
     def __exit__(self, *error: object) -> None:
+        if not _entered.streams:
+            raise RuntimeError("a stream is left that was not entered: `with stream:` does both")
         _core.swap_stream(_entered.streams.pop())
 
     def __int__(self) -> int:
@@ -222,4 +225,5 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
     CudaAPIError where one of them has not happened yet, or was made without timing.
     """
+    required.require_kind(evtstart, "event_elapsed_time", "two events", Event)
     return evtstart.elapsed_time(evtend)

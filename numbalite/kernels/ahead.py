@@ -7,6 +7,7 @@ import types as python_types
 from typing import TYPE_CHECKING
 
 from numbalite import types
+from numbalite.cuda import required
 from numbalite.kernels import exported, options, pyfunc
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
@@ -123,6 +124,7 @@ def _device(what, sig, abi_info, parsed):
     if isinstance(what, python_types.FunctionType):
         function = DeviceFunction(definition_of(what, "device function"), (), parsed, what)
     else:
+        required.require_kind(what, "cuda.compile", "a function or a source", DeviceFunction)
         function = what
     signature = signatures.signature(sig, function.definition.scope.get)
     return exported.source(function, signature, abi_info.get("abi_name", function.name), parsed)

@@ -246,6 +246,8 @@ class ByTypes(Compiled):
 
     def inspect_types(self, file: Any = None) -> None:
         """Prints the parameters and their types of every overload."""
+        if file is not None and not hasattr(file, "write"):
+            raise TypeError(f"inspect_types writes to a file, not to {file!r}")
         for overload in self.overloads.values():
             print(f"{self.__name__} {overload.signature}", file=file)
             for parameter in overload.parameters:

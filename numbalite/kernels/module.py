@@ -287,6 +287,8 @@ class Module:
 
     def _variable(self, name):
         """The name expression by which the images have a variable."""
+        if not isinstance(name, str):
+            raise TypeError(f"a module's variables go by name, not by {name!r}")
         expression = scanner.normal(name)
         base = scanner.base_name(expression)
         found = self._find(base, self._variables)
@@ -351,8 +353,8 @@ class Module:
     def __iter__(self) -> Iterator[str]:
         return iter(self._images.source.kernels)
 
-    def __contains__(self, name: str) -> bool:
-        return (
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (
             self._find(scanner.normal(name), self._kernels) is not None
             or name in self._images.source.kernels
         )

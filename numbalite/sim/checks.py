@@ -93,7 +93,9 @@ class checks:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        stack = _here.stack
+        stack = getattr(_here, "stack", None)
+        if not stack:
+            raise RuntimeError("cuda.checks is left that was not entered: `with` does both")
         stack.pop()
         _core.set_checks(*(stack[-1] if stack else ()))
         if isinstance(error, Exception):

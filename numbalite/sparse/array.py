@@ -265,6 +265,8 @@ class SparseArray(construct.Sparse, abc.ABC):
         the shape and the dtype of the result."""
         if out is None:
             dense = arguments.empty(self.shape, self.dtype, self.data, order or "C")
+        elif not hasattr(out, "__cuda_array_interface__"):
+            raise TypeError(f"toarray: out must be a device array, not {type(out).__name__}")
         elif (out.shape, out.dtype) != (self.shape, self.dtype):
             raise ValueError(f"toarray: out must have shape {self.shape} and dtype {self.dtype}")
         else:

@@ -23,6 +23,8 @@ def _axis(a, axis):
         axes = sorted(operator.index(one) for one in (axis if isinstance(axis, tuple) else (axis,)))
     except TypeError:
         raise TypeError(f"axis is {axis!r}: it must be a whole number or a tuple of them") from None
+    if not axes:
+        raise ValueError("axis is (): it must name an axis")
     if any(not -a.ndim <= one < a.ndim for one in axes):
         raise ValueError(f"axis is {axis!r}: the array has {a.ndim} dimensions")
     found = {one % a.ndim for one in axes}
@@ -34,6 +36,8 @@ def _axis(a, axis):
 def _finished(made, out, name):
     if out is None:
         return made
+    if not hasattr(out, "shape"):
+        raise TypeError(f"{name}: out must be an array, not {type(out).__name__}")
     if out.shape != made.shape:
         raise ValueError(f"{name}: out has shape {out.shape}: it must have shape {made.shape}")
     out[...] = made

@@ -186,12 +186,17 @@ def undefined_names(log: str) -> list[str]:
     return list(found)
 
 
+_LONGEST = 500_000  # characters of a source that is searched for hints: a program wrote longer ones
+
+
 def explain(
     problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None, others=()
 ):
     """The same error with hints; ``refused`` maps names of the Python scope to why they were not
     usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
     user wrote, ``others`` are the Texts of the device functions that it uses."""
+    if text is not None and len(text.value) > _LONGEST:
+        text, others = None, ()
     log = f"{problem}\n{problem.log}"
     message = str(problem)
     wrong = "" if text is None else _reported(message, text)

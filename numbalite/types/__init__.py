@@ -235,6 +235,8 @@ def tuple_of(cls, types) -> Tuple:
 
 def from_code(code: int) -> Type:
     """The type that the extension's typecodes() describes by one 32-bit number."""
+    if not 0 <= code < 2**32 or code >> 14 & 3 == 3:
+        raise ValueError(f"{code} describes no type")
     dtype, ndim = code & 0xFF, code >> 8 & 0x3F
     layout, is_array = "ACF"[code >> 14 & 3], code >> 16 & 3
     index, is_other = code >> 20, code >> 18 & 1

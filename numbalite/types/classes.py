@@ -282,6 +282,10 @@ class Vector(Type):
     align: int
 
     def __init__(self, base: Scalar, count: int):
+        if not isinstance(base, Scalar) or base.name not in _VECTORS_OF:
+            raise TypeError(f"Vector takes the type of a number, not {base!r}")
+        if count not in (1, 2, 3, 4):
+            raise ValueError(f"Vector takes 1 to 4 numbers, not {count!r}")
         super().__init__(f"{base.name}x{count}")
         axes = [(axis, base.dtype) for axis in "xyzw"[:count]]
         wide = "_16a" if (base.size, count) == (8, 4) else ""
@@ -482,6 +486,8 @@ class NamedTuple(Tuple):
 
     def __init__(self, types, cls):
         super().__init__(types)
+        if not isinstance(cls, type) or not isinstance(getattr(cls, "_fields", None), tuple):
+            raise TypeError(f"NamedTuple takes the class of a named tuple, not {cls!r}")
         fields = ", ".join(f"{n}: {t}" for n, t in zip(cls._fields, self.types, strict=True))
         object.__setattr__(self, "name", f"{cls.__name__}({fields})")
         object.__setattr__(self, "instance_class", cls)

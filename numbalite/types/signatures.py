@@ -92,6 +92,10 @@ def _as_type(item, names):
         raise SignatureError(str(problem)) from None
 
 
+_DEEPEST = 50  # types within types
+_SHOWN = 200  # characters of a line, in messages
+
+
 class _Parser:
     def __init__(self, text, names):
         self.text = text
@@ -104,6 +108,7 @@ class _Parser:
             at = match.end()
         self.tokens.append(("end", "", len(text.rstrip())))
         self.next = 0
+        self.depth = 0  # of the types inside of types
 
     # --- tokens
 
@@ -130,7 +135,11 @@ class _Parser:
         start = (token or self.token)[2]
         head = self.text.rfind("\n", 0, start) + 1
         line = self.text[head:].split("\n", 1)[0]
-        indent = re.sub(r"[^\t]", " ", line[: start - head])
+        at = start - head
+        if len(line) > _SHOWN:  # what is around the mistake
+            first = max(0, at - _SHOWN // 2)
+            line, at = line[first : first + _SHOWN], at - first
+        indent = re.sub(r"[^\t]", " ", line[:at])
         raise SignatureError(f"{message}\n  {line}\n  {indent}^" if line.strip() else message)
 
     # --- grammar
@@ -199,6 +208,14 @@ class _Parser:
         return t
 
     def type(self):
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"types are nested more than {_DEEPEST} deep")
+        t = self.type_at_depth()
+        self.depth -= 1
+        return t
+
+    def type_at_depth(self):
         at = self.token
         const = bool(self.take("const"))
         t = self.primary()

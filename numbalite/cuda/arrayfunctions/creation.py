@@ -330,6 +330,9 @@ def arange(
     given = [
         one.item() if isinstance(one, arrays.DeviceNDArray) else one for one in (first, stop, step)
     ]
+    for one in given:
+        if np.asarray(one).dtype.kind in "OSUV":
+            raise TypeError(f"arange takes numbers, not {type(one).__name__}")
     if dtype is None:  # NumPy says which
         dtype = np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
     dtype = np.dtype(dtype)

@@ -192,6 +192,8 @@ def resize(a: Any, new_shape: Any) -> DeviceNDArray:
 @implements("trim_zeros")
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> DeviceNDArray:
     """A view. Waits for where the first and the last element are that is not zero."""
+    if not isinstance(trim, str):
+        raise TypeError(f"trim must be a text of 'f' and 'b', not {trim!r}")
     a, trim = arguments.array(filt), trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")

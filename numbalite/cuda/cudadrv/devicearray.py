@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite.cuda import required
 from numbalite.cuda.arrays import DeviceNDArray, to_device
 from numbalite.cuda.foreign import as_cuda_array, is_cuda_array
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
@@ -85,6 +86,7 @@ def is_contiguous(ary: Any) -> bool:
 
 def array_core(ary: Any) -> Any:
     """The array without what is repeated by a stride of zero: the elements that have to travel."""
+    required.require_array(ary, "array_core")
     if not ary.strides or not ary.size:
         return ary
     return ary[tuple(0 if step == 0 else slice(None) for step in ary.strides)]
@@ -92,6 +94,8 @@ def array_core(ary: Any) -> Any:
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
     """TypeError, ValueError for arrays that cannot be copied to each other."""
+    required.require_array(ary1, "check_array_compatibility")
+    required.require_array(ary2, "check_array_compatibility")
     first, second = ary1.squeeze(), ary2.squeeze()
     if ary1.dtype != ary2.dtype:
         raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")

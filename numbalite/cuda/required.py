@@ -1,0 +1,35 @@
+"""What arguments must have: a TypeError that names the function, before an attribute is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def require(value: Any, function: str, what: str, *names: str) -> None:
+    """TypeError where a value lacks one of these attributes; `what` says what the function takes."""
+    if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):
+        raise TypeError(f"{function} takes {what}, not {shown(value)}")
+
+
+def require_array(value: Any, function: str) -> None:
+    """TypeError for what has no shape and dtype as arrays have them."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if not isinstance(shape, tuple) or not isinstance(dtype, np.dtype):
+        raise TypeError(f"{function} takes an array, not {shown(value)}")
+
+
+def require_kind(value: Any, function: str, what: str, kind: Any) -> None:
+    """TypeError for what is no instance of a class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{function} takes {what}, not {shown(value)}")
+
+
+def shown(value: Any) -> str:
+    """The value, as far as it is short."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = ""
+    return text if 0 < len(text) <= 80 else f"a {type(value).__name__}"

@@ -1,0 +1,328 @@
+"""The whole public surface, called with nonsense: what comes back is a result, or an exception that a user may see.
+
+KeyError, IndexError, AttributeError and their like say that a function of ours has stumbled, unless NumPy or Python
+raise the same for such an argument. Found by introspection: a new function is called as soon as it is there.
+"""
+
+import contextlib
+import copy
+import functools
+import io
+import os
+import random
+import re
+import signal
+import traceback
+import types
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from kit.sample import VARIABLE
+
+import numbalite
+from numbalite import cuda
+
+pytestmark = pytest.mark.sim
+
+STUMBLES = (
+    KeyError, IndexError, AttributeError, RecursionError, NameError, AssertionError, SystemError,
+)  # fmt: skip
+# What ends the process, waits, changes settings for good, or is for another page of the library.
+LEFT_OUT = {
+    "close", "reset", "set_trace", "detect", "profile_start", "profile_stop", "select_device", "pause", "open",
+    "set_process_checks", "set_checks", "reduce_num_threads", "from_ipc_handle", "open_ipc_array",
+    "cudadrv", "simulator", "simulator_init", "set_memory_manager", "defer_cleanup", "setLevel",
+}  # fmt: skip
+
+
+# What a list, a tuple and their like say, and no function of ours.
+BUILTIN = re.compile(r"^(?:list|tuple|string|range|bytearray|array|bytes|deque) |^pop |^$")
+SUBMODULES = {
+    "random",
+    "devicearray",
+    "driver",
+    "libdevice",
+    "types",
+    "testing",
+    "nvtx",
+    "cublas",
+    "memory",
+}
+
+
+class Lengthy:
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        raise IndexError(index)
+
+
+class OddArray(np.ndarray):
+    @property
+    def __array_interface__(self):
+        return {}
+
+
+class OddInterface:
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (2,)}
+
+
+class Odd:
+    __array_interface__ = 5
+    shape = "x"
+    dtype = None
+
+
+def arguments():
+    """New ones for each call: some calls write to them, or close them."""
+    host = np.arange(4.0)
+    return [
+        None, 3, -1, 0, 2**70, -(2**70), 1.5, float("nan"), "a + b", "float32", "", "void(float32[:])", b"x",
+        (), (1, 2), [], [1, "a"], [[1], [2, 3]], {}, {"a": 1}, set(), np.float32, np.dtype("f4,i4"), object(),
+        lambda x: x, print, int, type, Odd(), OddInterface(), Lengthy(), host, host.view(OddArray),
+        host.astype("f4"), np.array([], object), np.array("x"), np.zeros((0, 3)), np.zeros((2, 2), "c8"),
+        np.zeros(3, "M8[s]"), slice(None), Ellipsis, True, 1j, np.datetime64(5, "s"), range(3), iter([1]),
+        Exception("x"), cuda.to_device(host), cuda.to_device(np.arange(6).reshape(2, 3)), cuda.to_device(np.zeros(0)),
+        cuda.to_device(np.zeros((2, 2), bool)), cuda.stream(), cuda.event(), np.ma.array([1]),
+        np.random.default_rng(1), cuda.device_array(3, "f4,i4"),
+    ]  # fmt: skip
+
+
+def modules():
+    import numbalite.fft
+    import numbalite.linalg
+    import numbalite.random
+    import numbalite.sparse
+    import numbalite.types
+
+    return {
+        "cuda": cuda, "numbalite": numbalite, "random": numbalite.random, "sparse": numbalite.sparse,
+        "linalg": numbalite.linalg, "fft": numbalite.fft, "types": numbalite.types,
+    }  # fmt: skip
+
+
+def functions():
+    """(name, how to get it) of all public functions and classes."""
+    found = {}
+    for path, module in modules().items():
+        for name in public(module):
+            value = getattr(module, name, None)
+            if isinstance(value, types.ModuleType):
+                for inner in public(value) if path == "cuda" and name in SUBMODULES else ():
+                    found[f"{path}.{name}.{inner}"] = (value, inner)
+            elif not (isinstance(value, type) and issubclass(value, BaseException)):
+                found[f"{path}.{name}"] = (module, name)
+    return {name: of for name, of in found.items() if callable(getattr(*of, None))}
+
+
+def public(owner):
+    return [n for n in dir(owner) if not n.startswith("_") and n not in LEFT_OUT]
+
+
+def instances():
+    """Name -> what makes an object whose methods are called."""
+    source = "__device__ int v;\n__global__ void k(float* x) { x[0] = 1; }"
+    return {
+        "array": lambda: cuda.to_device(np.arange(6.0).reshape(2, 3)),
+        "vector": lambda: cuda.to_device(np.arange(6, dtype=np.int32)),
+        "stream": cuda.stream,
+        "event": cuda.event,
+        "device": lambda: cuda.gpus[0],
+        "gpus": lambda: cuda.gpus,
+        "context": cuda.current_context,
+        "module": lambda: cuda.module(source),
+        "kernel": lambda: cuda.module(source).k,
+        "launcher": lambda: cuda.module(source).k[1, 1],
+        "csr": lambda: numbalite.sparse.csr_array(np.eye(3)),
+        "generator": lambda: numbalite.random.default_rng(1),
+        "reduction": lambda: cuda.reduce("a + b"),
+        "ufunc": lambda: numbalite.vectorize(["f8(f8, f8)"], target="cuda")("x + y"),
+        "checks": cuda.checks,
+        "pinned": lambda: cuda.pinned_array(3),
+        "mapped": lambda: cuda.mapped_array(3),
+        "graph": lambda: None,
+    }
+
+
+def targets():
+    """Name -> what makes the thing to call."""
+    found = {name: (lambda of=of: getattr(*of)) for name, of in functions().items()}
+    for name in public(np):
+        if isinstance(getattr(np, name), (np.ufunc, types.FunctionType)) and name not in (
+            "save",
+            "savez",
+            "load",
+            "info",
+        ):
+            found[f"numpy.{name}"] = lambda name=name: functools.partial(
+                on_device, getattr(np, name)
+            )
+    for name, make in instances().items():
+        with contextlib.suppress(Exception):
+            example = make()
+            for attribute in dir(example):
+                special = attribute.startswith("__") and attribute in SPECIAL
+                if attribute not in LEFT_OUT and (special or not attribute.startswith("_")):
+                    if callable(getattr(example, attribute, None)):
+                        found[f"{name}.{attribute}"] = lambda make=make, a=attribute: getattr(
+                            make(), a
+                        )
+    return found
+
+
+def on_device(function, *given, **named):
+    """One of NumPy's functions, whose first argument is on the device."""
+    return function(cuda.to_device(np.arange(6.0).reshape(2, 3)), *given, **named)
+
+
+SPECIAL = (
+    "__getitem__", "__setitem__", "__call__", "__exit__", "__array__", "__dlpack__", "__copy__",
+    "__deepcopy__", "__add__", "__matmul__", "__pow__", "__eq__", "__contains__", "__iter__", "__len__",
+    "__format__", "__array_function__", "__array_ufunc__",
+)  # fmt: skip
+
+
+def is_ours(problem):
+    """Does an exception that says so come from code of ours that did not mean it?"""
+    if not isinstance(problem, STUMBLES) or isinstance(problem, np.exceptions.AxisError):
+        return False
+    frames = traceback.extract_tb(problem.__traceback__)
+    last = frames[-1]
+    if last.name == "__getitem__" and last.filename == __file__:  # Lengthy's
+        return False
+    if isinstance(problem, IndexError) and not BUILTIN.search(str(problem)):
+        return False
+    if isinstance(problem, (KeyError, IndexError, AttributeError)) and last.line:
+        return not last.line.strip().startswith("raise ") and not is_in_core(frames)
+    return True
+
+
+def is_in_core(frames):
+    """From C, where each exception is raised on purpose."""
+    return frames[-1].filename == __file__
+
+
+class Late(BaseException):
+    pass
+
+
+@contextlib.contextmanager
+def limit(seconds):
+    def stop(number, frame):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def calls(name, make, count, seed):
+    """Calls it `count` times; gives the traceback of what was not meant, or None."""
+    drawn = random.Random(seed)
+    for _ in range(count):
+        with contextlib.suppress(Exception):  # of an earlier call, told late
+            cuda.synchronize()
+        values = arguments()
+        given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3)))]
+        named = {}
+        if drawn.random() < 0.25:
+            words = (
+                "axis",
+                "out",
+                "dtype",
+                "stream",
+                "shape",
+                "where",
+                "order",
+                "copy",
+                "size",
+                "like",
+            )
+            named[drawn.choice(words)] = drawn.choice(values)
+        try:
+            with limit(20), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = make()(*given, **named)
+                if hasattr(result, "__next__"):
+                    next(result, None)
+        except Late:
+            pass
+        except Exception as problem:
+            if is_ours(problem):
+                told = "".join(traceback.format_exception(problem)[-8:])
+                return f"{name}(*{shown(given)}, **{shown(named)})\n{told}"
+        except SystemExit:
+            return f"{name}(*{shown(given)}, **{shown(named)}): SystemExit"
+    return None
+
+
+def shown(values):
+    try:
+        return repr(values)[:300]
+    except Exception as problem:
+        return f"<{type(problem).__name__} in repr>"
+
+
+TARGETS = targets() if cuda.is_simulated() else {}
+SEED = os.environ.get(VARIABLE, "all")
+COUNT = int(os.environ.get("NUMBALITE_NONSENSE", 1))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """Of kernels that an earlier call has launched with nonsense."""
+    yield
+    with contextlib.suppress(Exception):
+        cuda.synchronize()
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_nonsense(part):
+    found = []
+    for name, make in TARGETS.items():
+        if zlib.crc32(name.encode()) % 8 == part and (
+            COUNT > 1 or random.Random(f"{SEED}{name}").random() < 0.25
+        ):
+            found.append(calls(name, make, COUNT * 2, f"{SEED}{name}"))
+    found = [text for text in found if text]
+    assert not found, f"{len(found)} of them:\n" + "\n".join(found)
+
+
+def test_copies_of_devices():
+    for thing in (cuda.gpus[0], cuda.gpus, cuda.current_context()):
+        assert str(copy.copy(thing)) == str(thing)
+    assert copy.deepcopy(cuda.gpus[0]) == cuda.gpus[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: cuda.mapped_array_like("float32"), TypeError),
+        (lambda: cuda.stream().__exit__(None, None, None), RuntimeError),
+        (lambda: cuda.checks().__exit__(None, None, None), RuntimeError),
+        (lambda: numbalite.sparse.csr_array(np.eye(3)).mean(out=3), TypeError),
+        (lambda: np.trim_zeros(cuda.to_device(np.ones(3)), 3), TypeError),
+        (lambda: cuda.scan("a + b", cuda.to_device(np.ones(3))), TypeError),
+        (lambda: cuda.compile(3, "void()"), TypeError),
+        (lambda: cuda.event_elapsed_time(1, 2), TypeError),
+        (lambda: cuda.types.from_code(-1), ValueError),
+    ],
+)
+def test_errors_that_say_so(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_an_array_with_an_interface_of_its_own():
+    array = np.arange(4.0).view(OddArray)
+    with cuda.pinned(array):
+        pass
