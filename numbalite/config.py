@@ -203,7 +203,7 @@ _TABLE = (
     Variable("PINNED_LIMIT", None, _size,
              "bytes of page-locked memory for results on the host; what is kept of it for later"),
     Variable("CUDA_MEMORY_MANAGER", "default", str,
-             "the module of a plug-in that allocates device memory",
+             "torch, cupy or rmm: allocate device memory from that library's pool; or the module of a plug-in",
              ("NUMBA_CUDA_MEMORY_MANAGER",)),
     Variable("CUDA_DEBUGINFO", False, _flag, "debug=True for every kernel that does not say",
              ("NUMBA_CUDA_DEBUGINFO",)),

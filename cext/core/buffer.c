@@ -197,6 +197,7 @@ nl_buffer *nl_buffer_take(nl_device *dev, size_t size) {
 
 static void give_back(nl_buffer *buffer) {
     if (buffer->pooled) {
+        nl_atomic_add(&buffer->device->returned, buffer->block.capacity);
         nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
     } else {
         nl_driver_report(nl_cu.MemFree(buffer->address), "cuMemFree");
@@ -397,6 +398,19 @@ static void free_memory(nl_buffer *buffer) {
     give_back(buffer);
 }
 
+/* The driver's pool returns memory to the system when the program waits for the device. A program
+ * that frees much without waiting, and then lets another library allocate, would get none. */
+static void trim_driver_pool(nl_device *dev) {
+    if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||
+        nl_capture_under_way() ||
+        !nl_device_bind_for_release(dev, nl_atomic_load(&dev->generation)))
+        return;
+    nl_atomic_store(&dev->returned, 0);
+    if (nl_device_wait_for_release(dev))
+        nl_driver_report(nl_cu.MemPoolTrimTo(dev->pool, nl_atomic_load(&dev->cache.cache_limit)),
+                         "cuMemPoolTrimTo");
+}
+
 /* Room for one more is made by giving up the oldest of the others. */
 static int keep_instead(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
@@ -410,9 +424,13 @@ static int keep_instead(nl_buffer *buffer) {
 static void destroy(void *thing) {
     nl_buffer *buffer = thing;
     if (owns_memory(buffer)) {
-        if (keep(buffer) || keep_instead(buffer))
+        nl_device *dev = buffer->device;
+        if (keep(buffer) || keep_instead(buffer)) {
+            trim_driver_pool(dev);
             return;
+        }
         free_memory(buffer);
+        trim_driver_pool(dev);
     }
     if (buffer->finalizer != NULL) {
         if (nl_atomic_load(&buffer->users) & NL_BUFFER_FOREIGN &&

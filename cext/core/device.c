@@ -231,32 +231,39 @@ static void open_pool_to_others(nl_device *dev) {
     }
 }
 
-/* The pool keeps what is freed, instead of giving it back to the system at the next wait. Set here,
- * before anything can be capturing a stream. */
+/* The pool returns memory above the cache's limit to the system at the next wait. Set here, before
+ * anything can be capturing a stream. */
 static int open_pool(nl_device *dev, nl_error *err) {
-    uint64_t everything = UINT64_MAX;
     dev->pool = NULL;
     if (!dev->has_memory_pools)
         return 0;
     if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0)
         return -1;
     open_pool_to_others(dev);
-    return NL_CU(err, MemPoolSetAttribute, dev->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                 &everything);
+    return nl_device_set_cache_limit(dev, nl_pool_read(&dev->cache).cache_limit, err);
 }
 
-/* How much freed memory a device may keep for arrays to come. Other programs get it back when they
- * ask the driver for it in vain, as the driver's own pool works too. */
-#define KEPT_SHARE 4
+int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err) {
+    uint64_t threshold = limit;
+    nl_pool_set_limits(&dev->cache, nl_pool_read(&dev->cache).limit, limit);
+    return dev->pool == NULL ? 0
+                             : NL_CU(err, MemPoolSetAttribute, dev->pool,
+                                     CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+}
+
+/* The share of the device's memory that may stay reserved while no array uses it: as much as large
+ * temporary arrays of a step need, and little enough for other libraries and processes. */
+#define CACHE_SHARE 4
 
 /* Only the first time: what the user has set since then stays. */
 static int open_cache(nl_device *dev, nl_error *err) {
     size_t total = 0;
-    if (dev->generation > 0 || nl_cu.watches_freed)
+    if (dev->generation > 0)
         return 0;
     if (NL_CU(err, DeviceTotalMem, &total, dev->handle) < 0)
         return -1;
-    nl_pool_set_limits(&dev->cache, SIZE_MAX, total / KEPT_SHARE);
+    dev->largest_cache = total / CACHE_SHARE;
+    nl_pool_set_limits(&dev->cache, SIZE_MAX, nl_cu.watches_freed ? 0 : dev->largest_cache);
     return 0;
 }
 

@@ -33,6 +33,8 @@ typedef struct nl_device {
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
     CUevent fence;
+    size_t largest_cache; /* bytes: the default of the cache's limit */
+    uint64_t returned;    /* bytes freed to the driver's pool since it was trimmed */
     CUevent order_event;  /* of nl_stream_order */
     CUstream copy_stream; /* see nl_device_copy_stream */
     nl_mutex lock;        /* of the fence, order_event and copy_stream */
@@ -131,6 +133,8 @@ int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err);
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* A stream in no order with others, for this side of copies between devices whose own stream is
  * another device's. Made once. Binds dev. */
+/* How many bytes of freed memory stay reserved, by the cache and by the driver's pool. */
+int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err);
 int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err);
 /* The process is about to end: waits for all devices, so that what frees things later need not.
  * Where such a wait has been given up, nothing is freed any more. Call without the interpreter's

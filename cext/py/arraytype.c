@@ -89,6 +89,10 @@ static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) 
 
 /* Whoever asks may go on to use it on any stream. */
 static PyObject *devarray_address(PyObject *self, void *closure) {
+    nl_error err;
+    const nl_buffer *buffer = ((nl_py_array *)self)->buffer;
+    if (nl_device_alive(buffer->device, buffer->generation, &err) < 0)
+        return nl_py_raise(&err);
     nl_buffer_expose(((nl_py_array *)self)->buffer);
     return devarray_own_address(self, closure);
 }

@@ -380,8 +380,8 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
 }
 
 int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj) {
-    if (!nl_atomic_load_entry(&state->exchange_type))
-        (void)exchange_of(state, obj);
+    if (!nl_atomic_load_entry(&state->exchange_type) && !exchange_of(state, obj))
+        PyErr_Clear();
     return nl_py_dlpack_is_known(state, obj);
 }
 

@@ -98,7 +98,7 @@ int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_cu
                          CUstream *stream);
 /* Is it of the class with such functions that was met first? */
 int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
-/* The same, if this object is of the first such class, too. */
+/* The same, if this object is of the first such class, too. Never raises. */
 int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj);
 
 #endif

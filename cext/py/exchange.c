@@ -461,6 +461,9 @@ static PyObject *stream_entry(nl_py_array *a) {
 PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
     const nl_py_state *state = a->state;
+    nl_error err;
+    if (nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0)
+        return nl_py_raise(&err);
     CUdeviceptr address = nl_py_array_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
     nl_buffer_expose(a->buffer);

@@ -53,6 +53,7 @@ static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
     PyObject *limit, *cache_limit;
     size_t most, kept;
+    nl_error err;
     if (!PyArg_ParseTuple(args, "iOO:pool_set_limits", &ordinal, &limit, &cache_limit) ||
         size_from(limit, &most) < 0 || size_from(cache_limit, &kept) < 0)
         return NULL;
@@ -60,6 +61,8 @@ static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!dev)
         return NULL;
     nl_pool_set_limits(&dev->cache, most, kept);
+    if (nl_device_bind(dev, &err) < 0 || nl_device_set_cache_limit(dev, kept, &err) < 0)
+        return nl_py_raise(&err);
     if (nl_pool_read(&dev->cache).cached <= kept)
         Py_RETURN_NONE;
     return trim(dev, kept);

@@ -102,11 +102,14 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.cuda.ipc import IpcArrayHandle, ipc_array, open_ipc_array
     from numbalite.cuda.managers import (
         BaseCUDAMemoryManager,
+        CupyMemoryManager,
         GetIpcHandleMixin,
         HostOnlyCUDAMemoryManager,
         MappedMemory,
         MemoryPointer,
         PinnedMemory,
+        RmmMemoryManager,
+        TorchMemoryManager,
         set_memory_manager,
     )
     from numbalite.cuda.memory import host_memory_pool, memory_pool
@@ -170,6 +173,9 @@ _LATER = {
     "surface": "numbalite.cuda.textures",
     "set_memory_manager": "numbalite.cuda.managers",
     "BaseCUDAMemoryManager": "numbalite.cuda.managers",
+    "CupyMemoryManager": "numbalite.cuda.managers",
+    "RmmMemoryManager": "numbalite.cuda.managers",
+    "TorchMemoryManager": "numbalite.cuda.managers",
     "HostOnlyCUDAMemoryManager": "numbalite.cuda.managers",
     "GetIpcHandleMixin": "numbalite.cuda.managers",
     "MemoryPointer": "numbalite.cuda.pointers",
@@ -205,6 +211,7 @@ _LATER = {
 __all__ = [
     "BaseCUDAMemoryManager",
     "CudaSupportError",
+    "CupyMemoryManager",
     "DeviceNDArray",
     "DeviceRecord",
     "Event",
@@ -221,7 +228,9 @@ __all__ = [
     "Out",
     "PinnedMemory",
     "Reduce",
+    "RmmMemoryManager",
     "Stream",
+    "TorchMemoryManager",
     "arange",
     "as_cuda_array",
     "checks",

@@ -182,15 +182,92 @@ class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
 NumbaCUDAMemoryManager = _OwnManager
 
 
+class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
+    """Memory of another library, so that one pool serves both. Allocates for the legacy default stream, on which arrays are freed. ``_module`` is imported when
+    the manager is set; an ImportError says what to install."""
+
+    _module = ""
+    _package = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        try:
+            self.library = importlib.import_module(self._module)
+        except ImportError as problem:
+            raise ImportError(
+                f"{type(self).__name__} allocates from {self._module}, which cannot be imported "
+                f"({problem}): install {self._package}"
+            ) from problem
+
+    def get_memory_info(self) -> MemoryInfo:
+        return MemoryInfo(*_core.memory_info())
+
+    @property
+    def interface_version(self) -> int:
+        return 1
+
+
+class TorchMemoryManager(_LibraryManager):
+    """Device memory from PyTorch's caching allocator: `torch.cuda.memory_summary()` counts it, and
+    `torch.cuda.empty_cache()` returns what is free to the system.
+
+    >>> cuda.set_memory_manager(cuda.TorchMemoryManager)
+    """
+
+    _module, _package = "torch", "torch"
+
+    def memalloc(self, size: int) -> MemoryPointer:
+        memory = self.library.cuda.memory
+        address = memory.caching_allocator_alloc(size, self.context.device.id, 0)
+        return MemoryPointer(
+            self.context, address, size, finalizer=lambda: memory.caching_allocator_delete(address)
+        )
+
+
+class CupyMemoryManager(_LibraryManager):
+    """Device memory from CuPy's current allocator, the default memory pool if no other is set."""
+
+    _module, _package = "cupy", "cupy-cuda13x"
+
+    def memalloc(self, size: int) -> MemoryPointer:
+        with self.library.cuda.Device(self.context.device.id), self.library.cuda.Stream.null:
+            memory = self.library.cuda.alloc(size)
+        return MemoryPointer(self.context, memory.ptr, size, owner=memory)
+
+
+class RmmMemoryManager(_LibraryManager):
+    """Device memory from RMM's current resource of the device (`rmm.mr.set_current_device_resource`)."""
+
+    _module, _package = "rmm", "rmm-cu13"
+
+    def memalloc(self, size: int) -> MemoryPointer:
+        buffer = self.library.DeviceBuffer(size=size)
+        return MemoryPointer(self.context, buffer.ptr, size, owner=buffer)
+
+
+_BY_NAME = {"torch": TorchMemoryManager, "cupy": CupyMemoryManager, "rmm": RmmMemoryManager}
+
+
 # ------------------------------------------------------------------------------------------ choosing
 
 
-def set_memory_manager(mm_plugin: type | None) -> None:
-    """From now on device memory comes from instances of this class (None: from our own pool).
+def set_memory_manager(mm_plugin: type | str | None) -> None:
+    """Allocates device memory by instances of this class from now on: a sub-class of
+    BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None: the own pool.
 
-    RuntimeError if its interface_version is not 1. Arrays made before keep the memory they have.
+    RuntimeError if its interface_version is not 1, ImportError if the library is not installed. Arrays
+    made before keep their memory.
+
+    >>> cuda.set_memory_manager(None)
     """
     global _class, _read
+    if isinstance(mm_plugin, str):
+        if mm_plugin not in _BY_NAME:
+            raise ValueError(
+                f"set_memory_manager: {mm_plugin!r} is not a library; {', '.join(map(repr, _BY_NAME))} are, "
+                "or pass a sub-class of BaseCUDAMemoryManager"
+            )
+        mm_plugin = _BY_NAME[mm_plugin]
     if mm_plugin is not None:
         version = mm_plugin(context=None).interface_version
         if version != 1:
@@ -220,7 +297,7 @@ def read_environment() -> None:
         if name == "default":
             return
         try:
-            plugin = importlib.import_module(name)._numba_memory_manager
+            plugin = _BY_NAME.get(name) or importlib.import_module(name)._numba_memory_manager
         except Exception as problem:
             raise RuntimeError(f"Failed to use memory manager from {name}") from problem
         set_memory_manager(plugin)

@@ -15,6 +15,7 @@ SHOWN = {
     "guide/device-libraries.md": 1,
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
+    "guide/memory.md": 1,
     "teaching.md": 1,
 }
 # What else a page may hold: commands, and the site's own directives.

@@ -436,3 +436,106 @@ def test_what_was_not_made_is_no_peak():
     array = cuda.device_array(1 << 20, np.uint8)
     assert pool.peak >= before + (1 << 20)
     del array
+
+
+# ---- returning memory to the system
+
+
+def threshold():
+    """The bytes that the driver's pool keeps reserved, from the calls that set it."""
+    return calls(lambda: setattr(cuda.memory_pool(), "cache_limit", cuda.memory_pool().cache_limit))
+
+
+def test_the_drivers_pool_has_the_limit_of_the_cache(pool):
+    assert threshold() == ["cuMemPoolSetAttribute"]
+
+
+@pytest.mark.gpu
+def test_another_library_gets_the_memory_that_arrays_freed(run_python):
+    """Four fifths of the device freed: three quarters are free once it is idle, without a call of trim()."""
+    run_python("""
+import numpy as np
+from numbalite import cuda
+free, total = cuda.current_context().get_memory_info()
+arrays = [cuda.device_array(free // 20, np.uint8) for _ in range(16)]
+for array in arrays: array.fill(1)
+del array, arrays
+cuda.synchronize()
+after = cuda.current_context().get_memory_info().free
+assert after >= free - total // 4 - (64 << 20), (free, after, total)
+pool = cuda.memory_pool()
+assert pool.held <= total // 4 and pool.cache_limit <= total // 4
+
+array = cuda.device_array(free // 10 * 8, np.uint8)   # and without a wait
+array.fill(1)
+del array
+import torch
+torch.empty(free // 10 * 7, dtype=torch.uint8, device="cuda")
+""")
+
+
+def test_a_small_array_is_freed_without_a_wait(pool):
+    pool.cache_limit = 0
+    make()
+    assert not [call for call in calls(make) if "Synchronize" in call or "Trim" in call]
+
+
+@pytest.mark.parametrize("name", ("torch", "cupy", "rmm"))
+@pytest.mark.gpu
+def test_pools_of_other_libraries(run_python, name):
+    pytest.importorskip(name)
+    run_python(
+        """
+import sys
+import numpy as np
+from numbalite import cuda
+name = sys.argv[1]
+cuda.set_memory_manager(name)
+library = __import__(name)
+used = {
+    "torch": lambda: library.cuda.memory_allocated(),
+    "cupy": lambda: library.get_default_memory_pool().used_bytes(),
+    "rmm": lambda: library.statistics.get_statistics().current_bytes,
+}[name]
+if name == "rmm":
+    import rmm.statistics
+    rmm.statistics.enable_statistics()
+before = used()
+d = cuda.to_device(np.arange(1 << 20, dtype="f4"))
+assert used() - before >= 4 << 20
+e = (d + d).sum()
+assert float(e) == 2 * np.arange(1 << 20, dtype="f8").sum()
+del d, e
+cuda.synchronize()
+assert used() == before, (used(), before)
+cuda.set_memory_manager(None)
+assert cuda.to_device(np.ones(3)).copy_to_host().sum() == 3
+assert used() == before
+""",
+        name,
+    )
+
+
+def test_a_library_that_is_not_known_or_not_installed(monkeypatch):
+    import sys
+
+    with pytest.raises(ValueError, match="'torch', 'cupy', 'rmm'"):
+        cuda.set_memory_manager("tensorflow")
+    monkeypatch.setitem(sys.modules, "rmm", None)
+    with pytest.raises(ImportError, match="install rmm-cu13"):
+        cuda.set_memory_manager("rmm")
+    assert cuda.to_device(np.ones(3)).copy_to_host().sum() == 3
+
+
+def test_addresses_of_lost_arrays(run_python):
+    run_python("""
+import numpy as np
+from numbalite import cuda
+d = cuda.to_device(np.ones(4))
+cuda.close()
+for ask in (lambda: d.__cuda_array_interface__, lambda: d.address, lambda: d[1:].__cuda_array_interface__,
+            lambda: d.device_ctypes_pointer, lambda: d.__dlpack__()):
+    try: ask()
+    except RuntimeError as problem: assert "was reset" in str(problem)
+    else: raise AssertionError
+""")
