@@ -110,7 +110,7 @@ int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned cha
 /* A vector from a tuple, a list or an array of one axis; dim3 from an int, too. */
 static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_host_is_array(value);
-    PyObject *items = is_one ? PyTuple_Pack(1, value) : PySequence_Tuple(value);
+    PyObject *items = is_one ? PyTuple_Pack(1, value) : nl_py_tuple_at_most(value, NL_MAX_DIMS);
     int result = items ? write_items(call, index, value, items, block) : -1;
     Py_XDECREF(items);
     return result;

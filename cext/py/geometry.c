@@ -34,6 +34,35 @@ static int is_number(PyObject *obj) {
     return n < 0;
 }
 
+static PyObject *refuse_length(Py_ssize_t length, Py_ssize_t limit) {
+    return length < 0 ? PyErr_Format(PyExc_ValueError, "more than the limit of %zd items", limit)
+                      : PyErr_Format(PyExc_ValueError, "%zd items are more than the limit of %zd",
+                                     length, limit);
+}
+
+/* Its length may be wrong, so the items are counted, too. */
+PyObject *nl_py_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
+    Py_ssize_t length = PyTuple_CheckExact(sequence) ? 0 : PySequence_Size(sequence);
+    if (PyTuple_CheckExact(sequence))
+        return Py_NewRef(sequence);
+    if (length > limit)
+        return refuse_length(length, limit);
+    PyErr_Clear(); /* iterators have no length */
+    PyObject *iterator = PyObject_GetIter(sequence), *items = iterator ? PyList_New(0) : NULL;
+    PyObject *item, *tuple;
+    while (items && (item = PyIter_Next(iterator))) {
+        if (PyList_GET_SIZE(items) == limit)
+            refuse_length(-1, limit);
+        if (PyErr_Occurred() || PyList_Append(items, item) < 0)
+            Py_CLEAR(items);
+        Py_DECREF(item);
+    }
+    tuple = items && !PyErr_Occurred() ? PyList_AsTuple(items) : NULL;
+    Py_XDECREF(items);
+    Py_XDECREF(iterator);
+    return tuple;
+}
+
 int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
     if (is_number(obj)) {
         layout->ndim = 1;
@@ -44,14 +73,13 @@ int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items = PySequence_Tuple(obj);
+    PyObject *items = nl_py_tuple_at_most(obj, NL_MAX_DIMS);
     if (!items)
         return -1;
     int result = -1;
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (n > NL_MAX_DIMS) {
-        PyErr_Format(PyExc_ValueError, "%zd dimensions are more than the limit of %d", n,
-                     NL_MAX_DIMS);
+        PyErr_Format(PyExc_ValueError, "%zd items are more than the limit of %d", n, NL_MAX_DIMS);
         goto done;
     }
     layout->ndim = (int)n;
@@ -71,7 +99,8 @@ int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what) {
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items = PySequence_Check(obj) ? PySequence_Tuple(obj) : PyTuple_Pack(1, obj);
+    PyObject *items =
+        PySequence_Check(obj) ? nl_py_tuple_at_most(obj, NL_MAX_DIMS) : PyTuple_Pack(1, obj);
     if (!items)
         return -1;
     int result = -1;

@@ -5,6 +5,9 @@
 #include "py/compat.h"
 #include "core/layout.h"
 
+/* A new tuple of the items of a sequence from outside; ValueError if there are more than `limit`,
+ * before they are stored: range(2**62) is a sequence, too. A tuple is returned as it is. */
+PyObject *nl_py_tuple_at_most(PyObject *sequence, Py_ssize_t limit);
 /* int or sequence of ints -> shape and ndim. */
 int nl_py_shape_from(PyObject *obj, nl_layout *layout);
 /* Sequence of layout->ndim ints; `what` names it in messages. */

@@ -52,7 +52,7 @@ def _over(cls, shape, dtype, strides, order, allocate):
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
-    shape = (shape,) if not np.iterable(shape) else tuple(shape)
+    shape = (shape,) if not np.iterable(shape) else shapes.items_of(shape, "shape")
     if any(isinstance(n, float) for n in shape):
         raise TypeError(f"a shape is made of integers, not {shape!r}")
     if any(n < 0 for n in shape):

@@ -7,6 +7,7 @@ at every call is remembered.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _KEPT = 1024
 AxisError = getattr(np, "exceptions", np).AxisError
@@ -80,6 +81,18 @@ def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     return number % ndim
 
 
+MAX_ITEMS = 64  # NumPy's limit of dimensions
+
+
+def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
+    """A tuple of a sequence from outside, of at most MAX_ITEMS items. ValueError if there are more,
+    before they are stored: range(2**62) is a sequence, too."""
+    items = tuple(itertools.islice(values, MAX_ITEMS + 1))
+    if len(items) > MAX_ITEMS:
+        raise ValueError(f"{what}: a sequence of more than {MAX_ITEMS} items")
+    return items
+
+
 def numbers_of(value: Any) -> tuple[int, ...]:
     """One integer or several, as NumPy reads shapes and axes: several may be an array."""
     try:
@@ -89,7 +102,7 @@ def numbers_of(value: Any) -> tuple[int, ...]:
             raise TypeError(
                 f"expected a sequence of integers or a single integer, got {value!r}"
             ) from None
-    return tuple(map(operator.index, value))
+    return tuple(map(operator.index, items_of(value)))
 
 
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from numbalite.cuda import assign
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.shapes import AxisError, numbers_of
+from numbalite.cuda.shapes import AxisError, items_of, numbers_of
 from numbalite.fft.execution import (
     Operand,
     complex_to_complex,
@@ -83,6 +83,7 @@ def _axis(name, axis, array):
 
 def _axes(name, array, s, axes):
     """Lengths and axes as NumPy's functions of several dimensions take them; lengths None: as they are."""
+    s, axes = (one if one is None else items_of(one, f"fft.{name}") for one in (s, axes))
     if s is None:
         axes = range(array.ndim) if axes is None else axes
         return [None] * len(axes), [_axis(name, axis, array) for axis in axes]

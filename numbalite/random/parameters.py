@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import shapes
 from numbalite.cuda.arrays import device_array
 from numbalite.cuda.foreign import if_cuda_array
 
@@ -96,7 +97,7 @@ def broadcast(what: str, size: Any, arrays: list) -> tuple:
 def shape_of(what: str, size: Any) -> tuple:
     """A size as a tuple. TypeError, ValueError."""
     try:
-        shape = tuple(map(operator.index, size)) if np.iterable(size) else (operator.index(size),)
+        shape = shapes.numbers_of(size)
     except TypeError:
         raise TypeError(f"{what}: size must be an int or a tuple of ints, not {size!r}") from None
     if min(shape, default=0) < 0:

@@ -45,7 +45,7 @@ def apply_along_axis(
 def apply_over_axes(func: Callable, a: Any, axes: Any) -> DeviceNDArray:
     made = arguments.array(a)
     count = made.ndim
-    for axis in np.atleast_1d(np.asarray(axes)).tolist():
+    for axis in shapes.numbers_of(axes):
         axis += count if axis < 0 else 0
         result = arguments.array(func(made, axis))
         if result.ndim != count:

@@ -47,7 +47,7 @@ def ix_(*args: Any) -> tuple[DeviceNDArray, ...]:
 @implements("indices")
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """On the current device; NumPy has no ``like=`` for it."""
-    shape = tuple(map(operator.index, dimensions))
+    shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
         _along(numbers(0, 1, n, np.int64).astype(dtype, copy=False), axis, len(shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -176,7 +175,7 @@ def _room(a, axis, more):
 def resize(a: Any, new_shape: Any) -> DeviceNDArray:
     """After the last element comes the first again."""
     a = arguments.array(a)
-    shape = tuple(map(operator.index, new_shape if np.iterable(new_shape) else (new_shape,)))
+    shape = shapes.numbers_of(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     if a.size == 0:

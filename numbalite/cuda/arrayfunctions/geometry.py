@@ -52,7 +52,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
     """An axis or several as numbers from the front, in the order given; ValueError for one twice."""
-    given = axis if np.iterable(axis) else (axis,)
+    given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"repeated axis{f' in `{what}` argument' if what else ''}")
@@ -126,7 +126,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
 @implements("expand_dims")
 def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
     a = arguments.array(a)
-    axis = tuple(axis) if np.iterable(axis) else (axis,)
+    axis = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     count = a.ndim + len(axis)
     new = axes_of(axis, count)
     lengths = iter(a.shape)
@@ -174,7 +174,7 @@ def fliplr(m: Any) -> DeviceNDArray:
 
 @implements("rot90")
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
-    m, axes = arguments.array(m), tuple(axes)
+    m, axes = arguments.array(m), shapes.items_of(axes, "axes")
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:

@@ -193,6 +193,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
 
 def _steps(a, shift, axis):
     """By how much each axis is shifted."""
+    shift, axis = (
+        shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
+    )
     pairs = np.broadcast(shift, axis)
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")

@@ -154,9 +154,7 @@ def sliding_window_view(
 ) -> DeviceNDArray:
     """A view, whose elements share memory."""
     x = arguments.array(x)
-    lengths = tuple(
-        map(operator.index, window_shape if np.iterable(window_shape) else (window_shape,))
-    )
+    lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):
         raise ValueError("`window_shape` cannot contain negative values")
     axes = tuple(range(x.ndim)) if axis is None else _axes_given(axis, x.ndim)

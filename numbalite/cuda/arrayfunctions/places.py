@@ -272,6 +272,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         for axis, width in pad_width.items():
             by_axis[axis] = np.broadcast_to(width, (2,))
         pad_width = by_axis
+    if np.iterable(pad_width):
+        pad_width = shapes.items_of(pad_width, "pad_width")
     widths = np.asarray(pad_width)
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")

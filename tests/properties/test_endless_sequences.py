@@ -1,0 +1,106 @@
+"""A sequence that claims 2**62 items, where a shape, strides or axes are expected: refused, not stored."""
+
+import collections.abc
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+LIMIT = 200  # items that a function may read before it has to refuse
+
+
+class TooMany(BaseException):
+    """More items were read than any shape has; no `except Exception` hides it."""
+
+
+class Endless(collections.abc.Sequence):
+    def __init__(self):
+        self.reads = 0
+
+    def __len__(self):
+        return 1 << 62
+
+    def __getitem__(self, index):
+        self.reads += 1
+        if self.reads > LIMIT:
+            raise TooMany
+        return 1
+
+
+class Understated(Endless):
+    """Its length is wrong."""
+
+    def __len__(self):
+        return 2
+
+
+X = np.arange(12.0).reshape(3, 4)
+EXPRESSIONS = """
+cuda.device_array(s)  cuda.device_array(3, strides=s)  cuda.zeros(s)  cuda.ones(s)  cuda.full(s, 1)  cuda.empty(s)
+cuda.pinned_array(s)  cuda.mapped_array(s)  cuda.managed_array(s)  cuda.ipc_array(s)  cuda.ipc_array(3, strides=s)
+cuda.linspace(0, 1, 5, axis=s)  d.reshape(s)  d.reshape(3, s)  d.transpose(s)  d.sum(axis=s)  d.mean(axis=s)
+d.std(axis=s)  d.max(axis=s)  d.any(axis=s)  d.argmax(axis=s)  d.squeeze(s)  d.cumsum(axis=s)  d.sort(axis=s)
+d.swapaxes(s, 0)  d.view(s)  np.expand_dims(d, s)  np.median(d, axis=s)  np.percentile(d, 50, axis=s)
+np.cross(d, d, axis=s)  np.flip(d, s)  np.gradient(d, axis=s)  np.roll(d, s)  np.roll(d, 1, axis=s)
+np.trim_zeros(d, axis=s)  np.vecdot(d, d, axis=s)  np.unstack(d, axis=s)  np.moveaxis(d, s, 0)  np.moveaxis(d, 0, s)
+np.rollaxis(d, s)  np.pad(d, s)  np.resize(d, s)  np.broadcast_to(d, s)  np.tile(d, s)  np.apply_over_axes(np.sum, d, s)
+np.lib.stride_tricks.sliding_window_view(d, s)  np.unravel_index(i, s)  np.ravel_multi_index((i, i), s)
+np.tensordot(d, d, s)  np.tensordot(d, d, (s, s))  np.fft.fftn(d, axes=s)  np.fft.fftn(d, s=s)  np.fft.rfft2(d, axes=s)
+np.fft.irfftn(d, s=s)  np.fft.fftshift(d, axes=s)  np.fft.fft(d, axis=s)  np.linalg.norm(d, axis=s)
+np.indices(s, like=d) np.average(d, axis=s)  np.nanmean(d, axis=s)  np.count_nonzero(d, axis=s)  np.take(d, i, axis=s)
+np.concatenate([d, d], axis=s)  np.stack([d, d], axis=s)  np.split(d, 2, axis=s)  np.repeat(d, 2, axis=s)
+np.insert(d, 0, 1, axis=s)  np.delete(d, 0, axis=s)  np.sort(d, axis=s)  np.lexsort((d, d), axis=s)  np.unique(d, axis=s)
+np.empty_like(d, shape=s)  np.zeros_like(d, shape=s)  np.full_like(d, 1, shape=s)  np.rot90(d, axes=s)  np.ptp(d, axis=s)
+rng.normal(size=s)  rng.random(s)  rng.integers(0, 5, s)  rng.choice(5, s)  rng.permuted(d, axis=s)
+kernel[s, 1](1)  kernel[1, s](1)  kernel[(1, s), 1](1)
+kernel.forall(s)  add.reduce(d, axis=s)  add.accumulate(d, axis=s)  add.reduceat(d, [0], axis=s)  cuda.reduce("a + b")(d, axis=s)
+np.fft.fftfreq(s)  cuda.device_array_like(d).reshape(s, order="F")  vector(s)
+"""
+CALLS = [
+    one
+    for line in EXPRESSIONS.strip().splitlines()
+    for one in line.replace(") ", ")\0").split("\0")
+    if one
+]
+CALLS = [one.strip() for one in CALLS]
+
+
+@pytest.fixture(scope="module")
+def names():
+    from numbalite import vectorize
+
+    kernel = cuda.jit("__global__ void kernel(int n) {}")
+    vector = cuda.jit("__global__ void vector(float4 x) {}")
+
+    @vectorize(["float64(float64, float64)"], target="cuda")
+    def add(a, b):
+        "a + b"
+
+    return {
+        "np": np, "cuda": cuda, "kernel": kernel, "add": add, "vector": vector[1, 1],
+        "d": cuda.to_device(X), "i": cuda.to_device(np.array([1, 2])), "rng": cuda.random.default_rng(1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", (Endless, Understated))
+def test_sequences_without_end(names, kind):
+    stored = []
+    for call in CALLS:
+        s = kind()
+        try:
+            eval(call, {**names, "s": s})
+        except TooMany:
+            stored.append(call)
+        except Exception as error:
+            assert not isinstance(error, (MemoryError, SystemError)), (call, error)
+    assert not stored, stored
+    assert len(CALLS) > 100
+
+
+def test_the_message():
+    with pytest.raises(ValueError, match="more than 64 items"):
+        cuda.to_device(X).reshape(range(1 << 62))
+    with pytest.raises(ValueError, match="4611686018427387904 items are more than the limit of 32"):
+        cuda.device_array(range(1 << 62))
+    assert _core.device_empty([2, 3], np.dtype("f4"), "C").shape == (2, 3)
