@@ -196,8 +196,11 @@ def users_frames(trace: types.TracebackType | None) -> types.TracebackType | Non
     return made
 
 
-def warn(message: str, category: type[Warning] = NumbaliteWarning) -> None:
-    """Warns at the nearest line of the caller's program that is not numbalite's own."""
+def warn(
+    message: str, category: type[Warning] = NumbaliteWarning, skip: tuple[str, ...] = ()
+) -> None:
+    """Warns at the nearest line of the caller's program that is neither numbalite's own nor in a file
+    whose path begins with one of `skip`."""
     import os
     import sys
     import warnings
@@ -205,9 +208,9 @@ def warn(message: str, category: type[Warning] = NumbaliteWarning) -> None:
     from numbalite import _core
 
     _core.record_nothing()  # a call that is repeated would not warn again
-    package = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    others = (os.path.dirname(os.path.abspath(__file__)) + os.sep, *skip)
     level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(package):
+    while frame is not None and frame.f_code.co_filename.startswith(others):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     warnings.warn(message, category, stacklevel=level + 1 if frame is not None else 2)
 

@@ -21,6 +21,7 @@ import numpy as np
 from numbalite import _core, errors, frontend
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
+from numbalite.cuda import implicit as _implicit
 from numbalite.cuda import indexing as _indexing
 from numbalite.cuda import shapes
 from numbalite.cuda.foreign import (
@@ -337,6 +338,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             raise ValueError(
                 "`copy=False` is not possible: a device array does not become a NumPy array without a copy"
             )
+        _implicit.check_conversion()
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 

@@ -1,0 +1,108 @@
+"""Conversions of device arrays to NumPy arrays that the program did not write.
+
+``np.asarray(d)`` and ``host[:] = d`` in a program copy to the host on purpose. A library that calls
+``np.asarray`` on its arguments (SciPy, `np.ma`, `np.vectorize`, `np.random.Generator`, plotting) copies
+without the program's knowledge, and computes there. Such a conversion is reported at the program's line.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+import sysconfig
+from typing import TYPE_CHECKING
+
+from numbalite import config
+from numbalite.errors import PerformanceWarning, warn
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+# Functions whose purpose is the conversion.
+_CONVERSIONS = {
+    "array", "asarray", "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray",
+    "copyto", "float", "int", "complex", "bool", "__setitem__",
+}  # fmt: skip
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+
+
+def check_conversion() -> None:
+    """Called by `__array__`: warns, or raises TypeError with NUMBALITE_IMPLICIT_COPY=error, where a
+    library converts the array. TypeError for `as_strided`, whose writes would be lost."""
+    caller = sys._getframe(2)
+    if _is_strided(caller):
+        raise TypeError(
+            "as_strided: a device array has no host memory to look at: numpy.lib.stride_tricks."
+            "sliding_window_view and slices of d are views of its memory"
+        )
+    if config.IMPLICIT_COPY == "allow" or _is_explicit(caller):
+        return
+    text = (
+        f"{_library(caller)} converts a device array to a NumPy array: the array is copied to the host, and "
+        "the function computes there. Write copy_to_host() if this is intended"
+    )
+    if config.IMPLICIT_COPY == "error":
+        raise TypeError(text)
+    if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
+        warn(text, PerformanceWarning, skip=_LIBRARIES)
+
+
+def _is_strided(frame: FrameType) -> bool:
+    return frame.f_code.co_name == "as_strided" and _module(frame).startswith("numpy.")
+
+
+def _module(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__") or ""
+
+
+def _library(frame: FrameType) -> str:
+    """What converts: a package's function, or a method written in C that the program calls."""
+    while _is_library(frame) and frame.f_back is not None and _is_library(frame.f_back):
+        frame = frame.f_back
+    if _is_library(frame):
+        return f"{frame.f_code.co_name}() of {_module(frame)}"
+    return f"{_called(frame) or 'a function'}()"
+
+
+def _is_library(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith((*_LIBRARIES, "<frozen"))
+
+
+def _is_explicit(frame: FrameType) -> bool:
+    """Did the program, or numbalite itself, ask for the conversion?"""
+    if frame.f_code.co_filename.startswith(_PACKAGE) or _module(frame).startswith("numpy.testing"):
+        return True
+    if _is_library(frame):
+        return False
+    called = _called(frame)
+    return called is None or called in _CONVERSIONS
+
+
+def _called(frame: FrameType) -> str | None:
+    """The name of the function that the frame calls now; None for an assignment, and where the source
+    is not available."""
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is None:  # before Python 3.11
+        return None
+    line, end_line, column, end_column = list(positions())[frame.f_lasti // 2]
+    if None in (line, end_line, column, end_column):
+        return None
+    lines = [linecache.getline(frame.f_code.co_filename, i) for i in range(line, end_line + 1)]
+    if not all(lines):
+        return None
+    raw = [text.encode() for text in lines]
+    raw[-1] = raw[-1][:end_column]
+    raw[0] = raw[0][column:]
+    try:
+        node = ast.parse(b"".join(raw).decode(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    if not isinstance(node, ast.Call):
+        return None
+    function = node.func
+    return getattr(function, "attr", getattr(function, "id", None))

@@ -1,0 +1,96 @@
+"""Copies to the host that a library makes of a device array are reported at the program's line."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from numbalite import config, cuda
+from numbalite.errors import PerformanceWarning
+
+X = np.arange(12.0)
+
+
+@pytest.fixture(scope="module")
+def d():
+    return cuda.to_device(X)
+
+
+EXPLICIT = {
+    "asarray": lambda d: np.asarray(d),
+    "array": lambda d: np.array(d, dtype="f4"),
+    "nested": lambda d: np.array([np.asarray(
+        d)[0], float(np.array(d[3]))]),
+    "list": lambda d: np.asarray([d, d]),
+    "copy_to_host": lambda d: d.copy_to_host(),
+    "assignment": lambda d: np.zeros(12).__setitem__(slice(None), d),
+    "testing": lambda d: np.testing.assert_array_equal(d, X),
+    "elements": lambda d: [float(x) for x in d[:2]] + [d[0].item(), int(d[1])],
+    "text": lambda d: f"{d} {d!r}",
+    "device functions": lambda d: (np.sort(d) + X, np.isin(d, [1, 2]), np.maximum.reduce(d)),
+}  # fmt: skip
+IMPLICIT = {
+    "dot": lambda d: X.dot(d),
+    "permutation": lambda d: np.random.default_rng(1).permutation(d),
+    "array of numpy.ma": lambda d: np.ma.array(d),
+    "numpy": lambda d: np.vectorize(lambda x: x)(d),
+}
+
+
+@pytest.mark.parametrize("call", EXPLICIT.values(), ids=EXPLICIT)
+def test_conversions_of_the_program(d, call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(d)
+
+
+def test_an_assignment(d):
+    host = np.zeros(12)
+    host[:] = d
+    host[2:] = d[2:]
+    np.testing.assert_array_equal(host, X)
+
+
+@pytest.mark.parametrize("call", IMPLICIT.values(), ids=IMPLICIT)
+def test_conversions_of_a_library(d, call, monkeypatch):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            call(d)
+    (warning,) = caught
+    assert warning.category is PerformanceWarning and warning.filename == __file__
+    assert warning.lineno == call.__code__.co_firstlineno
+    assert "copy_to_host()" in str(warning.message)
+    monkeypatch.setattr(config, "IMPLICIT_COPY", "error")
+    with pytest.raises(TypeError, match="converts a device array to a NumPy array"):
+        call(d)
+    monkeypatch.setattr(config, "IMPLICIT_COPY", "allow")
+    call(d)
+    monkeypatch.setattr(config, "IMPLICIT_COPY", "warn")
+    monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
+    call(d)
+
+
+def test_the_message_names_the_function(d):
+    with pytest.warns(PerformanceWarning, match=r"dot\(\) converts"):
+        X.dot(d)
+    with pytest.warns(PerformanceWarning, match=r"of numpy\.ma\S* converts"):
+        np.ma.array(d)
+
+
+def test_scipy(d):
+    ndimage = pytest.importorskip("scipy.ndimage")
+    with pytest.warns(PerformanceWarning, match=r"gaussian_filter\(\) of scipy\.ndimage"):
+        ndimage.gaussian_filter(d, 1)
+
+
+def test_as_strided(d):
+    """Its writes would go to a copy."""
+    with pytest.raises(TypeError, match="sliding_window_view"):
+        np.lib.stride_tricks.as_strided(d, (3,), (8,))
+
+
+def test_the_variable(run_python):
+    code = "import numpy as np\nfrom numbalite import cuda\nnp.ma.array(cuda.to_device(np.ones(3)))"
+    result = run_python(code, NUMBALITE_IMPLICIT_COPY="error", check=False)
+    assert "TypeError" in result.stderr and "numpy.ma" in result.stderr

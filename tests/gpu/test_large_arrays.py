@@ -1,0 +1,258 @@
+"""Arrays of more than 2**31 and 2**32 elements: no kernel may count or index in 32 bits.
+
+Zeros, with other values where an index that wraps would miss them or find them twice.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+
+pytestmark = pytest.mark.gpu
+
+GIB = 1 << 30
+HALF, FULL = 1 << 31, 1 << 32
+SIZES = (HALF + 777, FULL + 12_345)
+
+
+def marks(size):
+    """Indices next to each place where an index of 31 or 32 bits wraps, and at both ends."""
+    near = (
+        0,
+        1,
+        5,
+        HALF - 1,
+        HALF,
+        HALF + 1,
+        HALF + 5,
+        FULL - 1,
+        FULL,
+        FULL + 1,
+        FULL + 5,
+        size - 1,
+    )
+    return sorted({i for i in near if i < size})
+
+
+def zeros(size, dtype="i1", needs=3):
+    """A device array of zeros with ones at the marks; skips where `needs` arrays of it do not fit."""
+    wanted = needs * size * np.dtype(dtype).itemsize + 2 * GIB
+    cuda.memory_pool().trim()
+    free = cuda.current_context().get_memory_info().free
+    if free < wanted:
+        pytest.skip(f"needs {wanted / GIB:.0f} GiB of device memory, {free / GIB:.0f} are free")
+    x = cuda.zeros(size, dtype)
+    for i in marks(size):
+        x[i] = 1
+    return x
+
+
+def at_marks(array, size):
+    return [int(array[i]) for i in marks(size)]
+
+
+@pytest.fixture(params=SIZES, ids=("2**31", "2**32"))
+def size(request):
+    return request.param
+
+
+def ones(size):
+    return [1] * len(marks(size))
+
+
+def test_elementwise(size):
+    x = zeros(size)
+    y = x + x
+    assert at_marks(y, size) == [2] * len(marks(size))
+    np.add(x, y, out=y, where=x == 1)
+    assert at_marks(y, size) == [3] * len(marks(size)) and int(y.sum()) == 3 * len(marks(size))
+
+
+def test_reductions(size):
+    x = zeros(size)
+    count = len(marks(size))
+    assert int(x.sum()) == int(np.count_nonzero(x)) == count
+    assert int(x.max()) == 1 and int(x.argmax()) == 0 and bool(x.any()) and not bool(x.all())
+    x[0] = x[1] = x[5] = 0
+    assert int(x.argmax()) == HALF - 1
+    assert float(x.mean()) == pytest.approx((count - 3) / size, rel=1e-9)
+    rows = x[: size // 4 * 4].reshape(-1, 4)
+    expected = [0] * 4
+    for i in marks(size):
+        if i not in (0, 1, 5) and i < size // 4 * 4:
+            expected[i % 4] += 1
+    assert np.sum(rows, axis=0, dtype="i8").copy_to_host().tolist() == expected
+    assert int(rows.sum(axis=1, dtype="i1")[HALF // 4]) == sum(
+        HALF <= i < HALF + 4 for i in marks(size)
+    )
+    assert int(rows.max(axis=1).sum()) == len(
+        {i // 4 for i in marks(size) if i not in (0, 1, 5) and i < size // 4 * 4}
+    )
+
+
+def test_scan(size):
+    x = zeros(size, needs=6)
+    sums = np.cumsum(x, dtype="i1")
+    assert at_marks(sums, size) == list(range(1, len(marks(size)) + 1))
+
+
+def test_sort(size):
+    x = zeros(size, needs=6)
+    x.sort()
+    count = len(marks(size))
+    assert int(x[: size - count].sum()) == 0 and int(x[size - count :].sum()) == count
+
+
+def test_masks_and_indices(size):
+    x = zeros(size, needs=12)
+    assert x[x == 1].size == len(marks(size))
+    assert np.flatnonzero(x).copy_to_host().tolist() == marks(size)
+    indices = cuda.to_device(np.array(marks(size)))
+    assert x[indices].copy_to_host().tolist() == ones(size)
+    x[indices] = 3
+    assert at_marks(x, size) == [3] * len(marks(size)) and int(x.sum(dtype="i8")) == 3 * len(
+        marks(size)
+    )
+    assert at_marks(np.where(x == 3, np.int8(5), np.int8(0)), size) == [5] * len(marks(size))
+
+
+def test_copies_and_views(size):
+    x = zeros(size, needs=4)
+    backwards = x[::-1]
+    y = backwards.copy()
+    assert [int(y[size - 1 - i]) for i in marks(size)] == ones(size)
+    every = x[::3].copy()
+    assert int(every.sum()) == sum(i % 3 == 0 for i in marks(size))
+    joined = np.concatenate([x[:5], x])
+    assert joined.size == size + 5 and int(joined[5 + HALF]) == 1
+    tail = x[HALF - 2 :].copy_to_host()
+    assert [i for i in range(12) if tail[i]] == [
+        i - HALF + 2 for i in marks(size) if HALF - 2 <= i < HALF + 10
+    ]
+
+
+def test_conversions(size):
+    x = zeros(size, needs=4)
+    y = x.astype("u1") if size > HALF * 2 else x.astype("f4")
+    assert at_marks(y, size) == ones(size) and float(y.sum(dtype="f8")) == len(marks(size))
+
+
+def test_kernels(size):
+    x = zeros(size, needs=2)
+
+    @cuda.jit
+    def twice(x):
+        "long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; if (i < x.size()) x[i] *= 2;"
+
+    @cuda.jit
+    def thrice(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] *= 3
+
+    twice[math.ceil(size / 1024), 1024](x)
+    thrice[math.ceil(size / 1024), 1024](x)
+    assert at_marks(x, size) == [6] * len(marks(size)) and int(x.sum(dtype="i8")) == 6 * len(
+        marks(size)
+    )
+
+
+@vectorize(["int8(int8, int8)"], target="cuda")
+def added(x, y):
+    "x + y"
+
+
+def test_ufunc_of_broadcast_operands(size):
+    x = zeros(size, needs=4)
+    columns = x[: size // 2 * 2].reshape(-1, 2)
+    y = added(columns, cuda.to_device(np.array([1, 2], "i1")))
+    assert int(y.sum(dtype="i8")) == size // 2 * 3 + sum(i < size // 2 * 2 for i in marks(size))
+    assert int(y[HALF // 2, 0]) == 2
+
+
+GUFUNCS = {}
+
+
+def gufunc(name, signature, layout, body, **options):
+    scope = {}
+    exec(f"def {name}(x, y):\n    {body!r}\n", scope)
+    GUFUNCS[name] = guvectorize([signature], layout, target="cuda", **options)(scope[name])
+    return GUFUNCS[name]
+
+
+last = gufunc("last", "void(int8[:], int8[:])", "(n)->()", "y[0] = x[x.size() - 1];")
+total = gufunc(
+    "total",
+    "void(int8[:], int8[:])",
+    "(n)->()",
+    "int sum = 0; for (int i = 0; i < x.size(); ++i) sum += x[i]; y[0] = sum;",
+)
+block_total = gufunc(
+    "block_total",
+    "void(int8[:], int8[:])",
+    "(n)->()",
+    "if (threadIdx.x == 0) { int sum = 0; for (int i = 0; i < x.size(); ++i) sum += x[i]; y[0] = sum; }",
+    block=True,
+)
+running = gufunc(
+    "running",
+    "void(int8[:], int8[:])",
+    "(n)->(n)",
+    "int sum = 0; for (int i = 0; i < x.size(); ++i) y[i] = sum += x[i];",
+)
+
+
+@pytest.mark.parametrize("n", (1, 3, 4, 20))
+@pytest.mark.parametrize("staged", (False, True))
+@pytest.mark.parametrize("name", ("last", "total", "running"))
+@pytest.mark.parametrize("broadcast", (False, True))
+def test_gufuncs(name, staged, n, broadcast):
+    """More loop indices than 2**31, with cores in memory and repeated ones."""
+    loop = HALF + 4
+    f = GUFUNCS[name]
+    if broadcast:
+        x = zeros(loop, needs=2 + n * (name == "running"))
+        rows = np.broadcast_to(x[:, None], (loop, n))
+    else:
+        x = zeros(loop * n, needs=2 + (name == "running"))
+        x.fill(0)
+        rows = x.reshape(loop, n)
+        for i in marks(loop):
+            rows[i] = 1
+    f.staged = staged
+    y = f(rows)
+    f.staged = None
+    per = {"last": 1, "total": n, "running": n * (n + 1) // 2}[name]
+    assert int(y.sum(dtype="i8")) == per * len(marks(loop))
+    flat = y if name != "running" else y[:, n - 1]
+    assert at_marks(flat, loop) == [1 if name == "last" else n] * len(marks(loop))
+
+
+def test_gufunc_of_blocks():
+    loop = HALF + 4
+    x = zeros(loop)
+    y = block_total(x[:, None])
+    assert int(y.sum(dtype="i8")) == len(marks(loop)) and at_marks(y, loop) == ones(loop)
+
+
+def test_products(size):
+    if size > HALF + 777:
+        pytest.skip("the smaller size is enough here")
+    x = zeros(HALF + 777, "f4", needs=2)
+    x.fill(1)
+    assert float(x.dot(x)) == HALF + 777
+    assert float(np.vdot(x, x)) == HALF + 777
+    assert float(np.linalg.norm(x)) == pytest.approx(math.sqrt(HALF + 777), rel=1e-7)
+    assert float(x.sum()) == HALF + 777
+    assert float(x.std()) == 0
+
+
+def test_random_and_histogram(size):
+    rng = cuda.random.default_rng(1)
+    x = rng.integers(0, 4, size, dtype="i1")
+    counts = np.bincount(x[: HALF + 777]).copy_to_host()
+    assert counts.sum() == HALF + 777 and abs(counts / counts.sum() - 0.25).max() < 1e-3
+    tail = x[-1000:].copy_to_host()
+    assert set(tail.tolist()) == {0, 1, 2, 3}
