@@ -59,14 +59,19 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
     return result;
 }
 
-/* An object whose class does not say what it is. */
+/* An object whose class does not say what it is. One that cannot be read is refused later, by a
+ * message that names the parameter. */
 static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
     if (!values || obj == Py_None || nl_host_is_scalar(obj) || PyUnicode_Check(obj) ||
         PyBytes_Check(obj) || PyComplex_CheckExact(obj))
         return 0;
     const nl_py_value *v = nl_py_values_read(values, obj);
-    if (!v)
+    if (!v && !PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
+    if (!v) {
+        PyErr_Clear();
+        return 0;
+    }
     if (v->kind != NL_PY_VALUE_DEVICE)
         return 0;
     if (v->array)
