@@ -186,6 +186,7 @@ def compile(source, kind="sim", *checks) -> Image:
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
         # A struct's last array has the length that it is declared with.
         flags.append("-fstrict-flex-arrays=1")
+    flags += _without_outlined_atomics(compiler, family)
     text = source.text
     users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
@@ -233,6 +234,15 @@ def compile(source, kind="sim", *checks) -> Image:
             data = file.read()
     log = "" if family == "gcc" else _reader(source).warnings(log)
     return _image(source, kind, data, log, unit)
+
+
+def _without_outlined_atomics(compiler, family):
+    """On 64-bit Arm, compilers replace atomics by calls of libgcc's, which asks the C library for the processor's
+    features: images are linked without both, and are compiled for this processor anyway."""
+    if os.uname().machine not in ("aarch64", "arm64"):
+        return []
+    since = (10, 0) if family == "gcc" else (12, 0)
+    return ["-mno-outline-atomics"] if identify(compiler).version >= since else []
 
 
 def _more_folders(log, texts, real):

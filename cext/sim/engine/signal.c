@@ -13,8 +13,13 @@
 #include "base/lock.h"
 #include "sim/engine/observer.h"
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-enum { SIGNALS = 4 };
+static const int signals[] = {
+    SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+#if defined(__aarch64__)
+    SIGTRAP, /* __builtin_trap() is a breakpoint there */
+#endif
+};
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction previous[SIGNALS];
 static nl_mutex install_lock = NL_MUTEX_INIT;
 /* Handling a signal that is not ours: if it comes back here meanwhile, two handlers are calling one
@@ -101,7 +106,7 @@ static void handle(int number, siginfo_t *info, void *context) {
 void nl_sim_signal_install(void) {
     struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
-    /* One look is enough nearly always: whoever changes one of the four changes SIGSEGV. */
+    /* One look is enough nearly always: a program that changes one of them changes SIGSEGV. */
     if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == handle)
         return;

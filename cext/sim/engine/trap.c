@@ -33,6 +33,7 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
         nl_text_add(text, "arithmetic exception");
         return CUDA_ERROR_LAUNCH_FAILED;
     case SIGILL:
+    case SIGTRAP:
         nl_text_add(
             text,
             "illegal instruction (a trap, or code that the compiler found impossible to reach)");
