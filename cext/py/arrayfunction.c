@@ -6,6 +6,7 @@
 #include "py/arrayfunction.h"
 
 #include "py/devarray.h"
+#include "py/owner.h"
 
 static PyObject *ask_python(PyObject *const *args) {
     PyObject *module = PyImport_ImportModule("numbalite.cuda.arrayfunctions.dispatch");
@@ -16,12 +17,33 @@ static PyObject *ask_python(PyObject *const *args) {
     return result;
 }
 
+static PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf,
+                     PyObject *Py_UNUSED(keywords)) {
+    return nl_py_array_function(self, args, PyVectorcall_NARGS(nargsf));
+}
+
+/* Functions without arrays, whose `like=` is self, run on the device of self. */
+static int is_like_elsewhere(const nl_py_state *state, PyObject *self, PyObject *const *args) {
+    if (!nl_py_owner_is_elsewhere(state, self))
+        return 0;
+    PyObject *named = PyDict_Values(args[3]);
+    PyObject *all[] = {args[2], named};
+    int is_open = named && nl_py_owners_device(state, all, 2) == NL_PY_DEVICE_IS_OPEN;
+    Py_XDECREF(named);
+    return named ? is_open : -1;
+}
+
 PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *function = NULL, *result;
     if (nargs != 4 || !PyTuple_Check(args[2]) || !PyDict_Check(args[3]))
         return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, a tuple "
                                              "of arguments and a dict of keywords");
+    int like = is_like_elsewhere(state, self, args);
+    if (like)
+        return like < 0 ? NULL
+                        : nl_py_owners_run_on_device(((nl_py_array *)self)->buffer->device->ordinal,
+                                                     run, self, args, (size_t)nargs, NULL);
     if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 &&
         PyDict_GetItemRef(state->functions, args[0], &function) < 0)
         return NULL;

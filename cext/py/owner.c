@@ -80,10 +80,10 @@ static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj)
     return add(owners, foreign->has_stream ? foreign->stream : NULL, NULL);
 }
 
-/* Lists may contain themselves. */
+enum { MAX_DEPTH = 3 }; /* lists may contain themselves */
+
 static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const *args,
                     Py_ssize_t count, int depth) {
-    enum { MAX_DEPTH = 3 };
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
         PyObject *obj = args[i];
@@ -156,6 +156,54 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
     return result;
 }
 
+/* ---- the device of a call ---- */
+
+static int device_of(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth) {
+    int found = NL_PY_DEVICE_IS_OPEN;
+    for (Py_ssize_t i = 0; i < count && found != NL_PY_DEVICE_IS_CURRENT; i++) {
+        int ordinal = NL_PY_DEVICE_IS_OPEN;
+        if (nl_py_array_check(state, args[i]))
+            ordinal = ((nl_py_array *)args[i])->buffer->device->ordinal;
+        else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH)
+            ordinal = device_of(state, PySequence_Fast_ITEMS(args[i]),
+                                PySequence_Fast_GET_SIZE(args[i]), depth + 1);
+        if (ordinal == nl_device_selected())
+            found = NL_PY_DEVICE_IS_CURRENT;
+        else if (found == NL_PY_DEVICE_IS_OPEN || ordinal == NL_PY_DEVICE_IS_CURRENT)
+            found = ordinal;
+    }
+    return found;
+}
+
+int nl_py_owners_device(const nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
+    return device_of(state, args, count, 0);
+}
+
+/* Keeps the exception of the call, if there is one. */
+static int select_again(int before) {
+    nl_py_exception taken;
+    nl_error err;
+    PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
+    int result = before < 0 ? nl_device_unselect(&err) : nl_device_select(before, &err);
+    if (result < 0 && !taken.type)
+        nl_py_raise(&err);
+    else
+        PyErr_Restore(taken.type, taken.error, taken.traceback);
+    return result;
+}
+
+PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
+                                     PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    int before = nl_device_own_selection();
+    nl_error err;
+    if (nl_device_select(ordinal, &err) < 0)
+        return nl_py_raise(&err);
+    PyObject *result = function(callable, args, nargsf, keywords);
+    if (select_again(before) < 0)
+        Py_CLEAR(result);
+    return result;
+}
+
 /* ---- calls ---- */
 
 /* The Stream of an owner: a bound array has it, for a foreign stream one is made. */
@@ -184,7 +232,13 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     nl_py_owners owners;
     nl_error err;
+    int elsewhere =
+        nl_capture_is_here() ? NL_PY_DEVICE_IS_CURRENT : nl_py_owners_device(state, args, count);
     *result = NULL;
+    if (elsewhere >= 0) {
+        *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
+        return 1;
+    }
     if (nl_py_stream_here) { /* it was chosen: only arrays of one other bound stream move the call
                               */
         PyObject *bound = nl_py_arrays_find_stream(state, args, count);

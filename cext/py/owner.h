@@ -1,4 +1,7 @@
-/* py/owner: the streams on which the owners of a call's arrays work.
+/* py/owner: the device of a call's arrays, and the streams on which their owners work.
+ *
+ * A call of a ufunc or of a NumPy function runs on the device of its arrays: if none of them is on
+ * the current device, the device of the first one is current during the call.
  *
  * A call that names no stream runs on the stream of its arrays' owner: the current stream of
  * PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
@@ -37,10 +40,18 @@ static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *ob
     return type->tp_flags & Py_TPFLAGS_HEAPTYPE || type == &PyTuple_Type || type == &PyList_Type;
 }
 
+/* Is it a device array on a device that is not current? */
+static inline int nl_py_owner_is_elsewhere(const nl_py_state *state, PyObject *obj) {
+    return nl_py_array_check_exact(state, obj) &&
+           ((nl_py_array *)obj)->buffer->device->ordinal != nl_device_selected();
+}
+
 static inline int nl_py_owners_are_possible(const nl_py_state *state, PyObject *const *args,
                                             Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++)
-        if (__builtin_expect(nl_py_owner_is_possible(state, args[i]), 0))
+        if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
+                                 nl_py_owner_is_elsewhere(state, args[i]),
+                             0))
             return 1;
     return 0;
 }
@@ -57,8 +68,16 @@ void nl_py_owners_clear(nl_py_owners *owners);
 int nl_py_owners_enter(nl_py_owners *owners);
 int nl_py_owners_leave(const nl_py_owners *owners, int result);
 
-/* Runs function(callable, args...) on the stream of the owners: 1 and *result, a new reference or
- * NULL with an exception. 0: no argument has such a stream, or the thread has a current stream. */
+/* The ordinal of the device on which a call with these arguments, in tuples and lists, too, runs if
+ * that is not the current one, or one of: */
+enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* there is no array */ };
+int nl_py_owners_device(const nl_py_state *state, PyObject *const *args, Py_ssize_t count);
+/* function(callable, args...) with another device current. */
+PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
+                                     PyObject *const *args, size_t nargsf, PyObject *keywords);
+
+/* Runs function(callable, args...) on the device of the arguments, or on the stream of the owners:
+ * 1 and *result, a new reference or NULL with an exception. 0: the call can run where it is. */
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
 /* The same, without a call where no class of the arguments can have a stream. */

@@ -148,14 +148,73 @@ with cuda.gpus[1]:
 assert there[0, 0] == 7
 
 twice = vectorize(["float32(float32)"], target="cuda", source="return 2 * x;", args="x")
-for call in (lambda: twice(there), lambda: twice(here, out=there), lambda: np.sqrt(there), lambda: there + 1, lambda: here + there):
+for call in (lambda: twice(here, out=there), lambda: here + there, lambda: np.add(host, here, out=there)):
     with pytest.raises(ValueError, match=r"is on device \\d, but the call is on device \\d: copy it"):
         call()
 with cuda.gpus[1]:
-    same(twice(there), there.copy_to_host() * 2, 1)
-    same(there + 1, there.copy_to_host() + 1, 1)
     with pytest.raises(ValueError, match="on device 0, but the call is on device 1"):
         here + there
+""")
+
+
+def test_calls_run_where_their_arrays_are(on_two):
+    """Ufuncs, operators and NumPy's functions, three times each, as the third call may be a replay."""
+    on_two("""
+import operator, random
+from numbalite import guvectorize, fuse
+twice = vectorize(["float64(float64)"], target="cuda", source="return 2 * x;", args="x")
+rows = guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda", args="x, r",
+                   source="double s = 0; for (int i = 0; i < x.size(); i++) s += x[i]; r[0] = s;")
+plus = fuse(lambda x, y: np.sqrt(abs(x)) + y)
+x, y = np.random.default_rng().normal(size=(2, 4, 4)) + np.eye(4)
+mask, places = x > 0, np.array([2, 0, 1])
+def assigned(key, value):
+    def call(x, mask, places):
+        made = x.copy()
+        made[{"mask": mask, "places": places}[key]] = value
+        return made
+    return call
+def in_place(x, mask, places):
+    made = x.copy()
+    made += 1
+    np.multiply(x, 3, out=made, where=mask)
+    return made
+calls = [
+    *(lambda x, m, p, f=f: f(x, x.T) for f in (operator.add, operator.truediv, operator.lt, operator.eq, operator.matmul, np.hypot, np.fmax)),
+    *(lambda x, m, p, f=f: f(x) for f in (
+        operator.neg, abs, np.exp, np.modf, np.i0, np.round, np.cov, np.ptp, np.trapezoid, np.gradient, np.sort, np.unique, np.cumsum,
+        np.linalg.inv, np.linalg.svd, np.linalg.norm, np.median, np.nonzero, np.add.reduce, np.add.accumulate, np.isnan, np.std,
+        np.zeros_like, np.count_nonzero, np.argsort, np.tril, np.diff, lambda x: np.abs(np.fft.fft(x)), lambda x: np.isin(x, x[:2]),
+        lambda x: x ** 2, lambda x: 2 * x, lambda x: x + y, lambda x: y - x, lambda x: divmod(x, 0.5), lambda x: np.kron(x, x),
+        lambda x: np.add.outer(x, x), lambda x: np.polyval([1, 2], x), lambda x: x[::2, 1] + 1, lambda x: (x > 0).any(axis=0),
+        lambda x: np.concatenate([x, x]), lambda x: np.where(x > 0), lambda x: np.clip(x, 0, 1), lambda x: np.pad(x, 2))),
+    lambda x, m, p: np.where(m, x, -x), lambda x, m, p: np.where(m, x, 0), lambda x, m, p: x[m], lambda x, m, p: x[p], lambda x, m, p: x[~m & (x > -1)],
+    lambda x, m, p: np.take(x, p, axis=0), lambda x, m, p: np.choose(m.astype(int), [x, -x]), assigned("mask", 0), assigned("places", 5), in_place,
+]
+ours = [*calls, lambda x, m, p: twice(x), lambda x, m, p: rows(x), lambda x, m, p: plus(x, x), lambda x, m, p: cuda.select("x > 0")(x),
+        lambda x, m, p: np.arange(5, like=x), lambda x, m, p: np.full((2, 3), 4.0, like=x), lambda x, m, p: np.array([1, 2], like=x)]
+def parts(result):
+    return list(result) if isinstance(result, tuple) else [result]
+first = [cuda.to_device(one) for one in (x, mask, places)]
+second = [cuda.to_device(one, device=1) for one in (x, mask, places)]
+for _ in range(3):
+    random.shuffle(ours)
+    for call in ours:
+        expected = [np.asarray(one) for one in parts(call(*first))]
+        with cuda.stream() if random.random() < 0.3 else cuda.gpus[0]:
+            found = parts(call(*second))
+        assert cuda.get_current_device().id == 0
+        for one, other in zip(found, expected, strict=True):
+            assert not isinstance(one, cuda.DeviceNDArray) or one.device == 1
+            np.testing.assert_array_equal(np.asarray(one), other)
+with pytest.raises(ValueError, match="broadcast"):
+    there + there[:2]
+with pytest.raises(TypeError):
+    np.bitwise_or(there, there)
+assert _core.selected_device() is None, "nothing was selected for the thread"
+with cuda.gpus[1]:
+    same(np.negative(here), -host, 0)
+    assert cuda.get_current_device().id == 1
 """)
 
 

@@ -614,8 +614,11 @@ def test_arrays_elsewhere(add):
     if _core.device_count() < 2:
         pytest.skip("one device")
     d = cuda.to_device(np.ones(3))
-    with cuda.gpus[1], pytest.raises(ValueError, match="operand 2 is on device 0"):
-        add(1, d)
+    with cuda.gpus[1]:
+        there = cuda.to_device(np.ones(3))
+        assert add(1, d).device == 0
+        with pytest.raises(ValueError, match="operand 2 is on device 0"):
+            add(there, d)
 
 
 def test_wrong_answers_of_the_sub_class():
