@@ -208,6 +208,8 @@ _LATER = {
     "core": "numbalite.cuda.core",
 }
 
+_CUPYS = ("asnumpy", "get_array_module")
+
 __all__ = [
     "BaseCUDAMemoryManager",
     "CudaSupportError",
@@ -326,7 +328,7 @@ def __getattr__(name: str) -> Any:
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
         # Names of submodules come here too, from `from numbalite.cuda import serialize`, while this is imported.
-        if found is None and (hasattr(_np, name) or name == "asnumpy"):
+        if found is None and (hasattr(_np, name) or name in _CUPYS):
             found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
         if found is None:
             inkernel = importlib.import_module("numbalite.cuda.inkernel")

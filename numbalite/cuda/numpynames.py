@@ -7,21 +7,33 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import cuda, types
 from numbalite.cuda.arrayfunctions import dispatch
 from numbalite.cuda.arrayfunctions.coordinates import Grid
 from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.sparse.array import SparseArray
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
     from typing import Any
 
-_CONSTANTS = frozenset(["pi", "e", "inf", "nan", "euler_gamma"])
+_CONSTANTS = frozenset(["pi", "e", "inf", "nan", "euler_gamma", "True_", "False_", "little_endian"])
 _HOSTS = frozenset(
-    "s_ index_exp dtype iinfo finfo promote_types issubdtype isdtype isscalar broadcast_shapes errstate "
+    "s_ index_exp dtype iinfo finfo promote_types issubdtype isdtype isscalar broadcast_shapes errstate geterr seterr "
     "set_printoptions get_printoptions printoptions generic number integer signedinteger unsignedinteger "
-    "inexact floating complexfloating ndindex".split()
+    "inexact floating complexfloating flexible character bytes_ str_ object_ datetime64 timedelta64 datetime_data "
+    "ndindex iterable isfortran base_repr binary_repr format_float_positional format_float_scientific typename "
+    "mintypecode typecodes sctypeDict exceptions dtypes show_config show_runtime get_include".split()
 )
-"""What says something about dtypes, shapes and printing, and touches no array."""
+"""What says something about dtypes, shapes and printing, and reads no element of an array."""
+_OTHER_NAMES = {
+    "half": "float16",
+    "single": "float32",
+    "csingle": "complex64",
+    "cdouble": "complex128",
+    "ubyte": "uint8",
+    "long": np.dtype("l").name,
+}
 _NAMESPACES = frozenset(["fft", "linalg"])
 
 
@@ -56,12 +68,14 @@ def numpys(name: str) -> Any:
         return DeviceNDArray
     if name in _CONSTANTS or name in _HOSTS:
         return getattr(np, name, None)
+    if name in _OTHER_NAMES:
+        return types.NAMES[_OTHER_NAMES[name]]
     if name in _NAMESPACES:
         return Namespace(name)
     if name in _GRIDS:
         return Grid(_GRIDS[name])
-    if name == "asnumpy":
-        return asnumpy
+    if name in _OURS:
+        return _OURS[name]
     return None if name.startswith("_") else _function(getattr(np, name, None))
 
 
@@ -79,6 +93,40 @@ def _function(function):
         return None
 
 
+def _is_device_array(value: Any) -> bool:
+    return isinstance(value, (DeviceNDArray, SparseArray))
+
+
+def get_array_module(*args: Any) -> Any:
+    """numbalite.cuda if one of the arguments is a device array or a sparse array, else numpy.
+
+    >>> cuda.get_array_module(cuda.zeros(3)).__name__
+    'numbalite.cuda'
+    """
+    return cuda if any(map(_is_device_array, args)) else np
+
+
+def load(file: Any, *args: Any, **keywords: Any) -> Any:
+    """numpy.load, with the array of a .npy file on the device; of an .npz file, NumPy's object."""
+    found = np.load(file, *args, **keywords)
+    return cuda.to_device(found) if isinstance(found, np.ndarray) else found
+
+
+def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Any, ...]:
+    """numpy.mask_indices, with a function that accepts device arrays."""
+    return np.nonzero(mask_func(cuda.ones((n, n), int), k) != 0)
+
+
 def asnumpy(a: Any) -> np.ndarray:
     """An array on the host: a device array is copied there, everything else as numpy.asarray."""
     return a.copy_to_host() if hasattr(a, "copy_to_host") else np.asarray(a)
+
+
+_OURS = {
+    "asnumpy": asnumpy,
+    "get_array_module": get_array_module,
+    "load": load,
+    "mask_indices": mask_indices,
+}
+NAMES = frozenset(_OURS)
+"""Names that NumPy may not have."""

@@ -115,6 +115,10 @@ class Scalar(Type):
     def bitwidth(self) -> int:
         return self.dtype.itemsize * 8
 
+    def __instancecheck__(self, value: object) -> bool:
+        """For isinstance(value, cuda.float32), as with NumPy's class."""
+        return isinstance(value, self.dtype.type)
+
     def __lt__(self, other: object) -> bool:
         """Has it fewer bits? Defined for two types of one kind, as in numba."""
         if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:

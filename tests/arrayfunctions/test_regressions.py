@@ -123,14 +123,77 @@ def test_real_and_imaginary_parts_are_set():
         D(np.arange(3)).imag = 1
 
 
-def test_arrays_where_operations_are_expected():
-    x = D(np.arange(4.0))
-    calls = (lambda: cuda.sort(x), lambda: cuda.sort(x, axis=0), lambda: cuda.histogram(x),
-             lambda: cuda.partition(x, 1), lambda: cuda.scan(x), lambda: cuda.select([x > 1], [x]))  # fmt: skip
-    names = ("sort", "sort", "histogram", "partition", "cumsum", "select")
-    for call, name in zip(calls, names, strict=True):
-        with pytest.raises(TypeError, match=rf"np\.{name}\(x\) takes the array itself"):
-            call()
+def test_names_that_numpy_has_too():
+    """cuda.sort, histogram, select and partition of an array are NumPy's functions."""
+    random = np.random.default_rng()
+    x = random.integers(0, 99, (5, 7))
+    weights, axis, k = random.random((5, 7)), random.choice([0, 1, -1]), random.integers(5)
+    calls = (
+        lambda m, x, w: m.sort(x), lambda m, x, w: m.sort(x, axis), lambda m, x, w: m.sort(a=x, axis=None),
+        lambda m, x, w: m.sort(x, kind="stable"), lambda m, x, w: m.histogram(x), lambda m, x, w: m.histogram(x, 5, (0, 50)),
+        lambda m, x, w: m.histogram(a=x, bins=4, weights=w), lambda m, x, w: m.histogram(x, bins=[0, 10, 99], density=True),
+        lambda m, x, w: m.select([x > 50, x < 10], [x, -x]), lambda m, x, w: m.select([x > 50], [x], default=3),
+        lambda m, x, w: m.select(condlist=[x > 50], choicelist=[w]),
+    )  # fmt: skip
+    for call in calls:
+        for given in (x, D(x)), (weights, D(weights)):
+            expected, found = call(np, given[0], weights), call(cuda, given[1], D(weights))
+            if isinstance(found, tuple):
+                for one, other in zip(found, expected, strict=True):
+                    compare(one, other)
+            else:
+                compare(found, expected)
+    for part in (cuda.partition(D(x), k, axis), cuda.partition(a=D(x), kth=k, axis=axis)):
+        np.testing.assert_array_equal(
+            np.take(part.copy_to_host(), k, axis), np.take(np.sort(x, axis), k, axis)
+        )
+    for on_host in (x.tolist(), x, tuple(x.tolist())):
+        compare(cuda.sort(on_host), np.sort(x))
+    # an operation makes a function
+    compare(cuda.sort(key="-x")(D(x)), -np.sort(-x))
+    compare(cuda.sort()(D(x)), np.sort(x))
+    compare(cuda.histogram("x / 50", bins=2)(D(x)), np.bincount((x // 50).ravel(), minlength=2))
+    compare(cuda.select("x > 50")(D(x)), x[x > 50])
+    compare(cuda.partition("x > 50")(D(x))[1], x[x <= 50])
+    for call, name in ((cuda.scan, "cumsum"), (cuda.reduce_by_key, "unique")):
+        with pytest.raises(TypeError, match=rf"np\.{name}\(x\) accepts the array itself"):
+            call(D(x))
+
+
+def test_all_names_of_numpy_work_or_say_what_to_do():
+    for name in dir(np):
+        if name.startswith("_"):
+            continue
+        try:
+            getattr(cuda, name)
+        except AttributeError as error:
+            assert ": " in str(error), error
+    with pytest.raises(AttributeError, match=r"write cuda.host_memory_pool\(\)"):
+        cuda.get_default_pinned_memory_pool
+    for name in ("half", "single", "csingle", "cdouble", "ubyte", "long"):
+        assert np.dtype(getattr(cuda, name)) == getattr(np, name)
+    assert isinstance(np.float32(1), cuda.float32)
+    assert not isinstance(np.float64(1), cuda.float32)
+    assert not isinstance(1.0, cuda.float32)
+    for function in (np.triu, np.tril):
+        for ours, numpys in zip(
+            cuda.mask_indices(4, function, 1), np.mask_indices(4, function, 1), strict=True
+        ):
+            compare(ours, numpys)
+
+
+def test_get_array_module():
+    d = D(np.arange(3.0))
+    assert cuda.get_array_module(d) is cuda.get_array_module(1, np.ones(2), d) is cuda
+    assert cuda.get_array_module(cuda.sparse.eye_array(3)) is cuda
+    assert cuda.get_array_module() is cuda.get_array_module(np.ones(2), 3, [d]) is np
+
+
+def test_load(tmp_path):
+    cuda.save(tmp_path / "a.npy", D(np.arange(3.0)))
+    compare(cuda.load(tmp_path / "a.npy"), np.arange(3.0))
+    cuda.savez(tmp_path / "b.npz", x=D(np.arange(3.0)))
+    compare(D(cuda.load(tmp_path / "b.npz")["x"]), np.arange(3.0))
 
 
 def test_another_byte_order_says_what_to_do():

@@ -35,6 +35,8 @@ class Histogram(Operation):
     Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result are int64 numbers; with weights, an
     array of the array's shape, float64 sums. To ``out``, a device array of this dtype, is added.
 
+    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's function.
+
     >>> tens = cuda.histogram("int(x) / 10", bins=3)
     >>> print(tens(np.array([1, 25, 3, 14, 29, 99])))
     [2 1 2]

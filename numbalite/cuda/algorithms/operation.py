@@ -14,6 +14,7 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.cuda import assign
+from numbalite.cuda.arrayfunctions import dispatch
 from numbalite.kernels import options as options_
 from numbalite.ufuncs import element, operands, reduceloops
 
@@ -21,15 +22,40 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def refuse_array(value: Any, called: str) -> None:
-    """TypeError for an array where an operation is expected: NumPy's function of the name was meant."""
-    if isinstance(value, (list, tuple)) or (hasattr(value, "dtype") and hasattr(value, "shape")):
-        name = called.partition(".")[2]
-        numpys = {"scan": "cumsum", "reduce_by_key": "unique"}.get(name, name)
-        raise TypeError(
-            f"{called} takes an operation and makes a function of it: {called}(...)(x). "
-            f"np.{numpys}(x) takes the array itself"
+_NUMPYS = {
+    "cuda.sort": ("sort", "a"),
+    "cuda.histogram": ("histogram", "a"),
+    "cuda.partition": ("partition", "a"),
+    "cuda.select": ("select", "condlist"),
+}
+"""Names that NumPy has, too -> (NumPy's function, its first parameter)."""
+
+
+def is_array(value: Any) -> bool:
+    """Is it an array, or a list of numbers, and not an operation?"""
+    return (
+        isinstance(value, (list, tuple))
+        or (hasattr(value, "dtype") and hasattr(value, "shape"))
+        or any(
+            hasattr(value, f"__{name}__")
+            for name in ("cuda_array_interface", "array_interface", "dlpack")
         )
+    )
+
+
+def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
+    """NumPy's function of the name, if the call has an array where an operation would be, else None. TypeError if
+    NumPy has none of the name."""
+    name, parameter = _NUMPYS.get(called, ("", ""))
+    if not (parameter in named or (given and is_array(given[0]))):
+        return None
+    if not name:
+        numpys = {"cuda.scan": "cumsum", "cuda.reduce_by_key": "unique"}[called]
+        raise TypeError(
+            f"{called} requires an operation and returns a function: {called}(...)(x). "
+            f"np.{numpys}(x) accepts the array itself"
+        )
+    return dispatch.find(getattr(np, name))
 
 
 class Operation:
@@ -42,7 +68,9 @@ class Operation:
     """Of the operation, when it is a text: "a, b"."""
 
     def __new__(cls, functor: Any = None, *more: Any, source: Any = None, **given: Any) -> Any:
-        refuse_array(functor, cls.called)
+        numpys = of_numpy(cls.called, (functor, *more), given)
+        if numpys is not None:
+            return numpys(*(() if functor is None else (functor, *more)), **given)
         if functor is None and source is None:  # a decorator with options
             return lambda function: cls(function, **given)
         return super().__new__(cls)

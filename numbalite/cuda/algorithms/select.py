@@ -43,6 +43,8 @@ class Select(_Choice):
     the result is then the first part of it. With ``count`` too, a device array of one int64 that gets the number,
     nothing waits, and ``out`` is returned.
 
+    ``cuda.select(conditions, choices, default=0)``, with a list as first argument, is NumPy's function.
+
     >>> positive = cuda.select("x > 0")
     >>> print(positive(np.array([3, -1, 4, -1, 5])))
     [3 4 5]
@@ -70,6 +72,8 @@ class Partition(_Choice):
     making them waits for the number of elements in the first. ``out`` is a device array of one dimension that has
     room for all elements, of which the parts are then. With ``count`` too, a device array of one int64 that gets the
     number, nothing waits, and ``out`` is returned.
+
+    ``cuda.partition(array, kth, axis=-1)``, with an array or a list as first argument, is NumPy's function.
 
     >>> even = cuda.partition("x % 2 == 0")
     >>> print(*even(np.array([3, 1, 4, 1, 5, 9, 2, 6])))

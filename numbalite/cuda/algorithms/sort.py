@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite.cuda import assign
 from numbalite.cuda.algorithms import generated, merge, sorting
-from numbalite.cuda.algorithms.operation import Given, refuse_array
+from numbalite.cuda.algorithms.operation import Given, of_numpy
 from numbalite.cuda.arrays import device_array
 from numbalite.kernels import options as options_
 from numbalite.ufuncs import element, operands
@@ -35,6 +35,8 @@ class Sort:
     the array itself; ``axis=None`` sorts all elements as one line. ``sort.argsort(array, axis=-1, stream=0)``: their
     places.
 
+    ``cuda.sort(array, axis=-1)``, with an array or a list as first argument, is NumPy's function.
+
     >>> by_size = cuda.sort(key="abs(x)")
     >>> print(by_size(np.array([3, -1, 2, 0])))
     [ 0 -1  2  3]
@@ -42,10 +44,15 @@ class Sort:
 
     called = "cuda.sort"
 
+    def __new__(cls, key: Any = None, *more: Any, **given: Any) -> Any:
+        numpys = of_numpy(cls.called, (key, *more), given)
+        if numpys is not None:
+            return numpys(*(() if key is None else (key, *more)), **given)
+        return super().__new__(cls)
+
     def __init__(
         self, key: Any = None, *, less: Any = None, descending: bool = False, **given: Any
     ) -> None:
-        refuse_array(key, self.called)
         options = options_.parse(given, self.called)
         if key is not None and less is not None:
             raise TypeError("cuda.sort: give either key= or less=, not both")
