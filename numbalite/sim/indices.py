@@ -106,7 +106,7 @@ def watch(functions: list[str], is_watched) -> list[str]:
         head = text.partition("\n")[0]
         if (found := _DEFINED.match(head)) and is_watched(head):
             known[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
-    callers = {}
+    callers: dict[str, list[tuple[_Function, list[str]]]] = {}
     for _, function in known.values():
         for called, values in function.calls:
             if called in known:
