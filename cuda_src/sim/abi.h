@@ -136,6 +136,7 @@ enum {
     NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
     NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value nobody asks for */
     NL_SIM_ACCESS_NARROW = 128, /* an atomic for the threads of the block alone */
+    NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
     NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is told of once more when it is made */
 };
 

@@ -180,7 +180,8 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
 namespace numbalite_sim {
 
 static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
-    return take_dropped() ? NUMBALITE_SIM_PUTS : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC;
+    return take_dropped() ? NUMBALITE_SIM_PUTS
+                          : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_EXCHANGE;
 }
 
 } // namespace numbalite_sim

@@ -169,6 +169,14 @@ REMEDIES = {
         64,
         r"no barrier between: __syncthreads\(\)",
     ),
+    "read, then written after a shuffle": (
+        "__shared__ int s[2]; int v = data[i]; if (t % 32 == 0) s[t / 32] = v; __syncthreads();"
+        "int first = s[0] + s[1]; v = __shfl_xor_sync(~0u, v + first, 1);"
+        "if (t % 32 == 0) s[t / 32] = v; __syncthreads(); out[i] = s[0];",
+        1,
+        64,
+        r"no barrier between: __syncthreads\(\)",
+    ),
     "another block's": (
         "out[i] = i; data[i] = out[(i + n) % 256];",
         4,
@@ -380,7 +388,7 @@ def test_an_atomic_of_block_scope_between_blocks(name):
 LOCK = """__device__ int lock;
     __global__ void k(const int* data, int* out) {
         if (threadIdx.x == 0) {
-            while (atomicCAS(&lock, 0, 1) != 0) {}
+            while (TAKE) {}
             FENCE
             UPDATE
             FENCE
@@ -388,17 +396,86 @@ LOCK = """__device__ int lock;
         }
     }"""
 LOCKS = {
-    update: variants(LOCK.replace("UPDATE", update), {"FENCE": ""}, {"FENCE": "__threadfence();"})
+    (take, update): variants(
+        LOCK.replace("UPDATE", update).replace("TAKE", take),
+        {"FENCE": ""},
+        {"FENCE": "__threadfence();"},
+    )
+    for take in ("atomicCAS(&lock, 0, 1) != 0", "atomicExch(&lock, 1)")
     for update in ("out[0] = out[0] + 1;", "out[1] = blockIdx.x;", "out[out[2] + 3] += data[1];")
 }
 
 
-@pytest.mark.parametrize("update", LOCKS)
-def test_a_lock_without_fences(update):
-    bad, good = LOCKS[update]
+@pytest.mark.parametrize(("take", "update"), LOCKS)
+def test_a_lock_without_fences(take, update):
+    bad, good = LOCKS[take, update]
     text = race(bad, r"with __threadfence\(\) after it is taken and before it is released", grid=3)
     assert "atomicAdd" not in text
     run(good, grid=3)
+
+
+AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        SWAP
+        s[t] = data[t];
+        out[t] = s[63 - t];
+    }""", *({"SWAP": swap} for swap in (
+        "",  # after a launch whose threads have made one
+        "atomicCAS(&out[100 + t], 0, 7);",
+        "atomicExch(&out[100 + t], 1); atomicExch(&out[100 + t], 0);",
+        "if (atomicExch(&out[100 + t], 1) == 0) { __threadfence(); atomicExch(&out[100 + t], 0); }",
+        "atomicCAS(&out[100 + t], 0, 1); __syncthreads();",
+    )))  # fmt: skip
+
+
+@pytest.mark.parametrize("source", AFTER_A_SWAP)
+def test_a_race_outside_of_locks(source):
+    """Names no fence, also where a thread has changed other memory by an atomic before."""
+    with pytest.raises(KernelError):
+        run(LOCKS["atomicCAS(&lock, 0, 1) != 0", "out[1] = blockIdx.x;"][0], grid=3)
+    text = race(source, r"with no (barrier|__syncwarp\(\)) between")
+    assert "fence" not in text
+
+
+# Each block has 64 threads; each update compares and writes, or reads and writes, one element.
+COMPARED = {
+    update: variants(
+        f"""__global__ void k(const int* data, int* out) {{
+        MEMORY
+        int i = threadIdx.x + SHIFT;
+        {update.replace("best", "NAME")}
+    }}""",
+        {"MEMORY": "", "NAME": "out", "SHIFT": "blockIdx.x * blockDim.x"},
+        {"MEMORY": "__shared__ int s[4]; if (threadIdx.x < 4) s[threadIdx.x] = 0; __syncthreads();",
+         "NAME": "s", "SHIFT": "0"},
+    )
+    for update in (
+        "if (data[i] > best[0]) best[0] = data[i];",
+        "best[0] = data[i] > best[0] ? data[i] : best[0];",
+        "best[0] = max(best[0], data[i]);",
+        "int old = best[1]; if (i % 3 == 0 && old < i) { best[2 * (i > 9999)] = 0; best[1] = i; }",
+        "if (best[i % 2] == 0) best[i % 2] = i;",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("update", COMPARED)
+def test_a_comparison_and_a_write_take_an_atomic(update, seed):
+    of_grid, of_block = COMPARED[update]
+    race(of_grid, "takes an atomic", grid=3, seed=seed)
+    race(of_grid, "takes an atomic", grid=1, seed=seed)
+    race(of_block, "takes an atomic", grid=1, seed=seed)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+@pytest.mark.parametrize("grid", [1, 2, 3])
+@pytest.mark.parametrize("name", ["stencil in place", *list(COMPARED)[:3]])
+def test_blocks_are_mentioned_where_two_have_met(name, grid, seed):
+    source = COMPARED[name][0] if name in COMPARED else GLOBAL[name][0]
+    text = race(source, grid=grid, seed=seed)
+    assert ("orders the blocks" in text) == ("of block (" in text), text
 
 
 SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {

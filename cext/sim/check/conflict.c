@@ -111,10 +111,6 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .block = block_index(w, c->later.block),
                         .thread = thread_index(w, c->later.thread),
                         .order = w->next};
-    if (c->known) {
-        nl_sim_findings_remedy(&w->job->check->findings, &f);
-        return;
-    }
     snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
     if (c->earlier.block != c->later.block)
         snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
@@ -123,7 +119,10 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", f.access, name,
              c->later.atomic ? " with an atomic" : "", whose, f.other.access,
              c->earlier.atomic ? " with an atomic" : "");
-    nl_sim_findings_add(&w->job->check->findings, &f);
+    if (c->known)
+        nl_sim_findings_replace(&w->job->check->findings, &f);
+    else
+        nl_sim_findings_add(&w->job->check->findings, &f);
 }
 
 void nl_sim_conflict_early(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,

@@ -53,12 +53,15 @@ void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_unlock(&f->lock);
 }
 
-void nl_sim_findings_remedy(nl_sim_findings *f, const nl_sim_finding *finding) {
+void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_lock(&f->lock);
     nl_sim_finding *same =
         find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
-    if (same)
-        same->remedy = finding->remedy;
+    if (same) {
+        uint64_t order = same->order;
+        *same = *finding;
+        same->order = order;
+    }
     nl_mutex_unlock(&f->lock);
 }
 

@@ -50,8 +50,9 @@ void nl_sim_findings_init(nl_sim_findings *findings);
 void nl_sim_findings_clear(nl_sim_findings *findings);
 /* Adds one, or counts it if it is known. */
 void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Changes what is said to be missing, if this one is known. */
-void nl_sim_findings_remedy(nl_sim_findings *findings, const nl_sim_finding *finding);
+/* Describes the finding of the same mistake by these threads instead. Its position among the others
+ * stays. */
+void nl_sim_findings_replace(nl_sim_findings *findings, const nl_sim_finding *finding);
 /* Is this one known already, from this block or one before it in the grid? Then it need not be
  * described. Counts it if so. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,

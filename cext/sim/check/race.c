@@ -36,6 +36,7 @@ enum {
     KNOWN_PAIRS = 512,
     GUARDS = 32, /* places of plain reads for an atomicCAS */
     LATEST = 4,  /* plain reads of a thread that are remembered for this */
+    UPDATES = 32,
     /* mark.who: the thread, and */
     THREAD = 0x3ff,
     WRITE = 0x400,
@@ -85,12 +86,15 @@ struct nl_sim_race {
     pair pairs[KNOWN_PAIRS]; /* of places that have been reported: a hash table */
     unsigned guard_count;
     int32_t guards[GUARDS];
+    unsigned update_count;
+    pair updates[UPDATES]; /* a read, and the write by the same thread of what it has read */
 };
 
 /* A plain read. */
 typedef struct latest {
     uintptr_t granule;
     int32_t pc;
+    uint32_t time;
 } latest;
 
 /* A conflict that may yet turn out to be none. */
@@ -109,10 +113,12 @@ struct nl_sim_race_block {
     waiting reads[NL_SIM_ORDER_THREADS];
     latest latest[NL_SIM_ORDER_THREADS][LATEST];
     uint8_t latest_next[NL_SIM_ORDER_THREADS];
+    /* The last compare-and-swap or exchange of each thread, and the block's last barrier then. No
+     * two blocks have the same barrier. */
     struct {
-        uint64_t block; /* plus 1 */
+        uint32_t barrier;
         uintptr_t granule;
-    } swapped[NL_SIM_ORDER_THREADS]; /* by the thread's last compare-and-swap */
+    } swapped[NL_SIM_ORDER_THREADS];
 };
 
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
@@ -334,6 +340,45 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
     }
 }
 
+/* Notes that the code at `pc` writes what the code of `read` has read, if both are one statement:
+ * the thread has synchronised with no other since the read, and has not read another element by the
+ * same code, as a loop over several elements does. */
+static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
+                        const latest *read, int32_t pc) {
+    if (read->time != nl_sim_order_now(&b->order, thread))
+        return;
+    for (unsigned i = 1; i <= LATEST; i++) {
+        const latest *l = &b->latest[thread][(uint8_t)(b->latest_next[thread] - i) % LATEST];
+        if (l->pc == read->pc && l->granule != read->granule)
+            return;
+        if (l->pc == read->pc)
+            break;
+    }
+    for (unsigned i = 0; i < race->update_count; i++) {
+        if (race->updates[i].earlier == read->pc && race->updates[i].later == pc)
+            return;
+    }
+    if (race->update_count < UPDATES)
+        race->updates[race->update_count++] = (pair){.earlier = read->pc, .later = pc};
+}
+
+/* Is the read one of an update, as the comparison of `if (x > *p) *p = x`, and the write that
+ * update's write? Then the two threads execute the same statement for the same element. */
+static int are_one_update(const nl_sim_race *race, mark read, mark write) {
+    for (unsigned i = 0; i < race->update_count; i++) {
+        if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
+            return 1;
+    }
+    return 0;
+}
+
+/* Does the thread hold a lock at another address? A lock is 1 while a thread holds it. */
+static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
+    uintptr_t lock = b->swapped[thread].granule;
+    return b->swapped[thread].barrier == b->order.barrier && lock != granule &&
+           *(const volatile uint32_t *)lock == 1;
+}
+
 /* Accesses */
 
 /* One access, as long as it is looked at. */
@@ -397,8 +442,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
                               .shared = v->shared,
-                              .lock = b->swapped[v->thread].block == b->order.block + 1 &&
-                                      b->swapped[v->thread].granule != address / GRANULE * GRANULE,
+                              .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->told)
@@ -427,10 +471,10 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         wait = &b->reads[(m.who & WRITE) ? v->thread : thread_of(m)];
         if (wait->on) /* one is enough to tell */
             return;
-    } else if (v->mark.who & UPDATE) { /* the other's block goes its own way */
-        const latest *own = find_latest(b, v->thread, granule);
-        c.updates = own && own->pc == m.pc;
     }
+    if (one_reads && !one_atomic)
+        c.updates = (m.who & WRITE) ? are_one_update(v->race, v->mark, m)
+                                    : are_one_update(v->race, m, v->mark);
     if (wait) {
         int plain = !((m.who | v->mark.who) & ATOMIC);
         *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
@@ -489,7 +533,7 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
         c->write.who |= old.who & UPDATE;
 }
 
-static uint16_t who(const nl_sim_race_block *b, unsigned thread, uintptr_t address, unsigned kind) {
+static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) {
     uint16_t result = (uint16_t)thread;
     if (kind & NL_SIM_ACCESS_WRITE)
         result |= WRITE;
@@ -501,8 +545,6 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, uintptr_t addre
                           !b->order.unfenced[thread]
                       ? ATOMIC
                       : VOLATILE;
-    else if ((kind & NL_SIM_ACCESS_WRITE) && find_latest(b, thread, address / GRANULE * GRANULE))
-        result |= UPDATE;
     return result;
 }
 
@@ -514,14 +556,16 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     settle_write(w);
     if (strong) {
         nl_sim_order_acquire(&b->order, thread, &race->handover, address);
-        if (kind & NL_SIM_ACCESS_COMPARE) {
+        if (kind & NL_SIM_ACCESS_COMPARE)
             forgive_read(race, b, thread, address / GRANULE * GRANULE);
-            b->swapped[thread].block = b->order.block + 1;
+        if (kind & (NL_SIM_ACCESS_COMPARE | NL_SIM_ACCESS_EXCHANGE)) {
+            b->swapped[thread].barrier = b->order.barrier;
             b->swapped[thread].granule = address / GRANULE * GRANULE;
         }
     } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
         b->latest[thread][b->latest_next[thread]++ % LATEST] =
-            (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code)};
+            (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code),
+                     nl_sim_order_now(&b->order, thread)};
     } else if (b->reads_on) {
         settle_update(w, thread, address, size);
     }
@@ -531,7 +575,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .mark = {.block = b->order.block,
                         .time = nl_sim_order_now(&b->order, thread),
                         .pc = (int32_t)((uintptr_t)pc - race->code),
-                        .who = who(b, thread, address, kind),
+                        .who = who(b, thread, kind),
                         .era = race->era},
                .thread = thread,
                .kind = kind,
@@ -539,6 +583,13 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .address = address,
                .size = size,
                .pc = pc};
+    const latest *own = !strong && (kind & NL_SIM_ACCESS_WRITE)
+                            ? find_latest(b, thread, address / GRANULE * GRANULE)
+                            : NULL;
+    if (own) {
+        v.mark.who |= UPDATE;
+        note_update(race, b, thread, own, v.mark.pc);
+    }
     for (uintptr_t at = address, end = address + size; at < end;) {
         uintptr_t next = at / GRANULE * GRANULE + GRANULE;
         cell *c = find_cell(race, at);

@@ -32,8 +32,8 @@ typedef struct nl_sim_race_conflict {
     uintptr_t address; /* of the first byte that both touch, as far as known */
     size_t size;       /* of the later access */
     nl_sim_race_side earlier, later;
-    int lock;    /* the later thread has made a compare-and-swap elsewhere before */
-    int updates; /* both read what is there and write something else */
+    int lock;    /* the later thread holds a lock: an atomic has set another address to 1 */
+    int updates; /* both execute a statement that reads the element and writes it */
     int shared;  /* it is in shared memory */
     int known;   /* one between the same places has been reported, of threads less far apart */
 } nl_sim_race_conflict;
