@@ -246,7 +246,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
         return bound != NULL;
     }
-    nl_device *dev = nl_capture_is_here() ? NULL : nl_device_current(&err);
+    /* not nl_device_current: a recorder counts its calls (nl_device_uses) */
+    nl_device *dev = nl_capture_is_here() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
         return 0; /* what the call is about to do reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
