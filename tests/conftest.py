@@ -119,7 +119,8 @@ def run_python(tmp_path):
         import numbalite
 
         package = str(pathlib.Path(numbalite.__file__).parents[1])
-        env = {**os.environ, "PYTHONPATH": package, **environment}
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
         env = {name: value for name, value in env.items() if value is not None}
         start = code.split() if code.startswith("-m ") else ["-c", code]
         result = subprocess.run(
