@@ -12,6 +12,7 @@ copies have happened on return.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import numbers
 import operator
 from typing import TYPE_CHECKING
@@ -313,6 +314,21 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def set(self, arr: Any, stream: StreamLike | None = None) -> None:
         """`copy_to_device` under CuPy's name."""
         self.copy_to_device(arr, stream or 0)
+
+    def to_device(
+        self, device: DeviceLike, /, *, stream: StreamLike | None = None
+    ) -> DeviceNDArray | np.ndarray:
+        """The array on a device, as in the array API standard: "cpu" is a new NumPy array, a number or a Device
+        is a device array. It is the array itself if it is there."""
+        if isinstance(device, str):
+            if device != "cpu":
+                raise ValueError(f"device must be 'cpu' or the number of a device, not {device!r}")
+            return self.copy_to_host(stream=stream or 0)
+        return to_device(self, stream or 0, device=device)
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The module with the functions of the array API standard, numbalite.array_api."""
+        return importlib.import_module("numbalite.array_api").namespace(api_version)
 
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
