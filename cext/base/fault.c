@@ -26,6 +26,12 @@ void nl_fault_locate(nl_fault_side *side, const char *file, int line) {
     side->line = file ? line : 0;
 }
 
+void nl_fault_locate_header(nl_fault_side *side, const char *file, int line) {
+    side->header[0] = '\0';
+    if (file)
+        snprintf(side->header, sizeof side->header, "%s, line %d", file, line);
+}
+
 void nl_fault_name(nl_fault_element *element, const char *name) {
     const char *last = name;
     for (const char *at = strstr(name, "::"); at; at = strstr(at + 2, "::"))
@@ -43,6 +49,8 @@ static void add_finding_head(nl_text *t, const nl_fault *f) {
         nl_text_add(t, " (%s", f->at.file);
         if (f->at.line > 0)
             nl_text_add(t, ", line %d", f->at.line);
+        if (f->at.header[0])
+            nl_text_add(t, ", in %s", f->at.header);
         nl_text_add(t, ")");
     }
     add_dim(t, ": block", f->at.block);
@@ -65,6 +73,8 @@ static void add_kernel_head(nl_text *t, const nl_fault *f) {
         add_dim(t, ", thread", f->at.thread);
     if (f->head == NL_FAULT_HEAD_THREAD && f->at.file[0])
         nl_text_add(t, ", %s:%d", f->at.file, f->at.line);
+    if (f->head == NL_FAULT_HEAD_THREAD && f->at.header[0])
+        nl_text_add(t, " (in %s)", f->at.header);
     nl_text_add(t, ": ");
 }
 

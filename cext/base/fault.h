@@ -11,6 +11,7 @@ enum {
     NL_FAULT_KERNEL = 200,
     NL_FAULT_ARRAY = 64,
     NL_FAULT_FILE = 512,
+    NL_FAULT_HEADER = 160,
     NL_FAULT_WHAT = 1200,
 
     NL_FAULT_ASSERT = 1 << 16, /* a kind beside those of driver/checks.h */
@@ -33,6 +34,7 @@ typedef struct nl_fault_side {
     unsigned block[3], thread[3];
     int line;
     char file[NL_FAULT_FILE];
+    char header[NL_FAULT_HEADER]; /* "cub/block/block_load.cuh, line 86", which that line calls */
 } nl_fault_side;
 
 typedef struct nl_fault_element {
@@ -62,6 +64,8 @@ void nl_fault_init(nl_fault *fault, uint32_t kind, nl_fault_head head, const cha
 void nl_fault_say(nl_fault *fault, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* file NULL: not known. */
 void nl_fault_locate(nl_fault_side *side, const char *file, int line);
+/* The place in a header of the toolkit, which the line calls. file NULL: there is none. */
+void nl_fault_locate_header(nl_fault_side *side, const char *file, int line);
 /* name: "ns::tile", of which the last part counts. */
 void nl_fault_name(nl_fault_element *element, const char *name);
 /* The whole sentence. */

@@ -8,7 +8,7 @@ import pytest
 
 from numbalite import cuda
 from numbalite.compilers import cccl
-from numbalite.errors import CompileError
+from numbalite.errors import CompileError, KernelError
 
 pytestmark = [
     pytest.mark.skipif(not cuda.is_simulated(), reason="for the simulator"),
@@ -175,3 +175,83 @@ def test_translated_headers_are_made_again_when_the_translation_changes():
     reads = {name for name in sys.modules if name.startswith("numbalite.sim.ptx")}
     assert len(reads) > 5
     assert {name.rpartition(".")[2] for name in reads} | {"translation", "scanner"} <= told
+
+
+CALLS = """#include <cub/block/block_load.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/own.cuh>
+using Reduce = cub::BlockReduce<float, 64>;
+__device__ float total(Reduce::TempStorage& t, float v, bool wait) {
+    float a = Reduce(t).Sum(v);  // a
+    if (wait) __syncthreads();
+    float b = Reduce(t).Sum(v * 2);  // b
+    return a + b;
+}
+__global__ void race(const float* x, float* o, bool right) {
+    __shared__ Reduce::TempStorage t;
+    float sum = total(t, x[threadIdx.x], right);
+    if (threadIdx.x == 0) o[0] = sum;
+}
+__global__ void memory(const float* x, float* o, bool right) {
+    float v[2] = {0, 0};
+    if (threadIdx.x < (right ? 32 : 64))
+        cub::BlockLoad<float, 64, 2, cub::BLOCK_LOAD_DIRECT>().Load(x, v);  // load
+    o[threadIdx.x] = v[0] + v[1];
+}
+__global__ void ended(const float* x, float* o, bool right) {
+    __shared__ Reduce::TempStorage t;
+    if (!right && threadIdx.x > 39) return;
+    o[threadIdx.x] = Reduce(t).Sum(x[threadIdx.x]);  // ended
+}
+__global__ void stuck(const float* x, float* o, bool right) {
+    __shared__ Reduce::TempStorage t;
+    if (right || threadIdx.x < 32) {
+        o[threadIdx.x] = Reduce(t).Sum(x[threadIdx.x]);  // stuck
+    } else {
+        __syncthreads();  // else
+    }
+}
+__global__ void function(const float* x, float* o, bool right) {
+    int i = threadIdx.x + (right ? 0 : 9);
+    o[threadIdx.x] = not_inline(x, i);  // function
+}
+"""
+OWN = """#pragma once
+__noinline__ __device__ float deeper(const float* x, int i) { return x[i]; }
+__noinline__ __device__ float not_inline(const float* x, int i) { return deeper(x, i) + 1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("include")
+    (folder / "cub").mkdir()
+    (folder / "cub" / "own.cuh").write_text(OWN)
+    names = "race memory ended stuck function".split()
+    return cuda.module(f'#line 1 "user.cu"\n{CALLS}', names=names, options=[f"-I{folder}"])
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "header"),
+    [
+        ("race", "b", "cub/block/"),
+        ("memory", "load", "cub/block/block_load.cuh"),
+        ("ended", "ended", "cub/warp/"),
+        ("stuck", "stuck", "cub/block/"),
+        ("function", "function", "cub/own.cuh"),
+    ],
+)
+def test_reports_name_the_users_call(calls, name, mark, header):
+    """Of a function of the toolkit; its own line too."""
+    line = 1 + next(i for i, text in enumerate(CALLS.split("\n")) if text.endswith(f"// {mark}"))
+    x, o = cuda.to_device(np.arange(64, dtype="f4")), cuda.to_device(np.zeros(64, "f4"))
+    with cuda.checks():
+        calls[name][1, 64](x, o, True)
+    with pytest.raises(KernelError) as caught, cuda.checks():
+        calls[name][1, 64](x, o, False)
+    found = caught.value
+    assert found.file == "user.cu"
+    assert found.line == line or (name == "race" and found.line == line - 2)
+    assert header in str(found) and "prelude-" not in str(found) and "/include/" not in str(found)
+    if name == "race":
+        assert found.other_file == "user.cu" and {found.line, found.other_line} == {line, line - 2}

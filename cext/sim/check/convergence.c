@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include "sim/check/check.h"
+#include "sim/engine/caller.h"
 #include "sim/engine/job.h"
 #include "sim/engine/report.h"
 
@@ -60,6 +61,7 @@ static void add(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_sit
     f->block = w->index;
     f->thread = thread_index(w, thread);
     f->order = w->next;
+    (void)nl_sim_caller_find(w, thread, site, &f->call);
     nl_sim_findings_add(&w->job->check->findings, f);
 }
 

@@ -65,10 +65,20 @@ void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) 
     nl_mutex_unlock(&f->lock);
 }
 
-static nl_sim_site resolve(const nl_sim_object *image, const void *pc, nl_sim_site site) {
+typedef struct place {
+    nl_sim_site site, header; /* the user's line, and the toolkit's that it calls, if any */
+} place;
+
+static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site site,
+                     nl_sim_site call) {
+    place p = {.site = site};
     if (pc && !site.file)
-        nl_sim_lines_find(image, pc, &site);
-    return site;
+        nl_sim_lines_find_call(image, pc, &p.site, &p.header);
+    if (call.file && !p.header.file)
+        p = (place){.site = call, .header = p.site};
+    if (p.header.file)
+        p.header.file = nl_sim_lines_header(p.header.file);
+    return p;
 }
 
 /* Is it to be told rather than the other? By block; but where threads race, that some of them read
@@ -94,18 +104,25 @@ static void put_side(nl_fault_side *side, const char *access, nl_sim_dim block, 
 }
 
 /* "k.cu, line 17" */
-static void add_site(nl_text *t, nl_sim_site site) {
-    if (site.file)
-        nl_text_add(t, "%s", site.file);
-    if (site.file && site.line > 0)
-        nl_text_add(t, ", line %d", site.line);
+static void add_place(nl_text *t, const place *p) {
+    if (p->site.file)
+        nl_text_add(t, "%s", p->site.file);
+    if (p->site.file && p->site.line > 0)
+        nl_text_add(t, ", line %d", p->site.line);
+    if (p->header.file)
+        nl_text_add(t, " (in %s, line %d)", p->header.file, p->header.line);
 }
 
-static void add_what(nl_text *t, const nl_sim_finding *f, nl_sim_site other) {
+static void put_place(nl_fault_side *side, const place *p) {
+    nl_fault_locate(side, p->site.file, p->site.line);
+    nl_fault_locate_header(side, p->header.file, p->header.line);
+}
+
+static void add_what(nl_text *t, const nl_sim_finding *f, const place *other) {
     const char *mark = strstr(f->text, "%o");
     if (mark) {
         nl_text_add(t, "%.*s", (int)(mark - f->text), f->text);
-        add_site(t, other);
+        add_place(t, other);
         nl_text_add(t, "%s", mark + 2);
     } else {
         nl_text_add(t, "%s", f->text);
@@ -120,14 +137,14 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
         if (precedes(&f->all[i], first))
             first = &f->all[i];
     }
-    nl_sim_site site = resolve(image, first->pc, first->site);
-    nl_sim_site other = resolve(image, first->other_pc, first->other_site);
+    place at = resolve(image, first->pc, first->site, first->call);
+    place other = resolve(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
     nl_fault_init(fault, first->kind, NL_FAULT_HEAD_FINDING, kernel);
     put_side(&fault->at, first->access, first->block, first->thread);
-    nl_fault_locate(&fault->at, site.file, site.line);
+    put_place(&fault->at, &at);
     if (first->other.access) {
         put_side(&fault->other, first->other.access, first->other.block, first->other.thread);
-        nl_fault_locate(&fault->other, other.file, other.line);
+        put_place(&fault->other, &other);
     }
     fault->element = first->element;
     fault->address = first->address;
@@ -135,5 +152,5 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
     fault->others = f->total - 1;
     fault->places = f->count;
     nl_text t = nl_text_in(fault->what, sizeof fault->what);
-    add_what(&t, first, other);
+    add_what(&t, first, &other);
 }

@@ -21,6 +21,8 @@ typedef struct nl_sim_finding {
     nl_sim_site site;     /* outlives the launch */
     const void *other_pc; /* of a conflict: where the other side was; NULL: there is none */
     nl_sim_site other_site;
+    nl_sim_site call;  /* in the user's text, of the header in which pc or `site` is; file NULL:
+                          none,  or inlined there */
     uint64_t variable; /* tells apart what the same place does to several variables */
     nl_sim_dim block;
     nl_sim_dim thread;

@@ -1,10 +1,21 @@
 /* sim/check/launch: what is asked of a launch, and told to it, by every checker. */
 #include "sim/check/launch.h"
 
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/caller.h"
 #include "sim/engine/job.h"
 
 int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
     return w->job->check && (w->job->check->wanted.mask & bit);
+}
+
+/* The thread is in a function of a header. */
+static void find_call(nl_sim_worker *w, nl_sim_finding *f) {
+    nl_sim_site site = f->site, header = {.file = NULL};
+    if (f->pc && !site.file && !nl_sim_lines_find_call(w->job->image, f->pc, &site, &header))
+        return;
+    if (!header.file)
+        (void)nl_sim_caller_find(w, w->current, site, &f->call);
 }
 
 void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
@@ -13,5 +24,6 @@ void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
     f->thread = (nl_sim_dim){w->current % block->x, w->current / block->x % block->y,
                              w->current / block->x / block->y};
     f->order = w->next;
+    find_call(w, f);
     nl_sim_findings_add(&w->job->check->findings, f);
 }

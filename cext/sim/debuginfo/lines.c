@@ -62,6 +62,30 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     }
 }
 
+int nl_sim_lines_are_toolkits(const char *path) {
+    static const char *const parts[] = {
+        "/prelude-",  "/cccl/",         "/cub/",         "/thrust/",  "/libcudacxx/", "/cuda/std/",
+        "/nvidia/cu", "/cuda/include/", "/usr/include/", "/usr/lib/", "/cutlass/",    "/cute/"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strstr(path, parts[i]))
+            return 1;
+    }
+    return 0;
+}
+
+const char *nl_sim_lines_header(const char *path) {
+    static const char *const roots[] = {"/include/cccl/", "/include/", "/prelude-"};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        const char *root = strstr(path, roots[i]);
+        if (!root)
+            continue;
+        root += strlen(roots[i]);
+        const char *folder = strchr(root, '/');
+        return i < 2 || !folder ? root : folder + 1;
+    }
+    return path;
+}
+
 int nl_sim_lines_are_ours(const char *path) {
     return strstr(path, "cuda_src") || strncmp(path, "numbalite/", 10) == 0;
 }
@@ -73,6 +97,11 @@ static int is_users(const unit *u, uint64_t file, uint64_t line) {
     const char *folder = u->files[file].folder, *name = u->files[file].name;
     return strncmp(folder, "numbalite", 9) != 0 && !nl_sim_lines_are_ours(folder) &&
            !nl_sim_lines_are_ours(name);
+}
+
+static int is_header(const unit *u, uint64_t file) {
+    return nl_sim_lines_are_toolkits(u->files[file].name) ||
+           (u->files[file].name[0] != '/' && nl_sim_lines_are_toolkits(u->files[file].folder));
 }
 
 /* A search in one unit's program. */
@@ -230,27 +259,43 @@ static const char *keep(const char *folder, const char *name) {
     return kept[i];
 }
 
-/* The innermost place that is the user's: of the row itself, or of a call. */
+/* The innermost place that is not in a header of ours: of the row itself, or of a call; and the
+ * innermost call of it in the user's text, if it is in a header of the toolkit (line 0: none). */
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
-                  unsigned count, nl_sim_call *place, int *exact) {
+                  unsigned count, nl_sim_call *place, nl_sim_call *call, int *exact) {
     *exact = 1;
+    *call = (nl_sim_call){0, 0, 0};
     *place = (nl_sim_call){found->file, found->line, found->column};
     while (count && !is_users(u, place->file, place->line))
         *place = calls[--count];
-    if (is_users(u, place->file, place->line))
+    if (is_users(u, place->file, place->line)) {
+        if (is_header(u, place->file)) {
+            while (count && (!is_users(u, calls[count - 1].file, calls[count - 1].line) ||
+                             is_header(u, calls[count - 1].file)))
+                count--;
+            if (count)
+                *call = calls[count - 1];
+        }
         return 1;
+    }
     /* Code that the compiler has put together from several places has none: the nearest. */
     *place = (nl_sim_call){before->file, before->line, 0};
     *exact = 0;
     return place->line != 0;
 }
 
-static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, int *exact,
-                unsigned *column) {
+static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
+    return (nl_sim_site){.file = keep(u->files[place->file].folder, u->files[place->file].name),
+                         .line = (int)place->line};
+}
+
+/* site: the innermost place; call: the user's call of it, file NULL where `site` is the user's. */
+static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, nl_sim_site *call,
+                int *exact, unsigned *column) {
     size_t length;
     row found, before;
     unit u;
-    nl_sim_call calls[MOST_CALLS], place;
+    nl_sim_call calls[MOST_CALLS], place, caller;
     const unsigned char *section =
         nl_sim_elf_section(image->bytes, image->size, ".debug_line", &length);
     if (!section || (uintptr_t)pc - image->low >= image->high - image->low)
@@ -260,10 +305,10 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, i
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
         unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MOST_CALLS);
-        if (!choose(&u, &found, &before, calls, count, &place, exact))
+        if (!choose(&u, &found, &before, calls, count, &place, &caller, exact))
             return 0;
-        *site = (nl_sim_site){.file = keep(u.files[place.file].folder, u.files[place.file].name),
-                              .line = (int)place.line};
+        *site = site_of(&u, &place);
+        *call = caller.line ? site_of(&u, &caller) : (nl_sim_site){.file = NULL};
         *column = (unsigned)place.column;
         return 1;
     }
@@ -271,19 +316,37 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, i
 }
 
 int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site) {
+    nl_sim_site header;
+    return nl_sim_lines_find_call(image, pc, site, &header);
+}
+
+int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_site *site,
+                           nl_sim_site *header) {
     int exact;
     unsigned column;
-    return find(image, pc, site, &exact, &column);
+    nl_sim_site inner, call;
+    *header = (nl_sim_site){.file = NULL};
+    if (!find(image, pc, &inner, &call, &exact, &column))
+        return 0;
+    *site = call.file ? call : inner;
+    if (call.file)
+        *header = inner;
+    return 1;
 }
 
 int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact) {
     unsigned column;
-    return find(image, pc, site, exact, &column);
+    nl_sim_site inner, call;
+    if (!find(image, pc, &inner, &call, exact, &column))
+        return 0;
+    *site = call.file ? call : inner;
+    return 1;
 }
 
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column) {
     int exact;
-    return find(image, pc, site, &exact, column);
+    nl_sim_site call;
+    return find(image, pc, site, &call, &exact, column);
 }

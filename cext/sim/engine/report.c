@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "sim/debuginfo/lines.h"
+#include "sim/engine/caller.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/signal.h"
@@ -201,11 +202,19 @@ static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
 
 /* " at k.cu:3", and the column where that alone tells places apart; the first place that is told is
  * that of the fault. */
-static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w, nl_sim_site site) {
-    if (!f->at.line)
-        nl_fault_locate(&f->at, site.file, site.line);
-    nl_text_add(t, " at %s:%d", site.file ? site.file : "?", site.line);
-    if (site.line && shares_line(w, site))
+static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                      const nl_sim_thread *thread) {
+    nl_sim_site site = thread->site, call = site;
+    int in_header = nl_sim_caller_find(w, (unsigned)(thread - w->thread), site, &call);
+    const char *header = in_header ? nl_sim_lines_header(site.file) : NULL;
+    if (!f->at.line) {
+        nl_fault_locate(&f->at, call.file, call.line);
+        nl_fault_locate_header(&f->at, header, site.line);
+    }
+    nl_text_add(t, " at %s:%d", call.file ? call.file : "?", call.line);
+    if (header)
+        nl_text_add(t, " (%s:%d)", header, site.line);
+    else if (site.line && shares_line(w, site))
         nl_text_add(t, ":%d", site.column);
 }
 
@@ -216,7 +225,7 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     char name[200];
     nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        add_place(f, t, w, thread->site);
+        add_place(f, t, w, thread);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_add(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
@@ -249,7 +258,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             add_spinning(f, t, w, thread);
             continue;
         }
-        add_place(f, t, w, thread->site);
+        add_place(f, t, w, thread);
         nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread)) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);

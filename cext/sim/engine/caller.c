@@ -1,0 +1,47 @@
+/* sim/engine/caller: a return address counts whose inlined calls lead from the user's text to the
+ * wanted place in the header. Without such a one, the first counts that belongs to the user's text:
+ * the function of the header has been called from there. */
+#include "sim/engine/caller.h"
+
+#include <string.h>
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/job.h"
+
+enum { MOST_WORDS = 512, OWN_WORDS = 256 };
+
+__attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
+    return *(const uintptr_t *)at;
+}
+
+int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
+                       nl_sim_site *call) {
+    const nl_sim_object *image = w->job->image;
+    if (!image || !site.file || !nl_sim_lines_are_toolkits(site.file))
+        return 0;
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
+    uintptr_t low = (uintptr_t)stack->low, at = (uintptr_t)__builtin_frame_address(0);
+    if (w->fibers && thread != w->current)
+        at = (uintptr_t)w->thread[thread].fiber.sp;
+    if (!at)
+        return 0;
+    /* The worker's own stack is large. */
+    uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
+    int found = 0;
+    at &= ~(uintptr_t)(sizeof at - 1);
+    for (unsigned i = 0; i < MOST_WORDS && at + sizeof at <= end; i++, at += sizeof at) {
+        uintptr_t word = peek(at);
+        nl_sim_site user, header;
+        if (word - image->low >= image->high - image->low ||
+            !nl_sim_lines_find_call(image, (const void *)word, &user, &header) ||
+            nl_sim_lines_are_toolkits(user.file))
+            continue;
+        if (header.file && header.line == site.line && strcmp(header.file, site.file) == 0) {
+            *call = user;
+            return 1;
+        }
+        if (!found)
+            *call = user;
+        found = 1;
+    }
+    return found;
+}

@@ -1,0 +1,15 @@
+/* sim/engine/caller: the line of the user's text from which a thread has called a function of a
+ * header, where the compiler has not inlined it: from the return addresses on the thread's stack.
+ */
+#ifndef NL_SIM_ENGINE_CALLER_H
+#define NL_SIM_ENGINE_CALLER_H
+
+#include "sim/abi.h"
+#include "sim/engine/worker.h"
+
+/* `site` is in a header of the toolkit, and the thread is there or waits there. Returns 1, or 0
+ * with *call as it was: `site` is in no such header, or the image has no lines. */
+int nl_sim_caller_find(const nl_sim_worker *worker, unsigned thread, nl_sim_site site,
+                       nl_sim_site *call);
+
+#endif
