@@ -1,6 +1,7 @@
 """One learner's file, run and judged in a process of its own.
 
 Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
+The processes that it has started end with it (warden.py).
 What ends the process is left out when the file is run again, in the next one; the other answers are judged all
 the same.
 """
@@ -12,18 +13,23 @@ import json
 import multiprocessing
 import os
 import pathlib
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 from multiprocessing.connection import Connection
 
-from . import patience
+from . import patience, warden
 from .catalogue import load
 from .mistakes import ENDLESS
 
 JUDGING_LIMIT = 600.0
 """Seconds for all calls of an answer; each call has a limit of its own."""
+MESSAGE_LIMIT = 1 << 20
+"""Bytes of a message of the process."""
+TEXT_LIMIT = 20_000
+"""Characters of a verdict."""
 
 # A learner's files may be called like modules: their folder is no place to import ours from.
 _CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.grading import serve; serve()"
@@ -97,11 +103,19 @@ class _Child:
     def __init__(self, task, folder):
         self.pipe, theirs = multiprocessing.Pipe()
         self.last_words = tempfile.TemporaryFile()
+        self.mark = secrets.token_hex(16)
+        end = str(theirs.fileno())
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", _CHILD, str(theirs.fileno())],
+            [
+                *(sys.executable, "-S", "-E", warden.__file__, end),
+                *(sys.executable, "-W", "ignore", "-c", _CHILD, end),
+            ],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
             pass_fds=[theirs.fileno()], start_new_session=True, cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+            env={
+                **os.environ, warden.MARK: self.mark,
+                "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+            },
         )  # fmt: skip
         theirs.close()
         self.send(task)
@@ -118,8 +132,8 @@ class _Child:
         if not self.pipe.poll(seconds):
             raise _Ended(f"It was not done after {seconds:g} seconds, and was ended. {ENDLESS}")
         try:
-            return json.loads(self.pipe.recv_bytes())
-        except (EOFError, ConnectionError):
+            return json.loads(self.pipe.recv_bytes(MESSAGE_LIMIT))
+        except (EOFError, OSError):
             raise _Ended(self._why()) from None
 
     def _why(self):
@@ -134,10 +148,14 @@ class _Child:
         return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
 
     def kill(self):
+        """Ends the process and all that it has started, also where it has ended the warden."""
         self.pipe.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        self.process.kill()
         self.process.wait()
+        warden.end(lambda: warden.marked(self.mark))
         self.last_words.close()
 
 
@@ -185,7 +203,7 @@ def _result(learner, name, speed):
     except KeyError as problem:
         return {"passed": False, "text": problem.args[0], "missing": True}, True
     said = {
-        "passed": verdict.passed, "text": str(verdict),
+        "passed": verdict.passed, "text": str(verdict)[:TEXT_LIMIT],
         "seconds": verdict.seconds, "reference_seconds": verdict.reference_seconds,
     }  # fmt: skip
     return said, verdict.passed or verdict.simulated or _is_whole(verdict)

@@ -1,7 +1,9 @@
 """The judge of exercises: right on fresh data, where it should run, fast enough; else why not.
 
 A solution is called at growing sizes, twice on the same arrays with other data in them, so that one
-that remembers fails. Arrays lie in larger ones whose margins hold what no result may contain: reading
+that remembers fails. What should come out is computed after each call, from a copy of its arguments, so
+that no frame of the judge holds it during the call. Kernels and ufuncs are loaded anew for each size:
+their variables have the initial values again. Arrays lie in larger ones whose margins hold what no result may contain: reading
 or writing beyond an end shows. Where a size fails, smaller ones are tried until the smallest is found.
 On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
 its launches and copies are counted, and its time is compared with that of the exercise's own solution
@@ -10,7 +12,9 @@ on the same machine.
 
 from __future__ import annotations
 
-import itertools
+import hashlib
+import pickle
+import statistics
 import warnings
 
 import numpy as np
@@ -32,6 +36,10 @@ _MARGIN = 1024
 """Elements before and behind each array: as many as a block can have threads."""
 _TRIES = 5
 """How often a time that is over the limit is taken again."""
+_CALLS = 5
+"""Calls that a time is the median of."""
+_ENOUGH = 2.0
+"""Seconds after which no further call is timed."""
 
 
 def assess(name, solution) -> Verdict:
@@ -99,18 +107,18 @@ class _Judge:
     # --- what was handed in
 
     def _check_kind(self):
-        from numbalite import _core
-
         solution, wants = self.solution, self.exercise.wants
         if is_unfilled(solution):
             raise Failed(UNFILLED)
         got = f"this is {_what(solution)}"
-        if wants == "kernel" and not isinstance(solution, _core.Dispatcher):
+        if wants == "kernel" and _kind(solution) != "kernel":
             raise Failed(f"A kernel is wanted, a function under @cuda.jit; {got}.")
+        if wants == "kernel" and solution.extensions:
+            raise Failed("A kernel without extensions= is wanted: they change its arguments.")
         if wants == "ufunc":
-            if isinstance(solution, np.ufunc):
+            if type(solution) is np.ufunc:
                 raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
-            if not isinstance(solution, (_core.Ufunc, _core.GUfunc)):
+            if _kind(solution) != "ufunc":
                 raise Failed(
                     f"A ufunc is wanted, a function under @vectorize or @guvectorize; {got}."
                 )
@@ -143,16 +151,22 @@ class _Judge:
     def _failure(self, n, margin=_MARGIN):
         """What is wrong at size n, or None."""
         try:
+            self.solution = _loaded_anew(self.solution)
             place = _Place(self.exercise, self.exercise.make(self.rng, n), margin)
             self._attempt(place, n)
-            place.fill(self.exercise.make(self.rng, n))
+            other = pickle.dumps(self.exercise.make(self.rng, n))
+            place.fill(pickle.loads(other))
             try:
                 self._attempt(place, n)
             except Failed as failed:
-                failed.reason = (
-                    "The first call was right; a second one, on the same arrays with other data "
-                    f"in them, was not. {failed.reason}"
-                )
+                if failed.wrong_results:
+                    # Wrong in new arrays, too: wrong for this data, and right for the first by chance.
+                    self._attempt(_Place(self.exercise, pickle.loads(other), margin), n)
+                    failed.reason = (
+                        "The first call was right; a second one, on the same arrays with other data "
+                        f"in them, was not. In new arrays the same data gives the right result, so the "
+                        f"answer remembers results. {failed.reason}"
+                    )
                 raise
         except Exception as error:
             return explain(error)
@@ -178,22 +192,28 @@ class _Judge:
             cuda.synchronize()
             return returned
 
-        expected = self.exercise.expected(*place.given)
+        record = pickle.dumps(place.given)  # immutable: the call cannot change the data in it
         returned = self._waited(call)
+        place.given = pickle.loads(record)
+        self._compare_results(place, returned, n)
+        place.check_untouched(self.exercise.said(n))
+
+    def _compare_results(self, place, returned, n, expected=None):
+        """Failed where the results of a call are not those of `expected`, the exercise's by default."""
+        got = place.results(returned)
         if expected is None:
-            problem = self.exercise.wrong(place.given, place.results(returned))
+            expected = self.exercise.expected(*place.given)
+        if expected is None:
+            problem = self.exercise.wrong(place.given, got)
             if problem:
                 raise Failed(problem)
-            place.check_untouched(self.exercise.said(n))
             return
         expected = expected if isinstance(expected, tuple) else (expected,)
-        got = place.results(returned)
         names = self.exercise.outputs or _result_names(len(expected))
         if len(got) != len(expected):
             raise Failed(f"It returns {len(got)} results; {len(expected)} are wanted.")
         for name, have, want in zip(names, got, expected):
             self._compare(name, have, np.asarray(want), n, place)
-        place.check_untouched(self.exercise.said(n))
 
     def _compare(self, name, got, want, n, place):
         size = self.exercise.said(n)
@@ -266,9 +286,11 @@ class _Judge:
         if not self.simulated:
             return self._looked_at_elsewhere(n)
         self.checking = cuda.checks(limit=30)
+        solution = self.solution
         try:
             return self._failure(n, margin=0)
         finally:
+            self.solution = solution  # `properties` are those of the kernel without checks
             self.checking = watched(self.simulated)
 
     def _looked_at_elsewhere(self, n):
@@ -318,7 +340,9 @@ class _Judge:
                 cuda.synchronize()
             return result
 
+        record = pickle.dumps(place.given)
         returned = self._guarded(run)
+        place.given = pickle.loads(record)
         self.work = work = counter.work
         least, most = exercise.launches
         if work.launches < least:
@@ -332,6 +356,7 @@ class _Judge:
             if copied > enough + exercise.spare_bytes:
                 enough = f"{volume(enough)} are enough" if enough else "there is nothing to copy"
                 raise Failed(f"It copies {volume(copied)} {which}; {enough}.")
+        self._compare_results(place, returned, exercise.counted)
         self.notes.append(f"a call makes {work}")
 
     def _needed_bytes(self, place, returned):
@@ -347,14 +372,17 @@ class _Judge:
         n = exercise.large[1 if self.simulated else 0]
         limit = exercise.simulated_limit if self.simulated else exercise.limit
         reference = exercise.reference()
-        sets = [exercise.make(self.rng, n) for _ in range(2)]
-        self._same_as_reference(reference, sets[0], n)
-        places = [_Place(exercise, given, 0).arguments for given in sets]
-        mine, theirs = self._timer(self.solution, places), self._timer(reference, places)
+        self.solution = _loaded_anew(self.solution)
+        sets = [pickle.dumps(exercise.make(self.rng, n)) for _ in range(2)]
+        mine = _Timed(exercise, self.solution, sets, lambda call: self._guarded(call, timed=True))
+        theirs = _Timed(exercise, reference, sets, lambda call: call())
+        self._compare_timed(mine, theirs, n)
         best = other = float("inf")
         for _ in range(_TRIES):
-            other = min(other, theirs())
-            best = min(best, self._guarded(mine, timed=True))
+            other = min(other, theirs.seconds())
+            best = min(
+                best, mine.seconds(lambda *which: self._compare_timed(mine, theirs, n, *which))
+            )
             if best <= limit * other or best > 5 * limit * other:
                 break
         self.times = best, other
@@ -370,24 +398,65 @@ class _Judge:
             hint = f" {exercise.hint}" if exercise.hint else ""
             raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
 
-    def _timer(self, solution, places):
-        """A function that gives the seconds of a call; each call gets the next set of arguments."""
-        from .timing import timed
-
-        sets = itertools.cycle(places)
-        return lambda: timed(lambda: self.exercise.call(solution, *next(sets)), repeat=5)
-
-    def _same_as_reference(self, reference, arguments, n):
-        """At the size that is timed the result is right too; the reference says what is."""
-        exercise = self.exercise
-        if exercise.expected(*exercise.make(self.rng, 1)) is None:
+    def _compare_timed(self, mine, theirs, n, which=None, results=None):
+        """Failed where results at the size that is timed are not right: for the data of ``which``, or, before
+        the timing, of all. The reference is called for a set after the solution."""
+        if which is None:
+            for which in range(len(mine.sets)):
+                results, _ = self._guarded(lambda: mine.call(which))  # noqa: B023
+                self._compare_timed(mine, theirs, n, which, results)
             return
-        ours = _Place(exercise, arguments, 0)
-        wanted = ours.results(exercise.call(reference, *ours.arguments))
-        place = _Place(exercise, arguments, 0)
-        got = place.results(self._guarded(lambda: exercise.call(self.solution, *place.arguments)))
-        for name, have, want in zip(exercise.outputs or _result_names(len(got)), got, wanted):
-            self._compare(name, have, want, n, place)
+        place = mine.place
+        got = place.results(results)
+        digest = _digest(got)
+        if digest == mine.right[which]:
+            return
+        place.given = pickle.loads(mine.sets[which])
+        expected = None
+        if self.exercise.expected(*self.exercise.make(self.rng, 1)) is not None:
+            expected = tuple(theirs.place.results(theirs.call(which)[0]))
+            theirs.clear()
+        self._compare_results(place, results, n, expected)
+        mine.right[which] = digest
+
+
+class _Timed:
+    """A solution at the size that is timed. Each call gets fresh data in its arrays, and is timed alone: no call
+    that counts can find the results of the one before."""
+
+    def __init__(self, exercise, solution, sets, guard):
+        self.exercise = exercise
+        self.solution = solution
+        self.sets = sets  # pickles of arguments
+        self.guard = guard
+        self.right = [None] * len(
+            sets
+        )  # digests of results that were right: none of them can be returned again
+        self.place = _Place(exercise, pickle.loads(sets[0]), 0)
+        self._sources = [_Place(exercise, pickle.loads(each), 0).arguments for each in sets]
+
+    def call(self, which):
+        """(what the solution returns, seconds) of one call, on the data of a set."""
+        from .timing import once
+
+        self.place.copy(self._sources[which])
+        return once(lambda: self.exercise.call(self.solution, *self.place.arguments))
+
+    def seconds(self, compare=None):
+        """The median of five calls, or of fewer that take long. ``compare`` (set, returned) sees each."""
+        times, last = [], 0
+        while len(times) < _CALLS and sum(times) < _ENOUGH:
+            last = (last + 1) % len(self.sets)
+            returned, seconds = self.guard(lambda: self.call(last))  # noqa: B023
+            if compare is not None:
+                compare(last, returned)
+            times.append(seconds)
+        self.clear()
+        return statistics.median(times)
+
+    def clear(self):
+        """Leaves no result in the arrays."""
+        self.place.copy(self._sources[0])
 
 
 class _Launch:
@@ -440,6 +509,14 @@ class _Place:
                 self.arguments[i][...] = value
             else:
                 self.arguments[i] = value
+
+    def copy(self, arguments):
+        """The data of other arguments, which are at the same location: on the device, or on the host."""
+        for i, (mine, other) in enumerate(zip(self.arguments, arguments)):
+            if isinstance(self.given[i], np.ndarray):
+                mine[...] = other
+            else:
+                self.arguments[i] = other
 
     def results(self, returned):
         """What the solution has written or returned, as NumPy arrays."""
@@ -504,14 +581,37 @@ def _result_names(count):
     return ("the result",) if count == 1 else tuple(f"result {i + 1}" for i in range(count))
 
 
-def _what(solution):
-    from numbalite import _core
+def _digest(arrays):
+    found = hashlib.blake2b()
+    for array in arrays:
+        found.update(f"{array.dtype.str} {array.shape} ".encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return found.digest()
 
-    if isinstance(solution, _core.Dispatcher):
-        return "a kernel"
-    if isinstance(solution, (np.ufunc, _core.Ufunc, _core.GUfunc)):
-        return "a ufunc"
-    return f"a {type(solution).__name__}"
+
+def _kind(solution):
+    """ "kernel", "ufunc" or "". By the type itself: a class may say of its instances that they are another's."""
+    from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
+    from numbalite.ufuncs.cudagufunc import CudaGUfunc
+    from numbalite.ufuncs.cudaufunc import CudaUfunc
+
+    if type(solution) in (Dispatcher, ExtendedDispatcher):
+        return "kernel"
+    return "ufunc" if type(solution) in (CudaUfunc, CudaGUfunc) else ""
+
+
+def _loaded_anew(solution):
+    """The same kernel or ufunc in a module of its own, whose variables have their initial values. A function of
+    Python is returned unchanged."""
+    if not _kind(solution):
+        return solution
+    make, arguments, *_ = type(solution).__reduce__(solution)
+    return make(*arguments)
+
+
+def _what(solution):
+    kind = _kind(solution) or ("ufunc" if type(solution) is np.ufunc else "")
+    return f"a {kind or type(solution).__name__}"
 
 
 # --- the case that failed, as text -----------------------------------------------------------------------

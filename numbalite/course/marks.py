@@ -78,9 +78,11 @@ class Marks:
         """1 for what passed, 0 for what did not, nothing where nobody asked for it; then the sum, and the points."""
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
-        table.writerow(["learner", *self.exercises, "passed", "points"])
+        table.writerow(["learner", *map(_quoted, self.exercises), "passed", "points"])
         for learner, row in self._rows(_NUMBER):
-            table.writerow([learner, *row, sum(cell or 0 for cell in row), self.points(learner)])
+            table.writerow(
+                [_quoted(learner), *row, sum(cell or 0 for cell in row), self.points(learner)]
+            )
         return out.getvalue()
 
     def html(self) -> str:
@@ -110,6 +112,15 @@ class Marks:
         file = pathlib.Path(file)
         text = self.html() if file.suffix == ".html" else self.csv()
         file.write_text(text, encoding="utf-8")
+
+
+def _quoted(text):
+    """With an apostrophe before what a spreadsheet would take for a formula."""
+    return (
+        f"'{text}"
+        if text.lstrip().startswith(("=", "+", "-", "@")) or text[:1] in "\t\r\n"
+        else text
+    )
 
 
 _PAGE = """<!doctype html>

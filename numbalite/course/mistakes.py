@@ -71,7 +71,7 @@ def explain(error) -> Failed:
     if isinstance(error, KernelError) and error.kind == "hang":
         return Failed(ENDLESS, _short(str(error)))
     if isinstance(error, KernelError):
-        mistake = Failed("The kernel makes a mistake:", _short(str(error)))
+        mistake = Failed(*_described(error))
         mistake.found = True
         return mistake
     said = str(error).strip()
@@ -79,6 +79,45 @@ def explain(error) -> Failed:
     if isinstance(error, CudaAPIError) and error.code in (700, 709, 710, 715, 716, 717, 718, 719):
         said += "\nThe GPU can do no more in this process: restart the notebook's kernel."
     return Failed(reason, "\n".join(part for part in (_short(said), place) if part))
+
+
+def _described(error):
+    """(reason, case) of a KernelError."""
+    if error.kind != "race" or error.other_thread is None:
+        return "The kernel makes a mistake:", _short(str(error))
+    what = error.array or "a variable"
+    if error.index is not None:
+        index = error.index if isinstance(error.index, tuple) else (error.index,)
+        what += f"[{', '.join(map(str, index))}]"
+    sides = [
+        (error.block, error.thread, error.access, error.file, error.line),
+        (error.other_block, error.other_thread, error.other_access, error.other_file, error.other_line),
+    ]  # fmt: skip
+    rows = []
+    for block, thread, access, file, line in sides:
+        code = linecache.getline(file, line).strip() if file and line else ""
+        where = f" in line {line}{': ' if code else ''}{code}" if line else ""
+        rows.append(f"thread {thread} of block {block} {access} it{where}")
+    same_line = (
+        error.line is not None and error.line == error.other_line and error.file == error.other_file
+    )
+    if error.block != error.other_block:
+        order = (
+            "Blocks run in any order, and __syncthreads() does not order them: use an atomic operation "
+            "(atomicAdd, atomicMax), or two launches."
+        )
+    elif same_line:
+        order = (
+            "If each of them updates the element, use an atomic operation (atomicAdd, atomicMax). If one needs "
+            "the value that the other writes, put __syncthreads() between, where all threads of the block reach it."
+        )
+    else:
+        order = (
+            "Threads of a block run in any order between two __syncthreads(): put one between the two accesses, "
+            "where all threads of the block reach it."
+        )
+    reason = f"The kernel has a race: two threads access {what}, and nothing orders them:"
+    return reason, "\n".join([*rows, order, "", _short(str(error))])
 
 
 def line_of(error) -> str:
@@ -102,5 +141,5 @@ def line_of(error) -> str:
 
 def _short(text, lines=14):
     """The first lines of a message."""
-    kept = text.split("\n")
+    kept = [line if len(line) <= 1000 else line[:1000] + "..." for line in text.split("\n")]
     return "\n".join(kept if len(kept) <= lines else [*kept[:lines], "..."])

@@ -50,6 +50,26 @@ def timed(f, *args, repeat=7, **kw) -> float:
     return statistics.median(times)
 
 
+def once(f):
+    """(result, seconds) of one call, when the device is done: by events where a GPU has the result, else by the
+    clock."""
+    from numbalite import cuda
+
+    from .place import simulated
+
+    start, end = cuda.event(), cuda.event()
+    cuda.synchronize()
+    begin = time.perf_counter()
+    start.record()
+    result = f()
+    end.record()
+    cuda.synchronize()
+    seconds = time.perf_counter() - begin
+    if _on_device(result) and not simulated():
+        seconds = cuda.event_elapsed_time(start, end) / 1e3
+    return result, seconds
+
+
 def _on_device(result) -> bool:
     """Did the call leave its results where they were computed?"""
     from numbalite import cuda

@@ -539,10 +539,54 @@ def _remembering(key):
     return hidden_layer
 
 
-@pytest.mark.parametrize("key", [id, lambda x: x.shape, lambda x: x.ctypes.data])
+@pytest.mark.parametrize("key", [id, lambda x: x.ctypes.data])
 def test_a_result_that_is_remembered(key):
     verdict = judge("hidden_layer", _remembering(key))
     assert not verdict and "a second one, on the same arrays with other data" in verdict.reason
+
+
+def _by_chance():
+    """Right for vectors whose first value is below one half."""
+
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size() && a[0] < 0.5f) out[i] = a[i] + b[i];
+        else if (i < out.size()) out[i] = a[i];
+        """
+
+    return vadd
+
+
+def test_right_by_chance_is_wrong():
+    """New arrays with the same data give the same wrong result: nothing is remembered."""
+    for solution in [_by_chance() for _ in range(6)]:
+        verdict = judge("vadd", solution)
+        assert not verdict and "wrong" in verdict.reason and "second" not in verdict.reason
+    verdict = judge("hidden_layer", _remembering(lambda x: x.shape))
+    assert verdict.reason == "With 1 neuron, the result is wrong."
+
+
+@pytest.mark.sim
+def test_a_race_is_described():
+    """Which threads, which element, and what orders them."""
+
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size()) out[i] = a[i] + b[i];
+        __shared__ int last;
+        last = threadIdx.x;
+        """
+
+    verdict = judge("vadd", vadd, speed=False)
+    assert verdict.reason.startswith("The kernel has a race: two threads access last, and nothing")
+    assert re.search(
+        r"thread \(\d+, 0, 0\) of block \(0, 0, 0\) writes it in line \d+: last = thr", verdict.case
+    )
+    assert "use an atomic operation" in verdict.case
 
 
 # ---- speed -------------------------------------------------------------------------------------------
@@ -567,7 +611,7 @@ def test_wrong_only_when_large():
 
     def hidden_layer(greyscales, weights):
         x = activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
-        if x.size > 10_000:
+        if x.size in find("hidden_layer").large:
             x[-1] += 1
         return x
 

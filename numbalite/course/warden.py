@@ -1,0 +1,143 @@
+"""A process between the grader and a learner's program: it ends everything that the program has started.
+
+Processes that outlive their parent become children of the warden (PR_SET_CHILD_SUBREAPER), also those that
+called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the warden
+stops all of them, and then kills them. Of what they print it keeps the last 64 KiB. Run as a file, by
+the standard library alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+KEPT = 1 << 16
+"""Bytes of the output that are kept."""
+MARK = "NUMBALITE_GRADED"
+"""A variable of the environment of all processes of one program."""
+
+_SUBREAPER, _PARENT_DIED = 36, 1  # of prctl
+
+
+def processes() -> dict:
+    """{process: its parent}, of all."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    # The name of the program may hold spaces and parentheses.
+                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+                if state != b"Z":
+                    found[int(name)] = int(parent)
+    return found
+
+
+def descendants(root) -> set:
+    """The processes that a process has started, with theirs."""
+    parents, found = processes(), {root}
+    while True:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        if not more:
+            return found - {root}
+        found |= more
+
+
+def marked(mark) -> set:
+    """The processes whose environment has MARK=mark."""
+    found, wanted = set(), f"{MARK}={mark}".encode()
+    for process in processes():
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{process}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    found.add(process)
+    return found
+
+
+def end(find, seconds=5.0):
+    """Kills what ``find()`` returns until it returns nothing, for so many seconds at most. All are stopped
+    first: a process that runs could start others meanwhile."""
+    until = time.monotonic() + seconds
+    while (found := find()) and time.monotonic() < until:
+        stopped = set()
+        while found - stopped and time.monotonic() < until:
+            _signal(found - stopped, signal.SIGSTOP)
+            stopped |= found
+            found = find()
+        _signal(stopped, signal.SIGKILL)
+        _reap()
+
+
+def _signal(found, number):
+    for process in found:
+        with contextlib.suppress(OSError):
+            os.kill(process, number)
+
+
+def _reap():
+    """The statuses of children that have ended, {process: status}."""
+    ended = {}
+    with contextlib.suppress(ChildProcessError):
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[child[0]] = child[1]
+    return ended
+
+
+class _Output:
+    """The end of a pipe; the last KEPT bytes of what is written to it."""
+
+    def __init__(self):
+        self.end, self.writers = os.pipe()
+        os.set_blocking(self.end, False)
+        self.text = b""
+
+    def read(self):
+        """Reads what has been written, a few pipes full at most."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(64):
+                more = os.read(self.end, KEPT)
+                if not more:
+                    return
+                self.text = (self.text + more)[-KEPT:]
+
+
+def main():
+    """``warden.py FD PROGRAM ...``: runs the program, which inherits the descriptor FD; ends as it ends."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)
+    asked = []
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
+    inherited, output = int(sys.argv[1]), _Output()
+    child = subprocess.Popen(
+        sys.argv[2:], stdin=subprocess.DEVNULL, stdout=output.writers, stderr=output.writers,
+        pass_fds=[inherited], start_new_session=True,
+    ).pid  # fmt: skip
+    os.close(inherited)
+    os.close(output.writers)
+    status = None
+    while status is None and not asked:
+        output.read()
+        status = _reap().get(child)
+        if status is None:
+            time.sleep(0.002)
+    end(lambda: descendants(os.getpid()))
+    output.read()
+    os.write(1, output.text)
+    if status is None:
+        os._exit(1)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no core of the warden
+        signal.signal(-code, signal.SIG_DFL) if -code not in (9, 19) else None
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""Answers that try to pass without computing: each fails, and leaves nothing behind."""
+
+import csv
+import io
+import os
+import pathlib
+import signal
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, vectorize
+from numbalite.course import judge
+from numbalite.course.catalogue import find
+from numbalite.course.grading import Grader
+from numbalite.course.marks import Mark, Marks
+
+
+@vectorize(["float32(float32)"], target="cuda")
+def nothing(x):
+    "x"
+
+
+def _reachable(frame, depth=4):
+    """All arrays and tuples of arrays that the locals of the calling frames lead to."""
+    found, seen = [], set()
+    while frame is not None:
+        waiting = [(v, depth, f"{frame.f_code.co_name}: {k}") for k, v in frame.f_locals.items()]
+        while waiting:
+            value, left, where = waiting.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, np.ndarray):
+                found.append((where, np.asarray(value)))
+            elif isinstance(value, (cuda.DeviceNDArray,)):
+                found.append((where, np.asarray(value.copy_to_host())))
+            elif left and not isinstance(value, (type, type(os))):
+                inside = value if isinstance(value, (list, tuple)) else ()
+                inside = value.values() if isinstance(value, dict) else inside
+                inside = [*inside, *getattr(value, "__dict__", {}).values()]
+                if isinstance(value, types.FunctionType):
+                    inside += [
+                        cell.cell_contents for cell in value.__closure__ or () if _full(cell)
+                    ]
+                waiting += [(each, left - 1, where) for each in inside]
+        frame = frame.f_back
+    return found
+
+
+def _full(cell):
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def test_expected_results_are_in_no_frame():
+    """Nor in what the frames lead to: looked for at every call, those that are timed included."""
+    leaks, calls = [], []
+
+    def hidden_layer(greyscales, weights):
+        right = np.tanh(
+            np.float64(np.asarray(greyscales)) / 255 * np.float64(np.asarray(weights))
+        ).astype(np.float32)
+        calls.append(right.size)
+        for name, array in _reachable(sys._getframe(1)):
+            if array.shape == right.shape and right.size > 2 and np.allclose(array, right, 1e-4):
+                leaks.append((right.size, len(calls), name))
+        return find("hidden_layer").reference()(greyscales, weights)
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert len(calls) > 20 and not leaks, str(verdict)
+
+
+def test_data_that_is_changed_in_the_frames():
+    """A call that makes the judge's own copies zero does not change what should come out."""
+
+    def hidden_layer(greyscales, weights):
+        frame = sys._getframe(1)
+        while frame is not None:
+            place = frame.f_locals.get("place")
+            for value in getattr(place, "given", ()):
+                if isinstance(value, np.ndarray):
+                    value[...] = 0
+            frame = frame.f_back
+        return nothing(cuda.to_device(np.zeros_like(greyscales))).copy_to_host()
+
+    verdict = judge("hidden_layer", hidden_layer, speed=False)
+    assert not verdict and "result is wrong" in verdict.reason
+
+
+@pytest.mark.parametrize("name", ["vadd", "magnitude"])
+def test_a_class_that_says_it_is_a_kernel(name):
+    class Answer:
+        __class__ = _core.Dispatcher if name == "vadd" else _core.Ufunc
+
+        def __getitem__(self, configuration):
+            return lambda *arguments: None
+
+    assert isinstance(Answer(), _core.Dispatcher if name == "vadd" else _core.Ufunc)
+    verdict = judge(name, Answer())
+    assert not verdict and verdict.reason.endswith("this is a Answer.")
+
+
+def test_a_subclass_of_a_kernel():
+    kernel = find("vadd").reference()
+
+    class Answer(type(kernel)):
+        def __getitem__(self, configuration):
+            return lambda *arguments: None
+
+    kernel.__class__ = Answer
+    assert "A kernel is wanted" in judge("vadd", kernel).reason
+
+
+def test_methods_of_one_kernel():
+    """What an attribute of the kernel replaces is not called."""
+    kernel = find("vadd").reference()
+    kernel._resolve = kernel.configure = lambda *arguments: 1 / 0
+    assert judge("vadd", kernel, speed=False)
+
+
+def test_extensions():
+    class Extension:
+        def prepare_args(self, ty, value, **kw):
+            return ty, value
+
+    kernel = find("vadd").reference()
+    kernel.extensions.append(Extension())
+    assert "without extensions=" in judge("vadd", kernel).reason
+
+
+def test_nothing_is_done_when_timed():
+    """Right until the large size is met for the third time."""
+    reference, met = find("hidden_layer").reference(), []
+
+    def hidden_layer(greyscales, weights):
+        if greyscales.size in find("hidden_layer").large:
+            met.append(1)
+            if len(met) > 2:
+                return np.zeros_like(greyscales)
+        return reference(greyscales, weights)
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict and "wrong in the result" in verdict.reason, str(verdict)
+
+
+@pytest.mark.parametrize("where", ["static int calls;", "__device__ int calls;"])
+def test_a_kernel_that_does_nothing_when_timed(where):
+    source = """
+    __global__ void vadd(array<const float> a, array<const float> b, array<float> out) {
+        int i = grid<1>();
+        if (i < out.size() && (out.size() < 5000 || calls < 2)) out[i] = a[i] + b[i];
+        if (i == 0 && out.size() > 5000) atomicAdd(&calls, 1);
+    }
+    """
+    start = source.index("int i" if where.startswith("static") else "__global__")
+    source = source[:start] + where + source[start:]
+    verdict = judge("vadd", cuda.module(source)["vadd"])
+    assert not verdict, str(verdict)
+
+
+def test_variables_of_a_kernel_begin_anew():
+    """State that one size leaves is not there at the next."""
+
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        static int calls;
+        int i = grid<1>();
+        if (i < out.size()) out[i] = a[i] + b[i];
+        if (i == 0 && calls++ > 2) out[i] = -1;
+        """
+
+    launched = [cuda.to_device(np.ones(1, np.float32)) for _ in range(3)]
+    for _ in range(4):
+        vadd[1, 1](*launched)
+    assert launched[2].copy_to_host()[0] == -1  # the state is there
+    verdict = judge("vadd", vadd, speed=False)
+    assert verdict, str(verdict)
+
+
+# ---- a file ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def graded(tmp_path, driver_kind, monkeypatch):
+    """graded(text) -> Result of its bank_conflicts; all of its processes are to end."""
+    monkeypatch.setenv("NUMBALITE_DRIVER", driver_kind)
+
+    def grade(text):
+        (tmp_path / "mine.py").write_text(text)
+        grader = Grader(tmp_path / "mine.py", speed=False)
+        try:
+            return grader.result("bank_conflicts")
+        finally:
+            grader.close()
+
+    return grade
+
+
+RIGHT = """
+import math
+def bank_conflicts(stride):
+    return math.gcd(stride, 32)
+"""
+
+CHILDREN = """
+import os, pathlib, subprocess, sys, time
+SLEEPS = "import os, pathlib, sys, time; pathlib.Path(f'pid{os.getpid()}').touch(); time.sleep(600)"
+
+def started(environment=None):
+    subprocess.Popen([sys.executable, "-S", "-c", SLEEPS], start_new_session=True, env=environment)
+
+started()
+started({})
+for _ in range(2):
+    if os.fork() == 0:                # orphans in sessions of their own
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 3)
+            pathlib.Path(f"pid{os.getpid()}").touch()
+            time.sleep(600)
+        os._exit(0)
+while len(list(pathlib.Path().glob("pid*"))) < 4:
+    time.sleep(0.01)
+"""
+
+
+def _running(folder):
+    found = [int(path.name[3:]) for path in folder.glob("pid*")]
+    assert len(found) == 4
+    return [pid for pid in found if pathlib.Path(f"/proc/{pid}").exists()]
+
+
+def _ended(folder):
+    until = time.monotonic() + 10
+    while (left := _running(folder)) and time.monotonic() < until:
+        time.sleep(0.05)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return not left
+
+
+def test_children_in_other_sessions(graded, tmp_path):
+    assert graded(RIGHT + CHILDREN).passed
+    assert _ended(tmp_path)
+
+
+def test_children_of_a_program_that_ends(graded, tmp_path):
+    assert not graded(CHILDREN + "os._exit(5)\n").passed
+    assert _ended(tmp_path)
+
+
+def test_a_program_that_ends_the_warden(graded, tmp_path):
+    """What is left has the mark of the program in its environment; a process without it goes on."""
+    kept = CHILDREN.replace("started({})\n", "started()\n")
+    result = graded(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
+    assert _ended(tmp_path), result.text
+
+
+def test_output_without_end(graded, tmp_path, monkeypatch):
+    from numbalite.course import warden
+
+    text = RIGHT + "from numbalite.course import patience\npatience.CELL_LIMIT = 2\n# %%\n"
+    text += "while True: print('x' * 10000)\n"
+    sizes, closed = [], Grader.close
+
+    def close(grader):
+        if grader._child is not None:
+            child = grader._child
+            child.process.terminate()
+            child.process.wait(20)
+            sizes.append(os.fstat(child.last_words.fileno()).st_size)
+        closed(grader)
+
+    monkeypatch.setattr(Grader, "close", close)
+    assert graded(text).passed
+    assert 0 < max(sizes) <= warden.KEPT
+
+
+def test_a_long_verdict(graded):
+    result = graded("def bank_conflicts(stride): raise ValueError('x' * 10**8)\n")
+    assert not result.passed and 1000 < len(result.text) < 21_000
+
+
+@pytest.mark.parametrize("signum", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
+def test_the_signal_that_ends_a_program(graded, signum):
+    result = graded(f"import os\nos.kill(os.getpid(), {int(signum)})\n")
+    assert f"by {signum.name}" in result.text
+
+
+# ---- marks ----------------------------------------------------------------------------------------------
+
+
+def test_names_that_are_formulas():
+    names = ['=cmd|"/c calc"!A0', "+1", "-1", "@SUM(A1)", "\t=1", " =1", "anna", "x=1"]
+    table = Marks([Mark(name, name, "passed") for name in names]).csv()
+    rows = list(csv.reader(io.StringIO(table)))
+    cells = [row[0] for row in rows[1:]] + rows[0][1:-2]
+    assert sorted(cells) == sorted(2 * [f"'{name}" for name in names[:-2]] + 2 * names[-2:])
