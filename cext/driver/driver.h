@@ -33,6 +33,9 @@ typedef struct nl_driver {
     /* In a host function: the program goes on with what it now knows to have happened before it in
      * its stream. NULL as above. */
     void (*HostKnows)(void);
+    /* For tests of large arrays: from now on a launch runs only the last `count` blocks of its
+     * grid, unless its blocks wait for one another. 0: all. NULL as above. */
+    void (*RunLastBlocks)(uint64_t count);
     /* Fills the table of cuBLAS with functions that use this one, or NULL: the library is loaded.
      */
     void (*FillCublas)(struct nl_cublas *table, const struct nl_driver *driver);

@@ -106,6 +106,21 @@ static PyObject *pretend_no_memory_pools(PyObject *Py_UNUSED(module), PyObject *
     Py_RETURN_NONE;
 }
 
+static PyObject *run_last_blocks(PyObject *Py_UNUSED(module), PyObject *argument) {
+    nl_error err;
+    unsigned long long count = PyLong_AsUnsignedLongLong(argument);
+    if (PyErr_Occurred())
+        return NULL;
+    if (nl_device_current(&err) == NULL)
+        return nl_py_raise(&err);
+    if (nl_cu.RunLastBlocks == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "only the simulator can run a part of a grid");
+        return NULL;
+    }
+    nl_cu.RunLastBlocks(count);
+    Py_RETURN_NONE;
+}
+
 static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice device;
@@ -140,6 +155,8 @@ static PyMethodDef methods[] = {
      "(bytes copied to devices, to the host) by driver calls since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
      "This thread's device allocates as if it had no memory pools."},
+    {"run_last_blocks", run_last_blocks, METH_O,
+     "run_last_blocks(count): simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,
      "When the interpreter has ended: a line on stderr, how much device memory is left."},
     {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},

@@ -9,6 +9,7 @@
 #include "sim/driver/primary.h"
 #include "sim/driver/stream.h"
 #include "sim/driver/streamclock.h"
+#include "sim/engine/grid.h"
 #include "sim/engine/limits.h"
 
 static CUresult sim_Init(unsigned flags) {
@@ -158,6 +159,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
     table->HostKnows = nl_sim_streamclock_host_knows;
+    table->RunLastBlocks = nl_sim_grid_run_last;
     table->FillCublas = nl_sim_cublas_fill;
     table->watches_freed = table->ends_waits = 1;
     table->memory_is_host = table->serial_threads = table->loads_host_code = 1;

@@ -99,13 +99,27 @@ static void run_resident(nl_sim_job *job) {
     nl_mem_free(threads);
 }
 
+static uint64_t last_blocks; /* 0: all run */
+
+void nl_sim_grid_run_last(uint64_t count) {
+    nl_atomic_store(&last_blocks, count);
+}
+
+static void skip_blocks(nl_sim_job *job) {
+    uint64_t count = nl_atomic_load(&last_blocks);
+    if (count != 0 && count < job->blocks)
+        job->next = job->blocks - count;
+}
+
 static void run(nl_sim_job *job) {
     if (job->interleaved)
         nl_sim_interleave_run(job, run_carrier);
     else if (job->launch.cooperative || job->clusters)
         run_resident(job);
-    else
+    else {
+        skip_blocks(job);
         run_ordinary(job);
+    }
 }
 
 static void run_clusters(nl_sim_job *job) {

@@ -7,5 +7,7 @@
 /* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of
  * the first fault, which is then in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
+/* For tests: grids run only their last `count` blocks from now on; 0: all. */
+void nl_sim_grid_run_last(uint64_t count);
 
 #endif

@@ -1,0 +1,99 @@
+"""Indices near 2**31 and 2**32: the simulator runs only the last blocks of a grid, over memory that is mostly
+never touched. tests/gpu/test_large_arrays.py runs whole grids on a GPU that has the memory."""
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, guvectorize, vectorize
+
+pytestmark = pytest.mark.sim
+
+HALF, FULL = 1 << 31, 1 << 32
+TAIL = 3000  # elements whose results are looked at
+BLOCKS = 256
+
+
+@pytest.fixture
+def last_blocks():
+    def run(function, *args, **keywords):
+        _core.run_last_blocks(BLOCKS)
+        try:
+            result = function(*args, **keywords)
+            cuda.synchronize()
+        finally:
+            _core.run_last_blocks(0)
+        return result
+
+    yield run
+    _core.run_last_blocks(0)
+
+
+def array(shape, dtype="i1"):
+    """Its last TAIL elements are drawn; all others are not initialised."""
+    d = cuda.device_array(shape, dtype)
+    d.reshape(-1)[-TAIL:] = np.random.default_rng(5).integers(1, 50, TAIL).astype(dtype)
+    return d
+
+
+def tail(d, count=TAIL):
+    return d.reshape(-1)[-count:].copy_to_host()
+
+
+@pytest.fixture(params=(HALF + 5, FULL + 13), ids=("2**31", "2**32"))
+def size(request):
+    return request.param
+
+
+def test_elements(last_blocks, size):
+    x = array(size)
+    one = cuda.to_device(np.array([3], "i1"))
+    expected = tail(x)
+    np.testing.assert_array_equal(tail(last_blocks(np.add, x, x, out=x)), expected + expected)
+    np.testing.assert_array_equal(tail(last_blocks(np.multiply, x, one, out=x)), expected * 6)
+
+
+def test_rows_and_columns(last_blocks, size):
+    """Two dimensions that do not merge: one operand is broadcast, or has gaps."""
+    x = array((size // 4, 4))
+    expected = tail(x).reshape(-1, 4)
+    row = cuda.to_device(np.arange(4, dtype="i1"))
+    found = last_blocks(np.add, x, row, out=x)
+    np.testing.assert_array_equal(tail(found).reshape(-1, 4), expected + np.arange(4))
+    last_blocks(np.add, x[:, ::2], x[:, 1::2], out=x[:, ::2])
+    expected = expected + np.arange(4)
+    expected[:, ::2] += expected[:, 1::2]
+    np.testing.assert_array_equal(tail(x).reshape(-1, 4), expected)
+
+
+def test_a_ufunc_of_the_user(last_blocks, size):
+    @vectorize(["int8(int8, int8)"], target="cuda")
+    def mixed(a, b):
+        "a + 2 * b"
+
+    x = array(size)
+    expected = 3 * tail(x)
+    np.testing.assert_array_equal(tail(last_blocks(mixed, x, x, out=x)), expected)
+
+
+def gufunc(body, layout="(n)->()", **options):
+    scope = {}
+    exec(f"def f(x, y):\n    {body!r}\n", scope)
+    return guvectorize(["void(int8[:], int8[:])"], layout, target="cuda", **options)(scope["f"])
+
+
+LAST = "y[0] = x[x.size() - 1];"
+RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
+
+
+@pytest.mark.parametrize("staged", (False, True, None))
+@pytest.mark.parametrize("body, layout", ((LAST, "(n)->()"), (RUNNING, "(n)->(n)")))
+def test_generalized(last_blocks, body, layout, staged):
+    loop = HALF + 4
+    x = array((loop, 1))
+    f = gufunc(body, layout)
+    f.staged = staged
+    expected = tail(x)
+    small = np.arange(8, dtype="i1").reshape(8, 1)
+    np.testing.assert_array_equal(f(small).reshape(-1), small.reshape(-1))
+    y = cuda.device_array((loop,) if layout == "(n)->()" else (loop, 1), "i1")
+    np.testing.assert_array_equal(tail(last_blocks(f, x, out=y)), expected)
