@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.random import integers, parameters, shuffling
+from numbalite.random import integers, multivariate, parameters, shuffling
 from numbalite.random.kernels import Distribution
 from numbalite.random.parameters import NUMBERS, number
 from numbalite.random.philox import Philox4x32
@@ -625,6 +625,26 @@ class Generator:
         )  # fmt: skip
 
     # ---- order
+
+    # ---- vectors
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
+        method: str = "svd", stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
+        """Normal vectors with a mean and a matrix of covariances, of shape ``size + (n,)``."""
+        return multivariate.normal(self, mean, cov, size, check_valid, tol, method, stream)
+
+    def multinomial(
+        self, n: Any, pvals: Any, size: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """How many of ``n`` trials have each outcome, of shape ``size + (len(pvals),)``; int64. The last
+        probability is taken to be what the others leave."""
+        return multivariate.multinomial(self, n, pvals, size, stream)
+
+    def dirichlet(self, alpha: Any, size: Any = None, *, stream: StreamLike = 0) -> DeviceNDArray:
+        """Vectors of the Dirichlet distribution, whose sums are 1, of shape ``size + (len(alpha),)``."""
+        return multivariate.dirichlet(self, alpha, size, stream)
 
     def permutation(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> DeviceNDArray:
         """``range(x)`` in random order, for an int; else a copy of an array, shuffled along an axis."""

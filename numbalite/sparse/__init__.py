@@ -9,6 +9,7 @@ device.
 Uses libraries, kernels and cuda. Begin with formats.py.
 """
 
+from numbalite.sparse import linalg
 from numbalite.sparse.building import diags_array, eye_array, random_array
 from numbalite.sparse.construct import issparse
 from numbalite.sparse.diagonals import dia_array
@@ -39,6 +40,7 @@ __all__ = [
     "issparse",
     "kron",
     "kronsum",
+    "linalg",
     "random_array",
     "spsolve_triangular",
     "tril",

@@ -268,6 +268,8 @@ class coo_array(SparseArray):
 
     def _read(self, name, given, shape, dtype):
         places = given[1]
+        if getattr(places, "ndim", 0) == 2 and len(places) in (1, 2):
+            places = tuple(places[i] for i in range(len(places)))
         if not isinstance(places, (tuple, list)) or len(places) not in (1, 2):
             raise TypeError(f"{name}: a tuple is (data, (row, col)), (data, (col,)) or a shape")
         names = ("row", "col")[-len(places) :]

@@ -216,6 +216,21 @@ def test_along_axes(data):
     same(lambda x: np.repeat(x, 2), (device,), (host,))
 
 
+def test_pad_reflected_at_points():
+    random = np.random.default_rng()
+    for _ in range(60):
+        shape = tuple(random.integers(1, 5, random.integers(1, 4)))
+        widths = [tuple(map(int, random.integers(0, 12, 2))) for _ in shape]
+        x = (random.normal(size=shape) * 50).astype(random.choice(["f4", "f8", "i4", "c8"]))
+        for mode in ("reflect", "symmetric"):
+            expected = np.pad(x, widths, mode, reflect_type="odd")
+            found = np.pad(cuda.to_device(x), widths, mode, reflect_type="odd")
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(
+                found.copy_to_host(), expected, err_msg=f"{shape} {widths}"
+            )
+
+
 @examples(40)
 @given(data=st.data())
 def test_pad(data):

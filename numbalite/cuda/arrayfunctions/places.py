@@ -265,7 +265,7 @@ _PAD_KEYWORDS = {
 
 @implements("pad")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
-    """All modes but functions of one's own."""
+    """All modes but functions of the caller's."""
     a = arguments.array(array)
     if isinstance(pad_width, dict):
         by_axis: list = [(0, 0)] * a.ndim
@@ -298,8 +298,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
                     f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
                 )
     if mode in _BY_PLACES:
-        if keywords.get("reflect_type", "even") != "even":
-            raise TypeError("numpy.pad with reflect_type='odd' has no counterpart on the device")
+        if keywords.get("reflect_type", "even") == "odd":
+            return _reflected_at_points(a, pairs, mode)
         by_slabs = a.nbytes >= _LARGE and _is_near(a, pairs, mode)
         return (_padded_by_slabs if by_slabs else _padded_by_places)(a, pairs, mode)
     made = _room(a, pairs)
@@ -311,6 +311,34 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         _ramp(made, pairs, middle, keywords.get("end_values", 0))
     elif mode in _STATISTICS:
         _surround(made, pairs, middle, mode, keywords.get("stat_length"))
+    return made
+
+
+def _reflected_at_points(a, pairs, mode):
+    """Reflected at the first and the last element of each axis, so that 2 * edge - x stands for x: one axis after the
+    other, and as often as it takes, each time as many elements as a multiple of the period."""
+    made = _room(a, pairs)
+    middle = _middle(a, pairs)
+    assign.assign(made._part(middle), a)
+    skips_edge = int(mode == "reflect")
+    for axis, (length, pair) in enumerate(zip(a.shape, pairs, strict=True)):
+        behind = (slice(None),) * (axis + 1) + middle[axis + 1 :]
+        part = np.moveaxis(made[behind], axis, 0)
+        begin, end, period = pair[0], pair[0] + length, length - skips_edge
+        if not period and any(pair):  # one element: NumPy repeats it
+            part[:begin] = part[end:] = part[begin:end]
+            continue
+        while begin or end < part.shape[0]:
+            most = (end - begin - skips_edge) // period * period
+            left, right = min(most, begin), min(most, part.shape[0] - end)
+            first, last = begin + skips_edge, end - skips_edge
+            if left:
+                part[begin - left : begin] = (
+                    2 * part[begin : begin + 1] - part[first : first + left][::-1]
+                )
+            if right:
+                part[end : end + right] = 2 * part[end - 1 : end] - part[last - right : last][::-1]
+            begin, end = begin - left, end + right
     return made
 
 
