@@ -8,7 +8,9 @@ can name.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import itertools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,19 +41,26 @@ _ATTRIBUTES = frozenset(
 )
 _SPACES = frozenset("__constant__ __device__ __managed__".split())
 
+# The most frequent first.
 _TOKEN = re.compile(
     r"""
-    (?P<space>(?:\s|\\\r?\n)+)
+    [ \t]*
+    (?:
+    (?P<name>(?!(?:u8|[uUL])?(?:R?"|'))[^\W\d]\w*)
+  | (?P<space>\s+|(?:\\\r?\n)+)
   | (?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
   | (?P<string>(?:u8|[uUL])?R"(?P<fence>[^()\\\s"]{0,16})\(.*?(?:\)(?P=fence)"|\Z)
               |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z))
   | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z))
   | (?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
-  | (?P<name>[^\W\d]\w*)
+  | (?P<prefix>[^\W\d]\w*)
   | (?P<sign>::|->|\.\.\.|.)
+  | \Z
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BLANKS = re.compile(r"[ \t]*")
 _DIRECTIVE = re.compile(r"(?:#|%:)(?:\\\r?\n|/\*.*?(?:\*/|\Z)|//[^\n]*|[^\n])*", re.DOTALL)
 _DIRECTIVE_WORD = re.compile(r"(?:#|%:)(?:\s|/\*.*?\*/)*(\w+)", re.DOTALL)
 _OPEN = {"(": ")", "[": "]", "{": "}"}
@@ -104,24 +113,57 @@ class Variable(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a source, without comments."""
+    with _without_collections(text):
+        return _tokenize(text)
+
+
+@contextlib.contextmanager
+def _without_collections(text):
+    """Pauses Python's garbage collector for a long text: a token refers to no other, but each
+    collection visits all of them."""
+    pauses = len(text) > 100_000 and gc.isenabled()
+    if pauses:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if pauses:
+            gc.enable()
+
+
+def _tokenize(text):
     tokens: list[Token] = []
+    append, match_token, new = tokens.append, _TOKEN.match, tuple.__new__
     match: Any  # one of the two expressions fits always
     kind: Any
-    at, line, line_is_new = 0, 0, True
-    while at < len(text):
-        if line_is_new and (text[at] == "#" or text.startswith("%:", at)):
-            match, kind = _DIRECTIVE.match(text, at), "directive"
-        else:
-            match = _TOKEN.match(text, at)
-            kind = match.lastgroup if match.lastgroup != "fence" else "string"
-        piece = match[0]
-        if kind not in ("space", "comment"):
-            tokens.append(Token(kind, piece, at, line))
+    at, line, end, line_is_new = 0, 0, len(text), True
+    while at < end:
+        if line_is_new:
+            at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+            if text.startswith(("#", "%:"), at):
+                match = _DIRECTIVE.match(text, at)
+                append(Token("directive", match[0], at, line))
+                line += match[0].count("\n")
+                at = match.end()
+                line_is_new = False
+                continue
+        match = match_token(text, at)
+        at, kind = match.end(), match.lastgroup
+        if kind == "name" or kind == "sign" or kind == "number":
+            append(new(Token, (kind, match[kind], match.start(kind), line)))
             line_is_new = False
-        elif "\n" in piece and kind == "space":
-            line_is_new = True
-        line += piece.count("\n")
-        at = match.end()
+        elif kind == "space":
+            count = match[0].count("\n")
+            line += count
+            line_is_new |= count > 0
+        elif kind == "comment":
+            line += match[0].count("\n")
+        elif kind:
+            group = "string" if kind == "fence" else kind
+            kind = "name" if group == "prefix" else group
+            append(Token(kind, match[group], match.start(group), line))
+            line += match[0].count("\n")
+            line_is_new = False
     return tuple(tokens)
 
 

@@ -1,5 +1,6 @@
 """Reading C++ text: tokens, kernels, variables, and the names that a source leaves open."""
 
+import random
 import time
 
 import pytest
@@ -269,3 +270,42 @@ def test_long_sources_take_time_in_proportion():
         return time.process_time() - start
 
     assert min(seconds(2000) for _ in range(2)) < 10 * min(seconds(500) for _ in range(2))
+
+
+PIECES = [
+    *'# %: // /* */ " \' R"( )" R"x( )x" u8 L U R u u\' LR"( abc if define 1 .5 1\'000 1e+5'.split(),
+    *":: -> ... . ( ) < \\ $ @ é ²".split(),
+    *["\\\n", "\\\r\n", "\n", " ", "\t", "\r\n", "\f", '"a"', "'b'", 'u8"c"', 'u8R"(d)"'],
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tokens_of_random_text(seed):
+    """Each is where it says, and between them are only spaces and comments."""
+    random_ = random.Random(seed)
+    for _ in range(2000):
+        text = "".join(random_.choice(PIECES) for _ in range(random_.randrange(14)))
+        at = 0
+        for token in scanner.tokenize(text):
+            between = text[at : token.start]
+            assert not between.strip() or between.strip().startswith(("//", "/*", "\\")), text
+            assert text.startswith(token.text, token.start), text
+            assert token.line == text.count("\n", 0, token.start), text
+            at = token.start + len(token.text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["x[0] = y + 1;\n", "This is prose, which ends. ", "([{", "a < b >> c\n", "#if A\n", '"abc '],
+)
+def test_megabytes_are_read_in_linear_time(piece):
+    """Eight times the text takes less than twenty times as long."""
+
+    def seconds(size):
+        text = piece * (size // len(piece))
+        start = time.process_time()
+        scanner.scan(text)
+        return time.process_time() - start
+
+    few = min(seconds(125_000 + n) for n in (0, len(piece), 2 * len(piece)))
+    assert seconds(1_000_000) < 20 * few + 1
