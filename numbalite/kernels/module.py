@@ -532,6 +532,10 @@ def only_kernel(text: linemap.Text) -> str:
     return kernels[0].name
 
 
+_FILE_NAME = re.compile(r"[^\n;{}()<>\"]+\.(cu|cuh|cpp|cxx|hpp|hxx|ptx|cubin|fatbin)\s*")
+"""A line that is no declaration and ends like a file."""
+
+
 def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
     """The Text of a source given as a string, or as the path of a file."""
     if isinstance(code, os.PathLike):
@@ -539,4 +543,9 @@ def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
         return linemap.plain(files.text(path), path)
     if not isinstance(code, str):
         raise TypeError(f"a source is a string (or the path of a file), not {type(code).__name__}")
+    if _FILE_NAME.fullmatch(code):
+        file = code.strip()
+        raise ValueError(
+            f"{file!r} is the name of a file, not a source: pass pathlib.Path({file!r}) to read the file"
+        )
     return linemap.of_source(code, name, frame)

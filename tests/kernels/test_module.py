@@ -616,3 +616,21 @@ def test_alignment_of_shared_memory():
         wrong = text.replace("__shared__ alignas(16) float s[5]", f"{start} alignas(16) float s[]")
         with pytest.raises(errors.CompileError, match="appl(y|ies) (here|to any entity)"):
             cuda.jit(source=wrong % "")
+
+
+@pytest.mark.parametrize(
+    "file", ["k.cu", "src/kernels.cuh", "my kernels.cu", "C:\\k.cpp", "k.ptx\n"]
+)
+@pytest.mark.parametrize(
+    "read", [cuda.module, cuda.compile, lambda f: cuda.jit(source=f), lambda f: numbalite.vectorize(source=f)]
+)  # fmt: skip
+def test_the_name_of_a_file_is_no_source(read, file):
+    with pytest.raises(
+        ValueError, match=r"is the name of a file, not a source: pass pathlib.Path\("
+    ):
+        read(file)
+
+
+def test_a_source_that_ends_like_a_file():
+    assert cuda.module('#include "mine.cu"\n', headers={"mine.cu": PLAIN})
+    assert cuda.module("// k.cu\n" + PLAIN)
