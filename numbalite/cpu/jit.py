@@ -29,6 +29,7 @@ from numbalite.errors import (
     warn,
 )
 from numbalite.kernels import options as options_
+from numbalite.kernels import pyfunc
 from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import hints, scanner
@@ -240,8 +241,9 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         self._options = options or options_.parse({}, "jit")
         self._parallel = parallel
         self._nogil = nogil
-        self.py_func = function._py_func
         self.__name__ = element.plain_name(function)
+        is_python = function.definition.is_python
+        self.py_func = pyfunc.callable_of(function._py_func, self.__name__, is_python)
         self.__qualname__ = function.definition.qualname
         self.__module__ = function.definition.module
         self.__doc__ = function.definition.doc

@@ -11,7 +11,8 @@ class PyFunc:
     """The Python function behind a kernel or a device function, ``__wrapped__``. ``cuda.jit`` and the
     other decorators take it as they take the function; its attributes are the function's."""
 
-    def __init__(self, function):
+    def __init__(self, function, remedy):
+        self._remedy = remedy
         self.__wrapped__ = function
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -19,14 +20,13 @@ class PyFunc:
         self.__doc__ = function.__doc__
 
     def __getattr__(self, name):
-        if name == "__wrapped__":  # not yet there
+        if name in ("__wrapped__", "_remedy"):  # not yet there
             raise AttributeError(name)
         return getattr(self.__wrapped__, name)
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"{self.__name__} is CUDA C++ in a string, so there is nothing to call in Python: launch it, "
-            "without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
+            f"{self.__name__} is C++ in a string, so there is nothing to call in Python: {self._remedy}"
         )
 
     def __eq__(self, other):
@@ -39,14 +39,22 @@ class PyFunc:
         return f"<the Python function that holds the text of {self.__name__}>"
 
 
-def of(function, name, is_python=False):
+LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
+
+
+def callable_of(function, name, is_python=False):
+    """`of` for functions that are called, not launched; None where there is no Python function."""
+    return function and of(function, name, is_python, f"call {name} itself")
+
+
+def of(function, name, is_python=False, remedy=LAUNCH):
     """The PyFunc of a function, or a function with a Python body itself; AttributeError where there is none."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
             "Python function"
         )
-    return function if is_python else PyFunc(function)
+    return function if is_python or isinstance(function, PyFunc) else PyFunc(function, remedy)
 
 
 def unwrap(function):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numbalite.kernels import pyfunc
 from numbalite.kernels.compiled import Compiled
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.types import Signature
@@ -39,8 +40,9 @@ class DeviceUfunc(Compiled):
         self._function = function
         self._options = options
         self._loops: list[tuple] = []
-        self.py_func = function._py_func
         self.__name__ = element.plain_name(function)
+        is_python = function.definition.is_python
+        self.py_func = pyfunc.callable_of(function._py_func, self.__name__, is_python)
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__ if doc is None else doc

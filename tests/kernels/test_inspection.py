@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from numbalite import cuda, errors, float32, float64, int32, types, void
+from numbalite import cuda, errors, float32, float64, int32, njit, types, vectorize, void
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 
@@ -165,7 +165,7 @@ def test_what_py_func_is():
     for function in kernel.py_func, device.py_func:
         assert function == body and function.__wrapped__ is body and function.__name__ == "body"
         assert function.__code__ is body.__code__
-        with pytest.raises(TypeError, match=r"body is CUDA C\+\+ in a string.*simulator"):
+        with pytest.raises(TypeError, match=r"body is C\+\+ in a string.*launch it.*simulator"):
             function(zeros(), 1)
         x = zeros()
         cuda.jit("void(float32[:], float32)")(function)[1, 4](x, 5)
@@ -175,6 +175,24 @@ def test_what_py_func_is():
         assert not hasattr(nothing, "py_func")
         with pytest.raises(AttributeError, match="has no py_func: it comes from a source"):
             nothing.py_func
+
+
+@pytest.mark.parametrize("make", [njit, vectorize(target="cuda")], ids=["njit", "vectorize"])
+def test_py_func_of_functions_that_are_called(make):
+    """A body that is a string raises an error, in place of a result of None."""
+
+    def strung(x):
+        "return 2 * x;"
+
+    def python(x):
+        return 2 * x
+
+    function = make(strung)
+    assert function.py_func.__wrapped__ is strung
+    with pytest.raises(TypeError, match=r"strung is C\+\+ in a string.*: call strung itself"):
+        function.py_func(3.0)
+    assert make(python).py_func is python
+    assert make(function.py_func)(3.0) == njit(njit(function.py_func).py_func)(3.0) == 6
 
 
 def test_docstrings():
