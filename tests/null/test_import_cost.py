@@ -75,9 +75,13 @@ def test_a_checkout_that_is_not_built_says_so(run_python, tmp_path):
     for name in ("__init__.py", "frontend.py"):
         (folder / name).write_bytes(pathlib.Path(numbalite.__file__).with_name(name).read_bytes())
     (folder / "_core.cpython-27-other.so").touch()
+    (folder / "_core.pyi").touch()  # types for editors: no extension module
     result = run_python(
         "try:\n    from numbalite import _core\nexcept ImportError as problem:\n    print(problem)",
         PYTHONPATH=str(tmp_path),
     )
-    assert f"is not in {folder} (there is _core.cpython-27-other.so" in result.stdout
+    assert (
+        f"is not in {folder} (there is _core.cpython-27-other.so, for another Python)"
+        in result.stdout
+    )
     assert "pip install -e ." in result.stdout
