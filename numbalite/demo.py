@@ -466,9 +466,9 @@ def seconds(function, repeat=3):
     return best
 
 
-def warm(function, repeat=3, enough=1.0):
-    """What a function of the host gives, and the best time of a few runs, as on the device: the first
-    pays for memory and libraries that are used for the first time. One run is enough where it is long."""
+def warm(function, repeat=30, enough=0.5):
+    """The result of a function of the host, and the best time of up to 30 runs within half a second. The first runs
+    allocate memory and start the threads of NumPy's libraries. One run is enough if it is long."""
     best, spent = float("inf"), 0.0
     while repeat and spent < enough:
         start = time.perf_counter()
