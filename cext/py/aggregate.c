@@ -96,14 +96,35 @@ static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *i
     return 0;
 }
 
+/* Items that are arrays are kept alive by the tuple; a list may be changed during the call. */
+static int has_numbers_only(const nl_params *params, const nl_param *p) {
+    for (int i = 0; i < p->parts; i++)
+        if (params->items[p->first + i].kind != NL_PARAM_SCALAR)
+            return 0;
+    return 1;
+}
+
+PyObject *nl_py_tuple_items(nl_py_call *call, int index, PyObject *value) {
+    const nl_param *p = &call->params->items[index];
+    PyObject *items = NULL;
+    if (PyTuple_Check(value))
+        items = Py_NewRef(value);
+    else if (PyList_Check(value) && has_numbers_only(call->params, p))
+        items = PyList_AsTuple(value);
+    if (items && PyTuple_GET_SIZE(items) != p->parts)
+        Py_CLEAR(items);
+    if (!items && !PyErr_Occurred())
+        nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    return items;
+}
+
 int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     int is_member = PyObject_TypeCheck(value, call->state->enum_type);
-    PyObject *items = is_member ? PyObject_GetAttrString(value, "value") : Py_NewRef(value);
-    int result = !items ? -1
-                 : PyTuple_Check(items)
-                     ? write_items(call, index, value, items, block)
-                     : nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    PyObject *whole = is_member ? PyObject_GetAttrString(value, "value") : Py_NewRef(value);
+    PyObject *items = whole ? nl_py_tuple_items(call, index, whole) : NULL;
+    int result = items ? write_items(call, index, value, items, block) : -1;
     Py_XDECREF(items);
+    Py_XDECREF(whole);
     return result;
 }
 

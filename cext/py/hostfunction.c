@@ -15,6 +15,7 @@
 #include "core/hostloop.h"
 #include "core/hostrandom.h"
 #include "host/function_abi.h"
+#include "py/aggregate.h"
 #include "py/argument.h"
 #include "py/hostmodule.h"
 #include "py/kernel.h"
@@ -334,10 +335,12 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
     for (int i = 0; i < count; i++) {
         const nl_param *p = &call->params->items[first + i];
         if (p->kind == NL_PARAM_TUPLE) {
-            if (!PyTuple_Check(values[i]) || PyTuple_GET_SIZE(values[i]) != p->parts)
-                return nl_py_argument_refuse(call, first + i, values[i], PyExc_TypeError, "");
-            if (write_some(call, p->first, p->parts, PySequence_Fast_ITEMS(values[i]), arrays,
-                           block) < 0)
+            PyObject *items = nl_py_tuple_items(call, first + i, values[i]);
+            int result = items ? write_some(call, p->first, p->parts, PySequence_Fast_ITEMS(items),
+                                            arrays, block)
+                               : -1;
+            Py_XDECREF(items);
+            if (result < 0)
                 return -1;
         } else if (is_array(p->kind) == arrays &&
                    nl_py_argument_write(call, first + i, values[i], block) < 0) {

@@ -1,6 +1,7 @@
 """jit: string functions on the CPU, on scalars and arrays."""
 
 import collections
+import contextlib
 import inspect
 import math
 import pickle
@@ -181,6 +182,25 @@ def test_tuples_as_arguments():
 
     y = np.full(2, 5.0)
     assert product((y, Number())) == 15
+
+
+def test_a_list_for_a_tuple():
+    @jit("float64(UniTuple(float64, 3))")
+    def sum3(t):
+        "return get<0>(t) + get<1>(t) + get<2>(t);"
+
+    class Number:
+        def __float__(self):
+            values.clear()
+            return 3.0
+
+    assert sum3([1, 2, 3.5]) == 6.5
+    values = [1, Number(), 5.0]  # changed while it is read
+    with contextlib.suppress(TypeError):
+        assert sum3(values) == 9
+    for wrong in [1, 2], [1, 2, "a"], [1, 2, [3]], {1, 2, 3}:
+        with pytest.raises(TypeError, match=r"parameter 1 't"):
+            sum3(wrong)
 
 
 def test_no_arguments_and_a_bare_expression():

@@ -106,11 +106,15 @@ def test_tuples_in_signatures():
     x = np.zeros(1, "i4")
     k[1, 1]((1, x), (2.0, 3))
     assert x[0] == 7
+    k[1, 1]((1, x), [2.0, 4])  # a list of numbers where the signature has a tuple
+    assert x[0] == 9
+    x[0] = 7
     for t, u, exception, reason in (
         ((1,), (2.0, 3), TypeError, r"parameter 1 't': expected tuple<.* \(a tuple of 2 items\), got tuple of 1 item$"),
         ((1, x.astype("f4")), (2, 3), TypeError, r"parameter 1 't\[1\]'.*astype\('int32'\)"),
         ((1, x), (2.0, "a"), TypeError, r"parameter 2 'u\[1\]': expected double"),
-        ((1, x), [2.0, 3.0], TypeError, "parameter 2 'u'.*got list"),
+        ((1, x), [2.0, 3.0, 4.0], TypeError, "parameter 2 'u'.*got list"),
+        ([1, x], (2.0, 3.0), TypeError, "parameter 1 't'.*got list"),
         ((1, x), None, TypeError, "parameter 2 'u'"),
         ((1, x[:0].reshape(0, 1)), (2, 3), TypeError, r"'t\[1\]'.*1 dimension"),
         ((1e300, x), (2, 3), OverflowError, r"'t\[0\]'.*does not fit"),
