@@ -27,7 +27,7 @@ from numbalite.text import capture, scanner
 from numbalite.text.capture import ascii_name
 from numbalite.text.definition import Definition
 
-from ..errors import CompileError, SignatureError
+from ..errors import CompileError, SignatureError, TranslationError
 
 
 def element_function(
@@ -212,6 +212,8 @@ def result_count(function: DeviceFunction, target) -> int:
                 return len(result_types(function, (t,) * count, target))
             except (CompileError, TypeError) as found:
                 problem = problem or found
+    if isinstance(problem, TranslationError):
+        raise problem.with_traceback(None) from None  # the message has the line
     raise TypeError(
         f"how many values {function.name} returns cannot be told without the types of its arguments: "
         f'give a signature, such as "Tuple((float32, float32))(float32)"'

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from numbalite import types
 from numbalite.kernels.builder import Builder
+from numbalite.python.problem import on_cpu
 from numbalite.types import describe
 
 from ..compilers import compile_source, templates
@@ -58,7 +59,7 @@ def ufunc_loops(function, signatures, target, options) -> list:
     for i, signature in enumerate(signatures):
         builder.use_types(*signature.args, *rows[i][1])
         typed = element.typed(function, signature)
-        calls.append((typed, builder.add_function(typed)))
+        calls.append((typed, _added(builder, typed)))
     _write_head(builder, "ufunc")
     guarded = _guarded(builder, options)
     for i, (typed, namespace) in enumerate(calls):
@@ -79,7 +80,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder, names = _builder(function)
     builder.use_types(*inputs)
     builder.names.add("tuple")
-    namespace = builder.add_function(function)
+    namespace = _added(builder, function)
     _write_head(builder, "ufunc")
     builder.ahead.append(element.RESULTS)
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
@@ -98,6 +99,12 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
 
 def _builder(function):
     return Builder(function.name, f"loops of {function!r}"), []
+
+
+def _added(builder, function):
+    """The namespace of the function, whose messages are about code for the CPU."""
+    with on_cpu():
+        return builder.add_function(function)
 
 
 def _write_head(builder, kind):
@@ -161,7 +168,7 @@ def gufunc_loops(function, signatures, layout, target, options) -> list:
     for signature in signatures:
         builder.use_types(*signature.args)
         typed = element.typed(function, signature)
-        calls.append((typed, builder.add_function(typed)))
+        calls.append((typed, _added(builder, typed)))
     builder.names.add("array")
     _write_head(builder, "gufunc")
     guarded = _guarded(builder, options) or any(

@@ -13,6 +13,7 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.cpu import threads
+from numbalite.python.problem import on_cpu
 
 from ..errors import SignatureError
 from . import element, hostloops, resolve
@@ -38,7 +39,9 @@ def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.
         )
     if count == 0:
         raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
-    return owner.make(count, element.result_count(function, hostloops.TARGET), ())
+    with on_cpu():
+        results = element.result_count(function, hostloops.TARGET)
+    return owner.make(count, results, ())
 
 
 def make_gufunc(function, signatures, layout_text, target, identity, options, doc=None) -> np.ufunc:

@@ -3,6 +3,8 @@
 import math
 import pickle
 import random
+import re
+import runpy
 import sys
 
 import numpy as np
@@ -327,3 +329,40 @@ def test_signatures_without_parentheses():
     assert back[0] == 7
     assert gufunc(x)[0] == 3
     assert function(1, 2.5) == ufunc(np.int32(1), np.float32(2.5)) == 3.5
+
+
+NOT_FOR_KERNELS = [
+    "return os.getpid()",
+    "return np.fft.fft(x)",
+    "return [q for q in 'abc']",
+    "return x.foo",
+    "a = np.zeros(int(x)); return a[0]",
+    "yield x",
+    "d = {}; return x",
+    "return x @ x",
+    "raise ValueError(x)",
+    "import os; return x",
+    "return eval('x')",
+    "global G; G = 1; return x",
+]
+
+
+@pytest.mark.parametrize("target", ["cpu", "parallel"])
+@pytest.mark.parametrize("body", NOT_FOR_KERNELS)
+def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
+    """They are about functions: no kernels, threads or launches."""
+    made = (
+        "from numbalite import guvectorize, njit, vectorize\n@vectorize(['float64(float64)'], target=%r)\n",
+        "from numbalite import guvectorize, njit, vectorize\n@vectorize(target=%r)\n",
+        "from numbalite import guvectorize, njit, vectorize\n"
+        "@guvectorize(['void(float64, float64[:])'], '()->()', target=%r)\n",
+    )
+    for number, head in enumerate(made):
+        parameters = "x, out" if "guv" in head.splitlines()[-1] else "x"
+        path = tmp_path / f"made{number}.py"
+        path.write_text(
+            f"import os\nimport numpy as np\n{head % target}def f({parameters}):\n    {body}\n"
+        )
+        with pytest.raises(TranslationError) as refused:
+            runpy.run_path(str(path))["f"](1.0)
+        assert not re.search(r"kernel|thread|launch|cuda\.", str(refused.value)), refused.value
