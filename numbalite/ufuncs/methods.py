@@ -75,6 +75,8 @@ class ReductionMethods:
         widest = found[-1]
         if len(set(found)) > 1 and not self._given and np.can_cast(found[0], widest, "safe"):
             found = self._chosen((widest,) * self.nin)
+        if method == "at" and _is_written_back(found, inputs[0]):
+            return found[0]
         if len(set(found)) > 1:
             raise TypeError(
                 f"the resolved dtypes are not compatible with {self.__name__}.{method}. "
@@ -295,6 +297,16 @@ class ReductionMethods:
         if behind and getattr(A, "shape", ()):
             A = A.reshape(tuple(A.shape) + (1,) * behind)
         return self(A, B, **keywords)
+
+
+def _is_written_back(loop, stored):
+    """Can `at` convert the results of a loop, such as the truths of a comparison, to its operands' dtype and to that
+    of the array?"""
+    return (
+        len(set(loop[:-1])) == 1
+        and np.can_cast(loop[-1], loop[0], "safe")
+        and np.can_cast(loop[-1], stored, "same_kind")
+    )
 
 
 class _Call:

@@ -151,3 +151,22 @@ def test_indices_are_read_as_they_are(dtype):
     )
     assert traced_again(lambda: np.add.at(counts, indices, 1)).count("cuLaunchKernel") == 1
     np.testing.assert_array_equal(counts, 2 * np.bincount((np.arange(50) % 9 - 4) % 9))
+
+
+TRUTHS = (
+    "equal not_equal less less_equal greater greater_equal isnan isinf isfinite logical_not logical_and "
+    "logical_or logical_xor"
+).split()
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_at_of_ufuncs_with_boolean_results(name):
+    random, ufunc = np.random.default_rng(), getattr(np, name)
+    for dtype in random.choice("f4 f8 i4 i8 u1 ? c8".split(), 3, replace=False):
+        x, i = random.integers(-2, 3, 6).astype(dtype), random.integers(0, 6, 12)
+        for operand in (random.integers(-2, 3, 12).astype(dtype), 1, random.normal(size=12)):
+            operands = [operand] if ufunc.nin == 2 else []
+            d, expected = cuda.to_device(x), x.copy()
+            ufunc.at(expected, i, *operands)
+            ufunc.at(d, i, *operands)
+            np.testing.assert_array_equal(d.copy_to_host(), expected)
