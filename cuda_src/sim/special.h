@@ -174,6 +174,8 @@ NUMBALITE_SIM_FLOAT1(normcdf)
 /* exp(x*x) * erfc(x): the product while it is harmless, then the continued fraction
  * 1/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))). */
 inline double erfcx(double x) {
+    if (x < -27)
+        return __builtin_inf();
     if (x < 8) {
         double square = x * x, rest = fma(x, x, -square);
         return exp(square) * (1 + rest) * erfc(x);

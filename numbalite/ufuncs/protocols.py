@@ -1,4 +1,4 @@
-"""NumPy's own ufuncs on device arrays: np.add(d, 1), np.sqrt(d), np.add.reduce(d, axis=0), d * 2 + e.
+"""Ufuncs of NumPy and SciPy on device arrays: np.add(d, 1), np.add.reduce(d, axis=0), d * 2 + e, special.erf(d).
 
 NumPy hands a call with a device array to DeviceNDArray.__array_ufunc__, and that to here. Where
 NumPy's ufunc has a counterpart in the table below, a CUDA ufunc of the same expression runs: with
@@ -14,7 +14,7 @@ import importlib
 import numpy as np
 
 from .. import _core
-from . import element, operands, resolve
+from . import element, operands, resolve, special
 from .cudaufunc import CudaUfunc
 
 # The names of NumPy's ufuncs -> (expression, kinds of the loops that it has: b u i f c).
@@ -102,13 +102,14 @@ _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.lina
 
 
 class NumpyUfunc(CudaUfunc):
-    """The counterpart of one of NumPy's ufuncs: the dtypes are those that NumPy resolves."""
+    """The counterpart of a ufunc of NumPy or SciPy: the dtypes are those that the ufunc itself resolves."""
 
     is_numpys = True
 
-    def __init__(self, ufunc):
+    def __init__(self, ufunc, expression, kinds, module="numpy"):
         self._numpy = ufunc
-        expression, self._kinds = _TABLE[_name(ufunc)]
+        self._kinds = kinds
+        self._called = f"{module}.{ufunc.__name__}"
         args = "x, y" if ufunc.nin == 2 else "x"
         function = element.element_function(
             source=expression, args=args, name=f"np_{_name(ufunc)}_"
@@ -124,7 +125,7 @@ class NumpyUfunc(CudaUfunc):
         super()._only_binary(method)
         if method != "outer" and _name(self._numpy) not in _ASSOCIATIVE:
             raise TypeError(
-                f"numpy.{self.__name__}.{method} has no counterpart on the device, where several "
+                f"{self._called}.{method} has no counterpart on the device, where several "
                 "threads fold one result and the function must be associative: copy_to_host() first"
             )
 
@@ -132,7 +133,7 @@ class NumpyUfunc(CudaUfunc):
         request = resolve.Request(self, *asked)
         if any(getattr(one, "names", None) for one in request.inputs):
             raise TypeError(
-                f"numpy.{self.__name__} of records has no counterpart on the device: compute with their "
+                f"{self._called} of records has no counterpart on the device: compute with their "
                 "fields, as d['name'], or copy_to_host() first"
             )
         keywords = {"casting": request.casting}
@@ -146,7 +147,7 @@ class NumpyUfunc(CudaUfunc):
         for t in loop[: self.nin]:
             if t.kind not in self._kinds:
                 raise TypeError(
-                    f"numpy.{self.__name__} of {' and '.join(map(str, loop[: self.nin]))} has no "
+                    f"{self._called} of {' and '.join(map(str, loop[: self.nin]))} has no "
                     "counterpart on the device: copy_to_host() first, or use vectorize"
                 )
         return tuple(loop)
@@ -194,13 +195,17 @@ def counterpart(ufunc) -> CudaUfunc:
         return made
     name = _name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
-        made = NumpyUfunc(ufunc)
+        made = NumpyUfunc(ufunc, *_TABLE[name])
         if ufunc is np.power:
             made._check = _check_powers
         return _core.ufunc_counterparts.setdefault(ufunc, made)
     if getattr(np, name, None) is ufunc and name in _LATER:
         importlib.import_module(_LATER[name])
         return _core.ufunc_counterparts[ufunc]
+    found = special.find(ufunc)
+    if found is not None:
+        made = NumpyUfunc(ufunc, *found, "scipy.special")
+        return _core.ufunc_counterparts.setdefault(ufunc, made)
     if _core.ufunc_owner(ufunc) is not None:
         raise TypeError(
             f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
