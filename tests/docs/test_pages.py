@@ -17,6 +17,7 @@ SHOWN = {
     "guide/kernels.md": 1,
     "guide/memory.md": 1,
     "teaching.md": 1,
+    "what-to-use-cupy-for.md": 2,
 }
 # What else a page may hold: commands, and the site's own directives.
 OTHER = re.compile(r"console|bash|yaml|\{[\w:-]+\}.*")
