@@ -21,7 +21,7 @@ import tempfile
 from multiprocessing.connection import Connection
 
 from . import patience, warden
-from .catalogue import load
+from .catalogue import find, load
 from .mistakes import ENDLESS
 
 JUDGING_LIMIT = 600.0
@@ -49,13 +49,14 @@ class Result:
 
 class Grader:
     """Judges the answers in a file (`Learner` says what they are), which runs in its own folder. ``modules`` have
-    exercises of one's own."""
+    exercises of one's own. Without a file, it judges the references alone."""
 
     def __init__(self, path, modules=(), speed=True):
-        path = pathlib.Path(path).resolve()
+        is_file = path is not None
+        path = pathlib.Path(path or "none.py").resolve()
         modules = [os.path.abspath(m) if m.endswith(".py") else m for m in modules]
         self._folder = path.parent
-        self._task = {"file": path.name, "modules": modules, "speed": speed}
+        self._task = {"file": path.name if is_file else None, "modules": modules, "speed": speed}
         self._skipped = {}  # number of a piece -> why it is not run again
         self._child = None
 
@@ -68,6 +69,10 @@ class Grader:
         except _Ended as ended:
             self.close()
             return Result(False, f"{name}: not passed\n  {ended}")
+
+    def reference(self, name) -> Result:
+        """The Result of the judge's own solution of an exercise, without its time."""
+        return self.result([name])
 
     def close(self):
         """Ends the process, whatever it does."""
@@ -177,8 +182,10 @@ def serve():
     from .learner import Learner
 
     skipped = {int(piece): why for piece, why in task["skipped"].items()}
-    learner = Learner(task["file"], skipped, begins=lambda piece: _send(pipe, piece))
-    learner.run()
+    learner = None
+    if task["file"] is not None:
+        learner = Learner(task["file"], skipped, begins=lambda piece: _send(pipe, piece))
+        learner.run()
     _send(pipe, "done")
     while True:
         try:
@@ -197,6 +204,8 @@ def _result(learner, name, speed):
     from .learner import Missing
 
     try:
+        if isinstance(name, list):  # asks for the reference
+            name, learner, speed = name[0], _References(), False
         verdict = judge(name, learner.answer(name), speed)
     except Missing as problem:
         return {"passed": False, "text": str(problem), "missing": True}, True
@@ -207,6 +216,13 @@ def _result(learner, name, speed):
         "seconds": verdict.seconds, "reference_seconds": verdict.reference_seconds,
     }  # fmt: skip
     return said, verdict.passed or verdict.simulated or _is_whole(verdict)
+
+
+class _References:
+    """Answers every exercise by the judge's own solution."""
+
+    def answer(self, name):
+        return find(name).reference()
 
 
 def _is_whole(verdict):

@@ -120,23 +120,32 @@ def _described(error):
     return reason, "\n".join([*rows, order, "", _short(str(error))])
 
 
-def line_of(error) -> str:
-    """The line of the learner's program that an exception comes from: "lesson.py, line 3: code", or ""."""
+def is_ours(file) -> bool:
+    """Is it a file of numbalite or NumPy, or none at all?"""
+    return file.startswith((_OURS, _NUMPY, "<frozen "))
+
+
+def label_of(file) -> str:
+    """The name of a file, or of a notebook's cell."""
     from numbalite.text import linemap
 
+    label = linemap.label_of(file)
+    return os.path.basename(label) if os.path.isabs(label) else label
+
+
+def line_of(error) -> str:
+    """The line of the learner's program that an exception comes from: "lesson.py, line 3: code", or ""."""
     found, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not file.startswith((_OURS, _NUMPY)):
+        if not is_ours(file):
             found = file, trace.tb_lineno
         trace = trace.tb_next
     if found is None:
         return ""
     file, number = found
     text = linecache.getline(file, number).strip()
-    label = linemap.label_of(file)
-    label = os.path.basename(label) if os.path.isabs(label) else label
-    return f"{label}, line {number}{': ' if text else ''}{text}"
+    return f"{label_of(file)}, line {number}{': ' if text else ''}{text}"
 
 
 def _short(text, lines=14):

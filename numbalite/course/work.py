@@ -7,10 +7,15 @@ exercises whose point is where the work happens; timing is done without.
 
 from __future__ import annotations
 
+import linecache
+import re
+import sys
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+
+from .mistakes import is_ours, label_of
 
 
 class Work(NamedTuple):
@@ -65,11 +70,86 @@ def plain(value):
     return value.view(np.ndarray) if isinstance(value, HostArray) else value
 
 
+class Copying(NamedTuple):
+    """A line of the solution that copies: where it is, bytes to the device and to the host, {name: host array}."""
+
+    place: str
+    sizes: tuple
+    arrays: dict
+
+
 class Counter:
-    """Counts the driver's calls while a block runs; ``work`` has them afterwards."""
+    """Counts the driver's calls while a block runs; ``work`` has them afterwards, ``copying`` the lines that copy,
+    ``unset`` the bytes of the arrays that numpy.empty has made."""
 
     def __init__(self):
         self.work = Work(0, 0, 0)
+        self.unset = 0
+        self._lines = {}  # (file, line) -> [bytes to the device, bytes to the host, {name: array}]
+        self._at = self._line = None
+        self._seen = (0, 0)
+
+    @property
+    def copying(self):
+        found = []
+        for (file, line), (*sizes, arrays) in self._lines.items():
+            text = linecache.getline(file, line).strip()
+            found.append(Copying(f"{label_of(file)}, line {line}: {text}", tuple(sizes), arrays))
+        return found
+
+    def _trace(self, frame, event, argument):
+        """Called for each line outside of numbalite and NumPy: what was copied since belongs to the line before."""
+        from numbalite import _core
+
+        if event == "call" and is_ours(frame.f_code.co_filename):
+            return None
+        copied = _core.copied()
+        if self._at is not None:
+            self._note([now - before for now, before in zip(copied, self._seen)])
+        self._seen = copied
+        if event == "return":
+            frame = frame.f_back
+        if frame is None or is_ours(frame.f_code.co_filename):
+            self._at = None
+        else:
+            self._at, self._line = frame, frame.f_lineno
+        return self._trace
+
+    def _note(self, sizes):
+        if not any(sizes):
+            return
+        frame = self._at
+        entry = self._lines.setdefault((frame.f_code.co_filename, self._line), [0, 0, {}])
+        entry[0] += sizes[0]
+        entry[1] += sizes[1]
+        text = linecache.getline(frame.f_code.co_filename, self._line)
+        for name in re.findall(r"[A-Za-z_]\w*", text):
+            value = frame.f_locals.get(name, frame.f_globals.get(name))
+            if isinstance(value, np.ndarray):
+                entry[2][name] = plain(value)
+
+    @contextmanager
+    def _noting_empty(self):
+        """numpy.empty and numpy.empty_like count the bytes of what they return to the solution."""
+        originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
+
+        def counted(original):
+            def make(*args, **options):
+                made = original(*args, **options)
+                if not is_ours(sys._getframe(1).f_code.co_filename):
+                    self.unset += made.nbytes
+                    made = plain(made)
+                return made
+
+            return make
+
+        for name, original in originals.items():
+            setattr(np, name, counted(original))
+        try:
+            yield
+        finally:
+            for name, original in originals.items():
+                setattr(np, name, original)
 
     @contextmanager
     def counting(self):
@@ -84,8 +164,14 @@ class Counter:
         inherited = "copy_to_host" not in vars(cuda.DeviceNDArray)
         cuda.DeviceNDArray.copy_to_host = copy_to_host
         _core.trace(True)
+        tracer = sys.gettrace()
         try:
-            yield self
+            with self._noting_empty():
+                sys.settrace(self._trace)
+                try:
+                    yield self
+                finally:
+                    sys.settrace(tracer)
         finally:
             _core.trace(False)
             if inherited:

@@ -429,3 +429,20 @@ def test_the_plugin_costs_nothing_unused(run_python):
 def test_the_entry_point_is_named_as_the_module(root):
     text = (root / "pyproject.toml").read_text()
     assert '"numbalite.course.plugin" = "numbalite.course.plugin"' in text
+
+
+def test_nothing_is_graded_where_the_reference_fails(run_python, tmp_path, driver_kind):
+    """Then the exercise, or the machine, is wrong, and no marks are written."""
+    (tmp_path / "own.py").write_text(OWN.replace("lambda x: x + x", "lambda x: x + 1"))
+    (tmp_path / "class").mkdir()
+    for learner in "ada", "bo":
+        (tmp_path / "class" / f"{learner}.py").write_text(RIGHT)
+    result = grade(
+        run_python,
+        *("--pyargs", "numbalite.course", "--learner", "class", "--no-speed"),
+        *("--exercises", "own.py", "--exercises", "bank_conflicts", "--marks", "marks.csv"),
+        driver_kind=driver_kind,
+    )
+    assert "4 failed" in result.stdout and not (tmp_path / "marks.csv").exists()
+    assert "Nothing is graded: the judge's own solutions fail on this machine." in result.stdout
+    assert "twice: not passed" in result.stdout and "bank_conflicts: not" not in result.stdout

@@ -674,3 +674,76 @@ def test_python_bodies_that_are_no_answer_or_wrong():
     assert "guard the edges" in str(judge("vadd", unguarded))
     verdict = str(judge("vadd", refused))
     assert "does not compile" in verdict and "out[:] = np.add(a, b)" in verdict, verdict
+
+
+# ---- which line copies ---------------------------------------------------------------------------------
+
+
+def _layer():
+    @cuda.jit("void(const float32[:], const float32[:], float32[:])")
+    def layer(greyscales, weights, out):
+        """
+        int i = grid<1>();
+        if (i < out.size()) out[i] = tanhf(greyscales[i] / 255.0f * weights[i]);
+        """
+
+    return layer
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.empty_like(x),
+        lambda x: np.empty(x.shape, x.dtype),
+        np.zeros_like,
+        lambda x: x * 0,
+    ],
+    ids=["empty_like", "empty", "zeros_like", "product"],
+)
+def test_an_output_that_is_copied_in(make, request):
+    """Content that numpy.empty leaves does not count; other content does, and the line is shown."""
+    layer = _layer()
+
+    def hidden_layer(greyscales, weights):
+        out = make(np.ones(greyscales.size, np.float32))
+        layer[(out.size + 255) // 256, 256](greyscales, weights, out)
+        return out
+
+    verdict = judge("hidden_layer", hidden_layer, speed=False)
+    if "empty" in request.node.callspec.id:
+        assert verdict, str(verdict)
+        return
+    assert verdict.reason == "It copies 2.4 MB to the device; 1.6 MB are enough."
+    assert re.search(r"line \d+: layer\[.*\n +copies 2.4 MB to the device", verdict.case)
+    assert "out was copied to the device too" in verdict.case and "cuda.Out(out)" in verdict.case
+    assert "greyscales was" not in verdict.case
+
+
+def test_lines_that_copy_an_input_twice():
+    scale, activate = _layers()
+
+    def hidden_layer(greyscales, weights):
+        scale(greyscales, weights)
+        x = scale(cuda.to_device(greyscales), cuda.to_device(weights))
+        return activate(x).copy_to_host()
+
+    verdict = judge("hidden_layer", hidden_layer, speed=False)
+    assert "greyscales is copied in 2 lines: copy it once" in verdict.case, str(verdict)
+
+
+def test_lines_that_copy_back():
+    @cuda.jit
+    def layer(greyscales, weights, out):
+        """
+        int i = grid<1>();
+        if (i < out.size()) out[i] = tanhf(greyscales[i] / 255.0f * weights[i]);
+        """
+
+    def hidden_layer(greyscales, weights):
+        out = np.empty_like(greyscales)
+        layer[(out.size + 255) // 256, 256](greyscales, weights, out)
+        return out
+
+    verdict = judge("hidden_layer", hidden_layer, speed=False)
+    assert verdict.reason == "It copies 2.4 MB from the device to the host; 800 kB are enough."
+    assert "copies 2.4 MB to the host" in verdict.case and "cuda.In(weights)" in verdict.case
