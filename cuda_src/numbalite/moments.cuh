@@ -86,11 +86,25 @@ template <class R> NUMBALITE_FUNCTION complex<R> joined(const complex<R> &high, 
 template <class A> NUMBALITE_FUNCTION A number_in(const A &a) { return a; }
 template <class W> NUMBALITE_FUNCTION W number_in(const two_part<W> &a) { return joined(a.high, a.low); }
 
-/* A quotient, and a root, that are rounded once. */
+/* a / b up to a few units in the last place; b is a number of elements. */
+NUMBALITE_FUNCTION float quick_quotient(float a, float b) {
+    return __fdividef(a, b);
+}
+NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
+    double inverse = (double)__fdividef(1.0f, (float)b);
+    inverse = inverse * (2 - b * inverse); /* Newton's steps: 23 bits, 46, all */
+    inverse = inverse * (2 - b * inverse);
+    return a * inverse;
+}
+
+/* A quotient, and a root, that are rounded once. A division takes longer than the multiplication by
+ * an inverse, which loops compute once, and whose error the rest corrects. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
-    const R quotient = high / divisor;
+    if (!(divisor > R(0)))
+        return high / divisor;
+    const R quotient = quick_quotient(high, divisor);
     const R rest = ::fma(-quotient, divisor, high) + low;
-    return joined(quotient, rest / divisor);
+    return joined(quotient, quick_quotient(rest, divisor));
 }
 template <class R>
 NUMBALITE_FUNCTION complex<R> quotient_of(const complex<R> &high, const complex<R> &low, const R &divisor) {
@@ -135,11 +149,20 @@ template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     }
 };
 
+/* A product that is rounded before it is added: compilers make one operation of both, which would
+ * compute the sum of another number than what is lost by it. */
+NUMBALITE_FUNCTION float rounded_product(float a, float b) {
+    return __fmul_rn(a, b);
+}
+NUMBALITE_FUNCTION double rounded_product(double a, double b) {
+    return __dmul_rn(a, b);
+}
+
 /* A product of W. */
 template <class A> NUMBALITE_FUNCTION A product_of(const A &a, const A &b) { return a * b; }
 template <class R> NUMBALITE_FUNCTION two_part<R> product_of(const two_part<R> &a, const two_part<R> &b) {
     two_part<R> made;
-    made.high = a.high * b.high;
+    made.high = rounded_product(a.high, b.high);
     made.low = ::fma(a.high, b.high, -made.high) + (a.high * b.low + a.low * b.high);
     return made;
 }
@@ -210,23 +233,17 @@ template <class R> NUMBALITE_FUNCTION R square_of(const complex<R> &x) {
     return x.real() * x.real() + x.imag() * x.imag();
 }
 
-/* a / b up to a few units in the last place; b is a number of elements. */
-NUMBALITE_FUNCTION float quick_quotient(float a, float b) { return __fdividef(a, b); }
-NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
-    double inverse = (double)__fdividef(1.0f, (float)b);
-    inverse = inverse * (2 - b * inverse); /* Newton's steps: 23 bits, 46, all */
-    inverse = inverse * (2 - b * inverse);
-    return a * inverse;
-}
-
-/* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses nothing where the
- * mean is large. Neighbours that are loaded together are folded around their own mean, in distances from the first
- * one. Where W is the type of the result, and not one of more precision, means and sums have two parts each. */
+/* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses
+ * nothing where the mean is large. Neighbours that are loaded together are folded around their own
+ * mean, in distances from the first one. Where W is the type of the result, and not one of more
+ * precision, means and sums have two parts each. Where W has twice the precision, the sum of
+ * squares is the difference of two sums: the first number is one of N, so that they are at most N
+ * times as large. */
 template <class W, bool IsRoot, bool IsAccurate>
 struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W, IsAccurate>> {
     typedef moments<W, IsAccurate> value;
     typedef real_of<W> real;
-    static constexpr bool commutes = true;
+    static constexpr bool commutes = true, in_chunks = true;
 
     /* The moments of both: b has the `part` of the numbers. */
     NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
@@ -235,12 +252,12 @@ struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W,
         if constexpr (IsAccurate) {
             const W apart = (b.mean - a.mean) + (b.rest - a.rest);
             const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
-            const two_part<real> sum = sum_of_two<real>(a.squares, b.squares);
-            const two_part<real> more = sum_of_two<real>(sum.high, square_of(apart) * (a.count * part));
+            const two_part<real> sum =
+                sum_of_two<real>(a.squares, b.squares + square_of(apart) * (a.count * part));
             both.mean = mean.high;
             both.rest = mean.low;
-            both.squares = more.high;
-            both.lost = (a.lost + b.lost) + (sum.low + more.low);
+            both.squares = sum.high;
+            both.lost = (a.lost + b.lost) + sum.low;
         } else {
             const W apart = b.mean - a.mean;
             both.mean = a.mean + apart * part;
@@ -250,7 +267,10 @@ struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W,
     }
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
         const real count = a.count + b.count;
-        return both_of(a, b, IsAccurate ? b.count / count : quick_quotient(b.count, count));
+        real part = quick_quotient(b.count, count);
+        if (IsAccurate)
+            part = ::fma(::fma(-part, count, b.count), quick_quotient(real(1), count), part);
+        return both_of(a, b, part);
     }
     NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
         return both_of(a, b, real(0.5));
@@ -267,32 +287,36 @@ struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W,
     template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64) const {
         value all = {};
         W item[N], first = nl_convert<W>(x[0]), sum = first - first;
+        real squares = square_of(sum);
         item[0] = sum;
+        all.count = real(N);
 #pragma unroll
-        for (int k = 1; k < N; ++k)
-            sum = sum + (item[k] = nl_convert<W>(x[k]) - first);
+        for (int k = 1; k < N; ++k) {
+            item[k] = nl_convert<W>(x[k]) - first;
+            sum = sum + item[k];
+            if (!IsAccurate)
+                squares = squares + square_of(item[k]);
+        }
         const W mean = sum * (real(1) / real(N));
         if constexpr (IsAccurate) {
             all.mean = first;
             all.rest = mean;
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                squares = squares + square_of(item[k] - mean);
+            all.squares = squares;
         } else {
             all.mean = first + mean;
+            all.squares = squares - square_of(sum) * (real(1) / real(N));
         }
-        all.squares = real(0);
-        all.count = real(N);
-#pragma unroll
-        for (int k = 0; k < N; ++k)
-            all.squares = all.squares + square_of(item[k] - mean);
         return all;
     }
     template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
         if constexpr (nl_detail::is_same_type<O, value>::value) {
             return total; /* a part */
         } else if constexpr (IsAccurate) {
-            const real by = nl_convert<real>(divisor), high = total.squares / by;
-            const two_part<real> variance = {high,
-                                             (::fma(-high, by, total.squares) + total.lost) / by};
-            return nl_convert<O>(IsRoot ? root_in(variance) : number_in(variance));
+            const real variance = quotient_of(total.squares, total.lost, nl_convert<real>(divisor));
+            return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
         } else {
             real variance = total.squares / nl_convert<real>(divisor);
             return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
@@ -304,7 +328,7 @@ struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W,
 template <class Moments>
 struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
     typedef typename Moments::value value;
-    static constexpr bool commutes = true;
+    static constexpr bool commutes = true, in_chunks = true;
 
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
         return b.count == 0 ? a : a.count == 0 ? b : Moments()(a, b);
@@ -348,6 +372,95 @@ template <class W, bool IsRoot> struct accurate_variance<W, two_part<W>, IsRoot>
 };
 template <class W, class A, bool IsRoot>
 using variance_in = typename accurate_variance<W, A, IsRoot>::type;
+
+/* How many integers of up to 32 bits there are, their sum, and the sum of their squares: low + 2^32
+ * * high. */
+struct __align__(16) integer_moments {
+    int64 sum, count;
+    uint64 low, high;
+};
+
+/* Variances of integers of up to 32 bits, of which a result has at most 2^31. Sums are exact; the
+ * result is rounded once. */
+template <bool IsRoot>
+struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments> {
+    typedef integer_moments value;
+    static constexpr bool commutes = true, in_chunks = true;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        value both;
+        both.sum = a.sum + b.sum;
+        both.count = a.count + b.count;
+        const uint64 low = a.low + b.low;
+        both.low = (unsigned int)low;
+        both.high = a.high + b.high + (low >> 32);
+        return both;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64 i) const {
+        const S one[1] = {x};
+        return from(one, i);
+    }
+    template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64) const {
+        static_assert(sizeof(S) <= 4 && N <= 256, "");
+        value all = {};
+        all.count = N;
+        if constexpr (sizeof(S) == 1) {
+            int sum = 0, squares = 0;
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                sum += x[k];
+                squares += (int)x[k] * (int)x[k];
+            }
+            all.sum = sum;
+            all.low = (unsigned int)squares;
+        } else if constexpr (sizeof(S) == 2) {
+            int sum = 0;
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                sum += x[k];
+                all.low += (unsigned int)x[k] * (unsigned int)x[k];
+            }
+            all.sum = sum;
+        } else {
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const uint64 wide = (uint64)(int64)x[k], square = wide * wide;
+                all.sum += x[k];
+                all.low += (unsigned int)square;
+                all.high += square >> 32;
+            }
+        }
+        return all;
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value) {
+            return total; /* a part */
+        } else {          /* count * squares - sum * sum, in 128 bits, divided by count * divisor */
+            const uint64 count = (uint64)total.count;
+            const uint64 sum = (uint64)(total.sum < 0 ? -total.sum : total.sum);
+            const uint64 low = total.low * count, middle = total.high * count;
+            uint64 bottom = low + (middle << 32);
+            uint64 top = __umul64hi(total.high, count) << 32 | middle >> 32;
+            top += bottom < low;
+            const uint64 square = sum * sum;
+            top -= __umul64hi(sum, sum) + (bottom < square);
+            bottom -= square;
+            const two_part<double> high = sum_of_two<double>((double)(top >> 32) * 0x1p96,
+                                                             (double)(unsigned int)top * 0x1p64);
+            const two_part<double> rest =
+                sum_of_two<double>((double)(bottom >> 32) * 0x1p32, (double)(unsigned int)bottom);
+            const two_part<double> distance = high + rest;
+            const double by = (double)count * divisor;
+            const double lost = ::fma((double)count, divisor, -by);
+            const double made = quotient_of(
+                distance.high,
+                distance.low - (by > 0 ? quick_quotient(distance.high, by) * lost : 0), by);
+            return nl_convert<O>(IsRoot ? ::sqrt(made) : made);
+        }
+    }
+};
 
 /* ---- truths ---- */
 
@@ -395,7 +508,7 @@ template <class A> struct exact_product {
 template <class R> struct exact_product<two_part<R>> {
     static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) {
         two_part<R> made;
-        made.high = a * b;
+        made.high = rounded_product(a, b);
         made.low = ::fma(a, b, -made.high);
         return made;
     }

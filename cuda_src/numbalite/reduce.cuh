@@ -111,6 +111,13 @@ template <class Op, class T> struct operation_on {
     }
 };
 
+/* Does the operation take several elements together in less time than one after the other
+ * (Op::in_chunks)? Such an operation commutes, and does not use the elements' numbers. */
+template <class Op, class = void> struct takes_chunks { static constexpr bool value = false; };
+template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {
+    static constexpr bool value = Op::in_chunks;
+};
+
 template <class T> struct maybe {
     T value;
     bool has;
@@ -648,6 +655,14 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
     while (i + ahead <= count) {
         maybe<T> group = nothing<T>();
         for (int turn = 0; turn < several && i + ahead <= count; ++turn, i += ahead) {
+            if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
+                S items[ahead];
+#pragma unroll
+                for (int k = 0; k < ahead; ++k)
+                    items[k] = *(const S *)(x + (i + k) * step);
+                append(group, op.from(items, first + i), op);
+                continue;
+            }
             T v[ahead];
 #pragma unroll
             for (int k = 0; k < ahead; ++k)

@@ -28,8 +28,28 @@ template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 
     S item[V];
 };
 
-/* V neighbouring folds go on with the next elements, `count` of them if these are not all of `Ahead`: all are read
- * before one is needed. */
+/* V neighbouring folds go on with the next elements, together. */
+template <int Ahead, class S, int V, class T, class Op>
+NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
+                                    const once<neighbours<S, V>> (&raw)[Ahead], int64 first,
+                                    Op op) {
+    neighbours<S, V> next[Ahead];
+#pragma unroll
+    for (int k = 0; k < Ahead; ++k)
+        next[k] = raw[k].get();
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        S items[Ahead];
+#pragma unroll
+        for (int k = 0; k < Ahead; ++k)
+            items[k] = next[k].item[v];
+        const T made = op.from(items, first);
+        total[v] = has ? op(total[v], made) : made;
+    }
+}
+
+/* V neighbouring folds go on with the next elements, `count` of them if these are not all of
+ * `Ahead`: all are read before one is needed. */
 template <bool All, int Ahead, class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
                                   int count, Op op) {
@@ -39,6 +59,12 @@ NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 
     for (int k = 0; k < Ahead; ++k)
         if (All || k < count)
             raw[k] = once<wide>::read((const wide *)(x + k * step));
+    if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
+        if (All || count == Ahead) {
+            fold_chunks<Ahead, S, V>(total, has, raw, first, op);
+            return;
+        }
+    }
 #pragma unroll
     for (int k = 0; k < Ahead; ++k)
         if (All || k < count) {
@@ -154,6 +180,8 @@ template <class S, class T, class O, int Lanes, class Op>
 NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
     typedef packed<S, T, false> source;
     constexpr int rows = BLOCK / Lanes, several = 4;
+    /* Of which the last one may be of fewer elements. */
+    constexpr bool are_parts = nl_detail::is_same_type<S, T>::value;
     int64 first = (int64)blockIdx.x * (rows * several) + threadIdx.x / Lanes;
     uint4 raw[several];
     place at[several];
@@ -161,8 +189,33 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     for (int k = 0; k < several; ++k) {
         int64 row = first + k * rows;
         at[k] = place_of(p, row < p.results ? row : 0, 0, nullptr);
-        raw[k] = load_once((const uint4 *)((const char *)input + at[k].input) +
-                           threadIdx.x % Lanes);
+        raw[k] =
+            load_once((const uint4 *)((const char *)input + at[k].input) + threadIdx.x % Lanes);
+    }
+    if constexpr (Op::commutes && Lanes >= several) {
+        /* All lanes have the total of each row; lane k stores that of the row of number k. */
+        const int lane = threadIdx.x % Lanes;
+        maybe<T> mine = {T(), true};
+        place there = at[0];
+#pragma unroll
+        for (int k = 0; k < several; ++k) {
+            T value = source::fold(raw[k], lane * source::count, op);
+#pragma unroll
+            for (int step = 1; step < Lanes; step *= 2) {
+                T other = shfl_xor_sync(ALL, value, step);
+                value = are_parts ? op(value, other) : op.even(value, other);
+            }
+            if (lane == k) {
+                mine.value = value;
+                there = at[k];
+            }
+        }
+        const int64 row = first + lane * rows;
+        if (lane < several && row < p.results) {
+            begin_with(p, mine, op);
+            store<T, O>(p, mine, there, row, 0, out, nullptr, false, op);
+        }
+        return;
     }
 #pragma unroll
     for (int k = 0; k < several; ++k) {
@@ -171,7 +224,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
         for (int step = 1; step < Lanes; step *= 2) {
             T right = shfl_down_sync(ALL, value, step);
             if (threadIdx.x % (2 * step) == 0)
-                value = op(value, right);
+                value = are_parts ? op(value, right) : op.even(value, right);
         }
         int64 row = first + k * rows;
         if (threadIdx.x % Lanes == 0 && row < p.results) {
@@ -275,6 +328,10 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
 #pragma unroll
             for (int k = 0; k < ahead; ++k)
                 raw[k] = once<wide>::read((const wide *)(x + (i + k * turn) * step));
+            if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
+                fold_chunks<ahead, S, V>(total.item, true, raw, i, op);
+                continue;
+            }
 #pragma unroll
             for (int k = 0; k < ahead; ++k) {
                 const wide next = raw[k].get();

@@ -110,6 +110,12 @@ def test_dtypes(nvrtc, loops, code):
     compiled(nvrtc, loops.generated("packed", dtype, dtype, f8, cached=True)[0], 90)
 
 
+def _variances(stored, wide, is_root):
+    if stored.char in "bBhHiI":
+        return reductions.integer_variances(is_root)
+    return reductions.variances(wide, np.dtype(wide.char.lower()), is_root)
+
+
 def _own_loops(name, stored, wide):
     """The kernels that a reduction of NumPy's uses."""
     real = np.dtype(wide.char.lower())
@@ -117,8 +123,8 @@ def _own_loops(name, stored, wide):
         "sum": lambda: onepass.sums(stored, wide),
         "prod": lambda: onepass.products(wide),
         "mean": lambda: reductions._means(stored, wide, wide),
-        "var": lambda: reductions.variances(wide, real, False),
-        "std": lambda: reductions.variances(wide, real, True),
+        "var": lambda: _variances(stored, wide, False),
+        "std": lambda: _variances(stored, wide, True),
         "nansum": lambda: nans._sums(stored, wide, wide),
         "nanmean": lambda: nans._means(stored, wide, wide),
         "nanstd": lambda: reductions.variances(wide, real, True, True),
@@ -127,7 +133,7 @@ def _own_loops(name, stored, wide):
     }[name]()
 
 
-@pytest.mark.parametrize("code", some(2, ["ff", "dd", "FF", "DD", "id", "qd"]))
+@pytest.mark.parametrize("code", some(2, ["ff", "dd", "FF", "DD", "bd", "Hd", "id", "qd"]))
 @pytest.mark.parametrize(
     "name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean", "nanstd", "norm", "count"]
 )

@@ -90,6 +90,8 @@ def test_short_axes(name, code):
     ufunc, dtype, rng = UFUNCS[name], np.dtype(code), np.random.default_rng()
     for shape in SHAPES:
         x = values(dtype, shape, rng)
+        if ufunc is np.lcm and code in "bB":  # of larger ones some overflow, which depends on order
+            x = np.fmod(x, 7)
         device = cuda.to_device(x)
         for what, call in calls(x):
             expected, found = outcome(call, ufunc, x), outcome(call, ufunc, device)

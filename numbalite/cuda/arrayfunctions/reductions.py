@@ -272,6 +272,17 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
     return OwnLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)
 
 
+_MAX_INTEGERS = 2**31
+"""Of a result: of more, the sums of integer_variance in moments.cuh may overflow."""
+
+
+@functools.cache
+def integer_variances(is_root: bool) -> OwnLoops:
+    """The kernels of variances in float64 of integers of up to 32 bits."""
+    name = f"integer_variance<{str(is_root).lower()}>"
+    return OwnLoops(name, "std" if is_root else "var", 32)
+
+
 @implements("mean")
 def mean(
     a: Any,
@@ -419,11 +430,15 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and mean is _NO_VALUE and is_in_one_pass(a, wide, dtype, where):
-        taken = degrees_taken(ddof, correction)
-        divisor = builtins.max(float(_count(a, axis, where) - taken), 0.0)
+        taken, count = degrees_taken(ddof, correction), _count(a, axis, where)
+        divisor = builtins.max(float(count - taken), 0.0)
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
-        made = run(variances(wide, result, is_root), a, axis, keepdims, result, divisor, True)
+        if a.dtype.char in "?bBhHiI" and wide.char == "d" and count <= _MAX_INTEGERS:
+            loops = integer_variances(is_root)
+        else:
+            loops = variances(wide, result, is_root)
+        made = run(loops, a, axis, keepdims, result, divisor, True)
         return made
     if out is not None:
         outputs.check("std" if is_root else "var", out)
