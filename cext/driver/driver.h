@@ -30,6 +30,9 @@ typedef struct nl_driver {
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
     /* What the calling thread's launches are checked for, as bits. NULL as above. */
     uint32_t (*Checks)(void);
+    /* The user's line at which the calling thread issues its next operation, for reports. NULL as
+     * above. */
+    void (*SetCaller)(const char *file, int line);
     /* In a host function: the program goes on with what it now knows to have happened before it in
      * its stream. NULL as above. */
     void (*HostKnows)(void);

@@ -10,6 +10,8 @@
 #include "driver/driver.h"
 #include "py/state.h"
 
+#include <frameobject.h>
+
 /* (mask, seed or None, limit in milliseconds) */
 static int parse(PyObject *args, nl_checks *checks) {
     unsigned mask;
@@ -29,6 +31,55 @@ static int parse(PyObject *args, nl_checks *checks) {
     return 0;
 }
 
+int nl_py_notes_callers; /* some thread has asked for NL_CHECK_STREAM */
+
+/* The folder of the package, with a slash at its end; "" if it cannot be found. */
+static const char *package(void) {
+    static char folder[512];
+    if (folder[0])
+        return folder;
+    PyObject *name = PyUnicode_FromString("numbalite");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *file = module ? PyObject_GetAttrString(module, "__file__") : NULL;
+    const char *text = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8(file) : NULL;
+    const char *end = text ? strrchr(text, '/') : NULL;
+    if (end)
+        snprintf(folder, sizeof folder, "%.*s", (int)(end + 1 - text), text);
+    Py_XDECREF(file);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    return folder;
+}
+
+/* Reports the line of the innermost frame outside of the package. */
+static void note_frames(void) {
+    const char *own = package();
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        const char *file = PyUnicode_AsUTF8(code->co_filename);
+        int is_own = !file || (own[0] && strncmp(file, own, strlen(own)) == 0) ||
+                     strstr(file, "/contextlib.py") != NULL; /* of `with` */
+        if (!is_own)
+            nl_cu.SetCaller(file, PyFrame_GetLineNumber(frame));
+        Py_DECREF(code);
+        PyFrameObject *back = is_own ? PyFrame_GetBack(frame) : NULL;
+        Py_DECREF(frame);
+        frame = back;
+    }
+}
+
+void nl_py_note_caller_now(void) {
+    PyObject *type, *value, *traceback;
+    if (!nl_cu.SetCaller || !nl_cu.Checks || !(nl_cu.Checks() & NL_CHECK_STREAM))
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    note_frames();
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
 static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_checks checks;
     if (PyTuple_GET_SIZE(args) == 0) {
@@ -38,6 +89,7 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     }
     if (parse(args, &checks) < 0)
         return NULL;
+    nl_py_notes_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetChecks != NULL)
         nl_cu.SetChecks(&checks);
     Py_RETURN_NONE;
@@ -74,6 +126,7 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
     nl_checks checks;
     if (parse(args, &checks) < 0)
         return NULL;
+    nl_py_notes_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetProcessChecks != NULL)
         nl_cu.SetProcessChecks(&checks, compile);
     Py_RETURN_NONE;

@@ -103,6 +103,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
             return nl_py_raise(&err);
     }
     if (a->itemsize > 0) {
+        nl_py_note_caller();
         Py_BEGIN_ALLOW_THREADS;
         status = nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0 ||
                          nl_device_bind(a->buffer->device, &err) < 0
@@ -223,6 +224,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
     int ordinary = stream == NULL || nl_py_host_is_result(a->state, host->array);
+    nl_py_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
     asynchronous =
@@ -415,6 +417,7 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
          nl_py_capture_check_waiting(own, "a copy between devices", "") < 0 ||
          nl_py_capture_check_default(NULL, "a copy between devices") < 0))
         goto done;
+    nl_py_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = find_streams(to, from, own, own_blocking, asked, &given, &err);
     if (result == 0)
@@ -468,6 +471,7 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         goto done;
     }
     place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
+    nl_py_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = nl_buffer_use(b->buffer, stream, blocking, &err);
     if (result == 0)
@@ -512,6 +516,7 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     result = 0;
     if (nl_py_array_count(a) * a->itemsize > 0) {
         nl_device *dev = a->buffer->device;
+        nl_py_note_caller();
         Py_BEGIN_ALLOW_THREADS;
         result = nl_device_bind(dev, &err) < 0
                      ? -1

@@ -410,6 +410,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
         /* the queue may be full, and what empties it may need the interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
+        nl_py_note_caller();
         result = nl_launch_run(shape, k->kernel, values, &err);
     }
     if (result < 0)

@@ -114,9 +114,18 @@ static inline void nl_py_free(PyObject *self) {
     Py_DECREF(type);
 }
 
+/* Before operations are issued: reports the user's line to a driver that compares streams. */
+extern int nl_py_notes_callers;
+void nl_py_note_caller_now(void);
+static inline void nl_py_note_caller(void) {
+    if (__builtin_expect(nl_py_notes_callers, 0))
+        nl_py_note_caller_now();
+}
+
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \
+        nl_py_note_caller(); \
         Py_BEGIN_ALLOW_THREADS; \
         __VA_ARGS__; \
         Py_END_ALLOW_THREADS; \

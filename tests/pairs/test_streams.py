@@ -3,7 +3,9 @@
 A pair is the host's side of a program, which leaves what it has computed and what that should be.
 """
 
+import inspect
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -207,6 +209,26 @@ def test_both_operations_are_named():
     assert found.array == "x" and found.kernel in ("fill", "twice") and found.line
     other = "twice" if found.kernel == "fill" else "fill"
     assert f"and kernel {other} on stream " in str(found)
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_streams_have_numbers_and_operations_have_lines():
+    """Those of the launch or the copy, not of the kernel."""
+    for pair_, texts in (
+        (kernel_reads_what_another_stream_writes, ("FILL[", "TWICE[")),
+        (result_copied_on_another_stream, ("FILL[", "x.copy_to_host(")),
+        (input_copied_on_another_stream, ("x.copy_to_device(", "TWICE[")),
+        (atomics_and_a_copy, ("COUNT[", "copy_to_host(")),
+    ):
+        with pytest.raises(errors.KernelError) as caught, cuda.checks("stream"):
+            pair_(False)
+        found = re.findall(r"on stream (\d+) \(test_streams.py, line (\d+)\)", str(caught.value))
+        assert {int(line) for _, line in found} == {line_of(pair_, text) for text in texts}
+        assert len({number for number, _ in found}) == 2 and all(int(n) < 1000 for n, _ in found)
 
 
 def test_memory_that_goes_from_stream_to_stream_is_not_reported():

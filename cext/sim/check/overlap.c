@@ -19,7 +19,7 @@ const char nl_sim_overlap_remedy[] =
 struct nl_sim_overlap {
     uint32_t id;
     nl_sim_streamclock clock;
-    char where[48];
+    char where[NL_SIM_OVERLAP_WHERE];
 };
 
 /* What is remembered of a watched operation when it is gone. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_TEXT = 128 };
+enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_WHERE = 96, NL_SIM_OVERLAP_TEXT = 176 };
 
 /* A vector clock. Streams share places when there are too many of them. */
 typedef struct nl_sim_streamclock {
@@ -26,7 +26,7 @@ typedef struct nl_sim_overlap nl_sim_overlap;
 
 /* The other operation, and what it does with the memory. */
 typedef struct nl_sim_overlap_clash {
-    char who[NL_SIM_OVERLAP_TEXT]; /* "kernel fill on stream 94" */
+    char who[NL_SIM_OVERLAP_TEXT]; /* "kernel fill on stream 2 (program.py, line 9)" */
     const char *verb;              /* "writes" */
     uint32_t number;               /* of the operation; never 0 */
     uintptr_t address;
@@ -37,7 +37,7 @@ int nl_sim_overlap_is_kept(void);
 int nl_sim_overlap_keep(void);
 
 /* A new one, which free() releases: the number `number` of all, the last in `clock` of the stream
- * at `place`; "kernel fill", "on stream 94". NULL without memory. */
+ * at `place`; "kernel fill", "on stream 2 (program.py, line 9)". NULL without memory. */
 nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_streamclock *clock,
                                     unsigned place, const char *what, const char *where);
 /* What has happened before it. */
@@ -46,7 +46,7 @@ const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *operation);
 /* While the operation runs: it touches these bytes. Returns 1 if another does, unordered. */
 int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,
                          int writes, int atomic, nl_sim_overlap_clash *clash);
-/* "on stream 94", "on the default stream" */
+/* "on stream 2 (program.py, line 9)", "on the default stream" */
 const char *nl_sim_overlap_stream(const nl_sim_overlap *operation);
 /* What would have ordered them. */
 extern const char nl_sim_overlap_remedy[];

@@ -158,6 +158,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
+    table->SetCaller = nl_sim_streamclock_set_caller;
     table->HostKnows = nl_sim_streamclock_host_knows;
     table->RunLastBlocks = nl_sim_grid_run_last;
     table->FillCublas = nl_sim_cublas_fill;

@@ -2,10 +2,12 @@
 #include "sim/driver/streamclock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static nl_sim_streamclock host;
 static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
 static unsigned users[NL_SIM_OVERLAP_STREAMS], last_place;
+static unsigned created;
 static uint32_t last_id;
 
 int nl_sim_streamclock_open(void) {
@@ -24,6 +26,8 @@ void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
         place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
     users[place]++;
+    if (stream->context->legacy)
+        stream->number = ++created;
     stream->place = last_place = place;
 }
 
@@ -60,19 +64,28 @@ static void join_legacy(nl_sim_stream *stream) {
     }
 }
 
+/* Where the thread issues its next operation; "": not reported. */
+static _Thread_local char caller[64];
+
+void nl_sim_streamclock_set_caller(const char *file, int line) {
+    const char *name = strrchr(file, '/');
+    snprintf(caller, sizeof caller, " (%.40s, line %d)", name ? name + 1 : file, line);
+}
+
 static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
     if (stream == stream->context->legacy)
-        snprintf(text, size, "on the default stream");
+        snprintf(text, size, "on the default stream%s", caller);
     else
-        snprintf(text, size, "on stream %llu", (unsigned long long)(uintptr_t)stream);
+        snprintf(text, size, "on stream %u%s", stream->number, caller);
 }
 
 static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
-    char what[80], where[48];
+    char what[80], where[NL_SIM_OVERLAP_WHERE];
     name_stream(stream, where, sizeof where);
     snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
              op->name ? op->name : "a copy");
     op->overlap = nl_sim_overlap_make(last_id++, &stream->clock, stream->place, what, where);
+    caller[0] = '\0';
 }
 
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op) {

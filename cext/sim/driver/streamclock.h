@@ -19,6 +19,9 @@ void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock
 /* The host knows that all of it has happened. */
 void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
 
+/* The user's line of the calling thread's next operation (nl_driver.SetCaller). */
+void nl_sim_streamclock_set_caller(const char *file, int line);
+
 /* Around a host function: the operation that it is, and NULL. If it says so meanwhile, the host
  * knows what has happened before it (nl_driver.HostKnows). */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);

@@ -25,7 +25,8 @@ struct nl_sim_stream {
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;
-    unsigned place; /* in vector clocks */
+    unsigned place;  /* in vector clocks */
+    unsigned number; /* of the streams that were created, from 1; the default stream's is 0 */
     nl_sim_streamclock clock;
     int closed;             /* the handle is gone */
     struct nl_sim_job *job; /* being run */
