@@ -78,22 +78,25 @@ class Finfo(NamedTuple):
 def finfo(type: Any, /) -> Finfo:
     """Limits of a dtype of real or complex numbers, or of an array's."""
     found = np.finfo(getattr(type, "dtype", type))
-    limits = (float(getattr(found, name)) for name in ("eps", "max", "min", "smallest_normal"))
-    return Finfo(found.bits, *limits, found.dtype)
+    limits: Any = (getattr(found, name) for name in ("eps", "max", "min", "smallest_normal"))
+    eps, largest, least, smallest_normal = map(float, limits)
+    return Finfo(found.bits, eps, largest, least, smallest_normal, found.dtype)
 
 
 def sort(
     x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> DeviceNDArray:
     """A sorted copy; always stable."""
-    return cuda.sort(descending=True)(x, axis) if descending else np.sort(x, axis)
+    made: Any = cuda.sort(descending=True)(x, axis) if descending else np.sort(x, axis)
+    return made
 
 
 def argsort(
     x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> DeviceNDArray:
     """The indices that sort an array; always stable."""
-    return cuda.sort(descending=True).argsort(x, axis) if descending else np.argsort(x, axis)
+    made: Any = cuda.sort(descending=True).argsort(x, axis) if descending else np.argsort(x, axis)
+    return made
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceNDArray:

@@ -1,4 +1,4 @@
-"""The counterparts of NumPy's ufuncs compile for the oldest and the newest GPU, each for one type of each kind, with NVRTC."""
+"""The counterparts of NumPy's and SciPy's ufuncs compile for the oldest and the newest GPU, each for one type of each kind, with NVRTC."""
 
 import re
 
@@ -9,7 +9,7 @@ from kit.sample import some
 
 from numbalite.compilers import Source, compile_source
 from numbalite.text import devicelib
-from numbalite.ufuncs import protocols
+from numbalite.ufuncs import protocols, special
 
 pytestmark = needs_nvrtc
 TYPES = {
@@ -26,10 +26,10 @@ WITHOUT = {
 } | {("i", "ldexp")}
 
 
-def source():
+def source(table, nin_of):
     functions, calls = [], []
-    for name, (expression, kinds) in protocols._TABLE.items():
-        nin = getattr(np, name).nin
+    for name, (expression, kinds) in table.items():
+        nin = nin_of(name)
         parameters = ", ".join(f"T {x}" for x in "xy"[:nin])
         functions.append(
             f"template <class T> __device__ auto f_{name}({parameters}) {{ return {expression}; }}"
@@ -53,5 +53,15 @@ def source():
 
 @pytest.mark.parametrize("arch", some(1, [(7, 5), (10, 0)]), ids=str)
 def test_compiles(arch):
-    unit = Source(text=source(), name="numpy.cu", kernels=("everything",), describe=False)
+    text = source(protocols._TABLE, lambda name: getattr(np, name).nin)
+    unit = Source(text=text, name="numpy.cu", kernels=("everything",), describe=False)
+    assert compile_source(unit, ("cuda", *arch)).data
+
+
+@pytest.mark.parametrize("arch", some(2, [(7, 5), (9, 0), (10, 0)]), ids=str)
+def test_ufuncs_of_scipy_compile(arch, monkeypatch):
+    monkeypatch.setitem(TYPES, "f", ["float", "double"])  # SciPy has no loops of float16
+    table = {name: (expression, "f") for name, expression in special._TABLE.items()}
+    text = source(table, lambda name: 1 + ("y" in re.findall(r"\w+", table[name][0])))
+    unit = Source(text=text, name="scipy.cu", kernels=("everything",), describe=False)
     assert compile_source(unit, ("cuda", *arch)).data
