@@ -33,8 +33,8 @@ typedef struct entry {
     int has_arrays, has_others;
     int returns;       /* items of `returned`; -1: the results are what the code returns */
     int returns_tuple; /* or one item */
-    short
-        returned[NL_HOST_RESULTS]; /* the parameter that an item is, or -1: the code's next value */
+    short returned[NL_HOST_RESULTS]; /* the parameter that an item is; -1: the code's next value;
+                                        -2: the parameter with that number */
 } entry;
 
 typedef struct hostfunction {
@@ -99,7 +99,7 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* `returned`: None, or (is it a tuple?, for each item the parameter that it is, or -1). */
+/* `returned`: None, or (is it a tuple?, for each item the parameter that it is, or -1 or -2). */
 static int fill_returned(entry *e, PyObject *returned) {
     PyObject *items;
     e->returns = -1;
@@ -113,7 +113,7 @@ static int fill_returned(entry *e, PyObject *returned) {
         long index = PyLong_AsLong(PyTuple_GET_ITEM(items, i));
         if (index == -1 && PyErr_Occurred())
             return -1;
-        if (index < -1 || index >= e->params.count)
+        if (index < -2 || index >= e->params.count)
             count = NL_HOST_RESULTS + 1;
         e->returned[i] = (short)index;
         values += index < 0;
@@ -284,17 +284,34 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     return Py_NewRef(Py_None);
 }
 
+/* The argument with the number that the code has stored. */
+static PyObject *argument_of(const hostfunction *f, const entry *e, const unsigned char *slot,
+                             PyObject *const *args) {
+    int64_t index;
+    memcpy(&index, slot, sizeof index);
+    if (index >= 0 && index < e->params.count)
+        return Py_NewRef(args[index]);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%U() returns an array that is not one of its arguments: return the argument, "
+        "and make views of it in the caller",
+        f->name);
+}
+
 /* Results among which there are arguments. */
-static PyObject *with_arguments(const entry *e, const unsigned char *results,
+static PyObject *with_arguments(const hostfunction *f, const entry *e, const unsigned char *results,
                                 PyObject *const *args) {
     if (!e->returns_tuple)
-        return Py_NewRef(args[e->returned[0]]);
+        return e->returned[0] < 0 ? argument_of(f, e, results, args)
+                                  : Py_NewRef(args[e->returned[0]]);
     PyObject *tuple = PyTuple_New(e->returns);
     int value = 0;
     for (int i = 0; tuple && i < e->returns; i++) {
         PyObject *item;
         if (e->returned[i] >= 0) {
             item = Py_NewRef(args[e->returned[i]]);
+        } else if (e->returned[i] == -2) {
+            item = argument_of(f, e, results + value++ * NL_HOST_SLOT, args);
         } else {
             item =
                 python_value((nl_dtype)e->function->dtypes[value], results + value * NL_HOST_SLOT);
@@ -394,7 +411,8 @@ static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObje
         PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
-    return e->returns < 0 ? python_result(e->function, results) : with_arguments(e, results, args);
+    return e->returns < 0 ? python_result(e->function, results)
+                          : with_arguments(f, e, results, args);
 }
 
 static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const *args,

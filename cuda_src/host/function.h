@@ -1,5 +1,5 @@
-/* host/function: what jit puts around a user's function for the CPU (numbalite/cpu/entries.py writes
- * the uses).
+/* host/function: what jit puts around a user's function for the CPU (numbalite/cpu/entries.py
+ * writes the uses).
  *
  *     struct nl_block_0 { double p0; array<double, 1> p1; };
  *     static void nl_run_0(void *frame) { ... }
@@ -50,6 +50,33 @@ template <class T, int N, layout L> struct is_array<array<T, N, L>> {
     enum { value = 1 };
 };
 
+/* Which of the parameters an array is, counted from k; -1: none. */
+template <class A> inline int64 which(const A &, int64) {
+    return -1;
+}
+template <class A, class P> inline bool is_same(const A &, const P &) {
+    return false;
+}
+template <class T, class U, int N, layout L, layout M>
+inline bool is_same(const array<T, N, L> &a, const array<U, N, M> &b) {
+    bool same = (const volatile void *)a.pointer == (const volatile void *)b.pointer;
+    for (int i = 0; i < N; ++i)
+        same = same && a.shape[i] == b.shape[i] && a.strides[i] == b.strides[i];
+    return same && nl_detail::dtype<T>::code == nl_detail::dtype<U>::code;
+}
+template <class A, class P, class... R>
+inline int64 which(const A &a, int64 k, const P &first, const R &...rest) {
+    return is_same(a, first) ? k : which(a, k + 1, rest...);
+}
+/* A result that is not an array is itself. */
+template <class A, class... P> inline const A &chosen(const A &value, const P &...) {
+    return value;
+}
+template <class T, int N, layout L, class... P>
+inline int64 chosen(const array<T, N, L> &a, const P &...parameters) {
+    return which(a, 0, parameters...);
+}
+
 /* Result types: how many values, which, and how they are kept. */
 template <class R> struct results {
     static_assert(!is_array<R>::value,
@@ -97,6 +124,11 @@ template <class... T> struct results<tuple<T...>> {
 /* These items of a tuple. */
 template <class... T> tuple<typename plain<T>::type...> copied(T &&...items) {
     return tuple<typename plain<T>::type...>{items...};
+}
+template <int... I> struct items {};
+template <int... I, class... T, class... P>
+auto chosen_of(items<I...>, const tuple<T...> &values, const P &...parameters) {
+    return copied(chosen(nl_detail::item<I>(values), parameters...)...);
 }
 template <int... I, class... T> auto only(const tuple<T...> &items) {
     return copied(nl_detail::item<I>(items)...);

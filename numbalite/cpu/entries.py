@@ -57,8 +57,18 @@ def _entry(function, namespace, index, args, returned=None):
     call = element.call(function, namespace, values)
     if returned is not None:  # the extension has the arrays: they are arguments
         numbers = [i for i, parameter in enumerate(returned[1]) if parameter < 0]
-        only = f"numbalite::nl_function::only<{', '.join(map(str, numbers))}>"
-        call = f"{only}({call})" if numbers else f"static_cast<void>({call})"
+        listed = ", ".join(map(str, numbers))
+        if -2 in returned[1]:  # which of the arguments, as an index
+            head = (
+                f"chosen_of(numbalite::nl_function::items<{listed}>{{}}, "
+                if returned[0]
+                else "chosen("
+            )
+            call = f"numbalite::nl_function::{head}{', '.join(filter(None, (call, values)))})"
+        elif numbers:
+            call = f"numbalite::nl_function::only<{listed}>({call})"
+        else:
+            call = f"static_cast<void>({call})"
     block = f"nl_block_{index}"
     result = f"decltype({call.replace('nl_b.', f'((const {block} *)0)->')})"
     return templates.fill(

@@ -188,7 +188,8 @@ class Overload:
         self.parameters = parameters
         self.labels = labels
         self.returned = returned
-        """None, or (is it a tuple?, for each item the number of the argument that it is, or -1)."""
+        """None, or (is it a tuple?, for each item the number of the argument that it is, -1 for a number, -2 for
+        one of the arguments, types of the items)."""
 
     @property
     def signature(self) -> Signature:
@@ -196,9 +197,10 @@ class Overload:
         names, is_tuple = _core.host_results(self.module, self.symbol)
         found = [types.scalar(name) for name in names]
         if self.returned is not None:
-            is_tuple, items = self.returned
+            is_tuple, items, kinds = self.returned
             numbers = iter(found)
-            found = [next(numbers) if i < 0 else self.args[i] for i in items]
+            values = [next(numbers) if i < 0 else self.args[i] for i in items]
+            found = [t if i == -2 else v for v, i, t in zip(values, items, kinds, strict=True)]
         if is_tuple:
             return Signature(types.Tuple(found), self.args)
         return Signature(found[0] if found else types.void, self.args)
@@ -265,7 +267,12 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         """Called by the extension with argument types that it has not met."""
         with self._lock:
             overload = self._overload_for(codes, args)
-            return overload.module, overload.symbol, overload.parameters, overload.returned
+            return (
+                overload.module,
+                overload.symbol,
+                overload.parameters,
+                overload.returned and overload.returned[:2],
+            )
 
     def _cost(self, wanted, declared, args):
         cost = super()._cost(wanted, declared, args)
