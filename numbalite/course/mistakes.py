@@ -33,6 +33,10 @@ class Failed(Exception):
         return ENDLESS in self.reason
 
 
+class OnTheHost(Exception):
+    """The solution computes with NumPy where the GPU should."""
+
+
 def is_unfilled(solution) -> bool:
     """Is it `...`, None, or a kernel or ufunc whose body holds nothing but comments, ``pass`` or ``...``?"""
     if solution is None or solution is Ellipsis or solution is NotImplemented:
@@ -54,8 +58,6 @@ def _nothing():
 def explain(error) -> Failed:
     """An exception of the solution, as the judge's words."""
     from numbalite.errors import CompileError, CudaAPIError, KernelError, TranslationError
-
-    from .work import OnTheHost
 
     if isinstance(error, Failed):
         return error

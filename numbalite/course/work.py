@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .mistakes import is_ours, label_of
+from .mistakes import OnTheHost, is_ours, label_of
 
 
 class Work(NamedTuple):
@@ -38,10 +38,6 @@ def volume(size) -> str:
         return f"{size or 'no'} byte{'' if size == 1 else 's'}"
     value, unit = (size / 1e3, "kB") if size < 1e6 else (size / 1e6, "MB")
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-
-
-class OnTheHost(Exception):
-    """The solution computes with NumPy where the GPU should."""
 
 
 class HostArray(np.ndarray):
