@@ -2,10 +2,14 @@
 
 import os
 import re
+import signal
 import textwrap
+import threading
 
+import numpy as np
 import pytest
 
+from numbalite import cuda
 from numbalite.compilers import host, hostbuild
 
 pytestmark = pytest.mark.sim
@@ -137,7 +141,7 @@ def test_each_kind_of_wait(program):
         )
     if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
         # Any one of the threads may be running.
-        assert re.search(r"threads [\d, -]+ spinning on volatile memory", told["synchronize"])
+        assert re.search(r"threads? [\d, -]+ spinning on volatile memory", told["synchronize"])
     assert TSAN or re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
     assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
 
@@ -217,3 +221,28 @@ def test_endless_loops_do_not_end(program):
     assert thread.is_alive()
     os._exit(0)
     """)
+
+
+LOOPS = {
+    "volatile": "volatile int *v = x; int n = 0;\nwhile (v[0] == 0)  // here\n n++;\nx[1] = n;",
+    "atomic": "int n = 0;\nwhile (atomicAdd(&x[0], 0) == 0)  // here\n n++;\nx[1] = n;",
+    "alone": "int n = 1;\nwhile (n) n = n * 5 + x[n & 1] | 1;  // here\nx[1] = n;",
+    "barrier": "for (;;) {\n __syncthreads(); x[2] = 1;  // here\n}",
+}
+
+
+@pytest.mark.skipif(TSAN, reason="it keeps signals")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_interrupt_reports_the_users_line(name, threads):
+    """Without checks, in a kernel that was compiled with line information."""
+    text = f'#line 1 "loop.cu"\n__global__ void k(int *x) {{\n{LOOPS[name]}\n}}'
+    line = 1 + next(i for i, one in enumerate(text.split("\n")[1:]) if "// here" in one)
+    kernel = cuda.jit(source=text, name="k", lineinfo=True)
+    x = cuda.to_device(np.zeros(4, np.int32))
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt, match=f"loop.cu:{line}\\b"):
+        kernel[1, threads](x)
+        cuda.synchronize()
+    timer.join()

@@ -13,10 +13,9 @@ __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t a
     return *(const uintptr_t *)at;
 }
 
-int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
-                       nl_sim_site *call) {
+static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_sim_site *call) {
     const nl_sim_object *image = w->job->image;
-    if (!image || !site.file || !nl_sim_lines_are_toolkits(site.file))
+    if (!image)
         return 0;
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = (uintptr_t)__builtin_frame_address(0);
@@ -35,13 +34,22 @@ int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site
             !nl_sim_lines_find_call(image, (const void *)word, &user, &header) ||
             nl_sim_lines_are_toolkits(user.file))
             continue;
-        if (header.file && header.line == site.line && strcmp(header.file, site.file) == 0) {
+        int is_wanted = !site.file || (header.file && header.line == site.line &&
+                                       strcmp(header.file, site.file) == 0);
+        if (is_wanted || !found)
             *call = user;
+        if (is_wanted)
             return 1;
-        }
-        if (!found)
-            *call = user;
         found = 1;
     }
     return found;
+}
+
+int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
+                       nl_sim_site *call) {
+    return site.file && nl_sim_lines_are_toolkits(site.file) && search(w, thread, site, call);
+}
+
+int nl_sim_caller_line(const nl_sim_worker *w, unsigned thread, nl_sim_site *site) {
+    return search(w, thread, (nl_sim_site){.file = NULL}, site);
 }

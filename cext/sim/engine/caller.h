@@ -11,5 +11,8 @@
  * with *call as it was: `site` is in no such header, or the image has no lines. */
 int nl_sim_caller_find(const nl_sim_worker *worker, unsigned thread, nl_sim_site site,
                        nl_sim_site *call);
+/* The user's line at which a suspended thread is, if the image has lines. Returns 1, or 0 with
+ * *site as it was. */
+int nl_sim_caller_line(const nl_sim_worker *worker, unsigned thread, nl_sim_site *site);
 
 #endif

@@ -214,7 +214,7 @@ static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     nl_text_add(t, " at %s:%d", call.file ? call.file : "?", call.line);
     if (header)
         nl_text_add(t, " (%s:%d)", header, site.line);
-    else if (site.line && shares_line(w, site))
+    else if (site.line && site.column && shares_line(w, site))
         nl_text_add(t, ":%d", site.column);
 }
 
@@ -258,9 +258,10 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             add_spinning(f, t, w, thread);
             continue;
         }
-        add_place(f, t, w, thread);
+        if (thread->site.line)
+            add_place(f, t, w, thread);
         nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
-        if (is_in_warp(thread)) {
+        if (is_in_warp(thread) && thread->mask) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
         }
@@ -312,7 +313,7 @@ static void find_lines(nl_sim_worker *w) {
          * last access says where. */
         int exact = 0;
         nl_sim_site at = {.file = NULL};
-        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->observer &&
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image &&
             nl_sim_lines_find_near(w->job->image, (const void *)(w->trap.instruction + 1), &at,
                                    &exact) &&
             (exact || !running->pc))
@@ -324,10 +325,12 @@ static void find_lines(nl_sim_worker *w) {
         if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;
-        if (!w->observer)
+        if (!is_live(w, i) || t->wait == NL_SIM_WAIT_NONE || t->site.line)
             continue;
-        if (is_live(w, i) && t->wait > NL_SIM_WAIT_GRID && !t->site.line && t->pc)
+        if (w->observer && t->wait > NL_SIM_WAIT_GRID && t->pc)
             (void)nl_sim_lines_find(w->job->image, t->pc, &t->site);
+        else if (i != w->current || w->trap.signal != NL_SIM_WATCH_SIGNAL)
+            (void)nl_sim_caller_line(w, i, &t->site);
     }
 }
 
@@ -341,6 +344,12 @@ void nl_sim_report_endless(nl_sim_worker *w) {
         nl_text_add(&t, ": ");
         add_waiting(&fault, &t, w, NULL, NULL);
         add_unstarted(&t, w);
+    } else if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image) {
+        nl_sim_site at;
+        if (nl_sim_lines_find(w->job->image, (const void *)(w->trap.instruction + 1), &at)) {
+            nl_fault_locate(&fault.at, at.file, at.line);
+            nl_text_add(&t, ": a thread running at %s:%d", at.file, at.line);
+        }
     }
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
