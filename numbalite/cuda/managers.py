@@ -211,7 +211,7 @@ class TorchMemoryManager(_LibraryManager):
     """Device memory from PyTorch's caching allocator: `torch.cuda.memory_summary()` counts it, and
     `torch.cuda.empty_cache()` returns what is free to the system.
 
-    >>> cuda.set_memory_manager(cuda.TorchMemoryManager)
+        cuda.set_memory_manager(cuda.TorchMemoryManager)
     """
 
     _module, _package = "torch", "torch"
