@@ -256,7 +256,7 @@ CASES = {
         lambda x, axis: np.nanstd(x, axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
     "average": Case(_average, _exact_average, codes="fdFD", limit=2),
-    "cumsum": Case(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=4.0),
+    "cumsum": Case(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
     "dot": Case(_vectors(np.dot), _vectors(_dot), axes=(None,), codes="efdFD"),
     "vdot": Case(
         _vectors(np.vdot), _vectors(lambda x, y: _dot(x.conj(), y)), axes=(None,), codes="efdFD"

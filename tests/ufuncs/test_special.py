@@ -51,6 +51,8 @@ def test_edges(name):
     if name in ("j0", "j1"):  # CUDA has the limit
         expected[np.isinf(EDGES)] = 0
     found = ufunc(*map(cuda.to_device, inputs)).copy_to_host()
+    if name in ("i0", "i1"):  # CUDA has the limit, SciPy NaN
+        found, expected = found[np.isfinite(EDGES)], expected[np.isfinite(EDGES)]
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
 
 
