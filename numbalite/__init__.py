@@ -114,7 +114,9 @@ def _extension():
     import os
 
     here = os.path.dirname(os.path.abspath(__file__))
-    others = sorted(name for name in os.listdir(here) if name.startswith("_core.") and not name.endswith(".pyi"))
+    others = sorted(
+        name for name in os.listdir(here) if name.startswith("_core.") and not name.endswith(".pyi")
+    )
     built = f" (there is {', '.join(others)}, for another Python)" if others else ""
     raise ImportError(
         f"numbalite's extension module is not in {here}{built}. If that is a checkout, either build it "

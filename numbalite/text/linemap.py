@@ -275,7 +275,9 @@ def parsed(text: str) -> ast.Module:
     """ast.parse by one thread at a time: CPython 3.11 counts the depths of all of them together. With docstrings,
     which ast.parse of CPython 3.15 leaves out under python -OO."""
     with _parsing:
-        return compile(text, "<unknown>", "exec", ast.PyCF_ONLY_AST, True, optimize=0)
+        tree = compile(text, "<unknown>", "exec", ast.PyCF_ONLY_AST, True, optimize=0)
+    assert isinstance(tree, ast.Module)
+    return tree
 
 
 def _file(filename, namespace):

@@ -139,7 +139,7 @@ def _tokenize(text):
     at, line, end, line_is_new = 0, 0, len(text), True
     while at < end:
         if line_is_new:
-            at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+            at = _BLANKS.match(text, at).end()
             if text.startswith(("#", "%:"), at):
                 match = _DIRECTIVE.match(text, at)
                 append(Token("directive", match[0], at, line))

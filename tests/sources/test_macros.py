@@ -198,7 +198,9 @@ def test_the_cpu(monkeypatch, host_compiler):
         check(make, ("host",))
 
     def function(options):
-        made, symbols, _ = entries.function_source(nl_copy_, [(F4[:, ::1], F4[::1, :]), (F4[:],) * 2])
+        made, symbols, _ = entries.function_source(
+            nl_copy_, [(F4[:, ::1], F4[::1, :]), (F4[:],) * 2]
+        )
         return made.source(nl_copy_.definition, options.replace(debug=True), symbols)
 
     check(function, ("host",))
