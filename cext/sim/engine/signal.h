@@ -8,8 +8,9 @@
 
 enum { NL_SIM_WATCH_SIGNAL = SIGURG }; /* that a kernel is to be interrupted (watch.h) */
 
-/* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL (on 64-bit Arm also SIGTRAP), in front of whatever is installed.
- * Call before each launch: somebody may have installed theirs since. */
+/* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL (on 64-bit Arm also SIGTRAP), in
+ * front of whatever is installed. Call before each launch: somebody may have installed theirs
+ * since. */
 void nl_sim_signal_install(void);
 /* For threads of the engine: all other signals are for the program's own threads. */
 void nl_sim_signal_block_others(void);
