@@ -237,9 +237,7 @@ def test_gufunc_of_blocks():
     assert int(y.sum(dtype="i8")) == len(marks(loop)) and at_marks(y, loop) == ones(loop)
 
 
-def test_products(size):
-    if size > HALF + 777:
-        pytest.skip("the smaller size is enough here")
+def test_products():
     x = zeros(HALF + 777, "f4", needs=2)
     x.fill(1)
     assert float(x.dot(x)) == float(np.vdot(x, x)) == np.float32(HALF + 777)
