@@ -117,7 +117,7 @@ def is_whole(folder: str, *names: str) -> bool:
 
 
 def make(folder: str, fill: Callable) -> None:
-    """Makes a folder to keep, in place of a damaged one: fill(path) writes into one beside it and says whether that
+    """Makes a folder to keep, in place of a damaged one: fill(path) writes into a new folder and returns whether that
     is to stay. No folder is made where the disk is full, or another process was faster."""
     for path in _paths(folder):
         remove(path)  # a damaged one

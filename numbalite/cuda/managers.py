@@ -192,7 +192,7 @@ class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         try:
-            self.library = importlib.import_module(self._module)
+            self.provider = importlib.import_module(self._module)
         except ImportError as problem:
             raise ImportError(
                 f"{type(self).__name__} allocates from {self._module}, which cannot be imported "
@@ -217,7 +217,7 @@ class TorchMemoryManager(_LibraryManager):
     _module, _package = "torch", "torch"
 
     def memalloc(self, size: int) -> MemoryPointer:
-        memory = self.library.cuda.memory
+        memory = self.provider.cuda.memory
         address = memory.caching_allocator_alloc(size, self.context.device.id, 0)
         return MemoryPointer(
             self.context, address, size, finalizer=lambda: memory.caching_allocator_delete(address)
@@ -230,8 +230,8 @@ class CupyMemoryManager(_LibraryManager):
     _module, _package = "cupy", "cupy-cuda13x"
 
     def memalloc(self, size: int) -> MemoryPointer:
-        with self.library.cuda.Device(self.context.device.id), self.library.cuda.Stream.null:
-            memory = self.library.cuda.alloc(size)
+        with self.provider.cuda.Device(self.context.device.id), self.provider.cuda.Stream.null:
+            memory = self.provider.cuda.alloc(size)
         return MemoryPointer(self.context, memory.ptr, size, owner=memory)
 
 
@@ -241,7 +241,7 @@ class RmmMemoryManager(_LibraryManager):
     _module, _package = "rmm", "rmm-cu13"
 
     def memalloc(self, size: int) -> MemoryPointer:
-        buffer = self.library.DeviceBuffer(size=size)
+        buffer = self.provider.DeviceBuffer(size=size)
         return MemoryPointer(self.context, buffer.ptr, size, owner=buffer)
 
 

@@ -79,7 +79,7 @@ class PythonDefinition(Definition):
         return Session(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
-        """What a function on the CPU with these types of arguments returns beside numbers, as
+        """What a function on the CPU with these types of arguments returns in addition to numbers, as
         Instance.returned; ``functions`` are device functions, among them its instance."""
         wanted = tuple(map(rules.stored, args))
         for instance in functions:

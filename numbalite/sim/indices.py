@@ -1,4 +1,4 @@
-"""Signed arithmetic of indices that overflows, told by LLVM IR as clang's front end gives it.
+"""Signed arithmetic of indices that overflows, found in LLVM IR as clang's front end gives it.
 
 An index is followed back from where it is used - a getelementptr, an element of an array - through local variables,
 sums and products, to the functions that return it and to the callers that pass it. Each signed sum, difference and
@@ -101,28 +101,32 @@ class _Function:
 
 def watch(functions: list[str], is_watched) -> list[str]:
     """The functions' texts with the calls. is_watched(head): is the function one of the user's?"""
-    known = {}
+    functions_by_name = {}
     for at, text in enumerate(functions):
         head = text.partition("\n")[0]
         if (found := _DEFINED.match(head)) and is_watched(head):
-            known[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
+            functions_by_name[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
     callers: dict[str, list[tuple[_Function, list[str]]]] = {}
-    for _, function in known.values():
+    for _, function in functions_by_name.values():
         for called, values in function.calls:
-            if called in known:
+            if called in functions_by_name:
                 callers.setdefault(called, []).append((function, values))
-    waiting = [(f, f.seeds) for _, f in known.values() if f.seeds]
+    waiting = [(f, f.seeds) for _, f in functions_by_name.values() if f.seeds]
     while waiting:
         function, values = waiting.pop()
         returning, parameters = function.follow(values)
-        waiting += ((known[n][1], known[n][1].returned) for n in returning if n in known)
+        waiting += (
+            (functions_by_name[n][1], functions_by_name[n][1].returned)
+            for n in returning
+            if n in functions_by_name
+        )
         for caller, given in callers.get(function.name, ()) if parameters else ():
             waiting.append((caller, {given[i] for i in parameters if i < len(given)} - {""}))
-    told = list(functions)
-    for at, function in known.values():
+    result = list(functions)
+    for at, function in functions_by_name.values():
         if function.sums:
-            told[at] = _with_calls(function)
-    return told
+            result[at] = _with_calls(function)
+    return result
 
 
 def declarations(functions: list[str]) -> str:

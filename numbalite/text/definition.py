@@ -73,7 +73,7 @@ class Definition:
         return cooperative.waits(self.text.value)
 
     def returned(self, functions, args) -> tuple | None:
-        """What a function on the CPU returns beside numbers: arguments, of a Python body."""
+        """What a function on the CPU returns in addition to numbers: arguments, of a Python body."""
         return None
 
     def typed(self, args, debug=False) -> Definition:

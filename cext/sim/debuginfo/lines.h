@@ -17,7 +17,7 @@ int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_si
  * nearest one before it. */
 int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact);
-/* The place, in whatever header, with the column; 0: not known. */
+/* The position, in any header, with the column; 0: not available. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
 /* Is that a header of CUDA's toolkit or of the system, or numbalite's copy of one? */

@@ -5,8 +5,8 @@
  *
  * Before volatile accesses the lanes of a warp synchronise without being asked to, as programs
  * expect that were written for warps that execute one instruction at a time. Global memory counts,
- * too. Who comes is not known beforehand: when no lane can run, those that are least far go on,
- * since the others would wait for them where branches join again. */
+ * too. Which lanes arrive is not decided beforehand: when no lane can run, those that are least far
+ * go on, since the others would wait for them where branches join again. */
 #include "sim/engine/warp.h"
 
 #include "sim/engine/observer.h"
