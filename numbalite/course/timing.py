@@ -6,6 +6,7 @@ apart are made several at a time; long ones are repeated less, so that a lesson 
 
 from __future__ import annotations
 
+import operator
 import statistics
 import time
 
@@ -31,7 +32,7 @@ def timed(f, *args, repeat=7, **kw) -> float:
     """
     if not callable(f):
         raise TypeError(f"timed(f, *args): f must be callable, not {type(f).__name__}")
-    repeat = repeat.__index__()
+    repeat = operator.index(repeat)
     if repeat < 1:
         raise ValueError(f"repeat is a number of measurements from 1 up, not {repeat}")
     from numbalite import cuda

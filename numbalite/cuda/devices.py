@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import operator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -355,7 +356,8 @@ def current_context(devnum: int | None = None) -> Context:
     >>> 0 < free <= total
     True
     """
-    return _context(_core.current_device() if devnum is None else gpus[devnum].id)
+    number = _core.current_device() if devnum is None else gpus[operator.index(devnum)].id
+    return _context(number)
 
 
 def is_float16_supported() -> bool:

@@ -8,6 +8,7 @@ never meet. The sequences are numba.cuda's.
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,12 +106,12 @@ def init_xoroshiro128p_states(
         raise TypeError(
             f"states must be a 1-D array of xoroshiro128p_dtype, not {states.ndim}-D {states.dtype}"
         )
-    n, start = states.shape[0], subsequence_start.__index__()
+    n, start = states.shape[0], operator.index(subsequence_start)
     if start < 0:
         raise ValueError(f"subsequence_start must not be negative: {start}")
     if n:
         grid = -(-n // (_THREADS * _RUN))
-        seed = seed.__index__() & (2**64 - 1)
+        seed = operator.index(seed) & (2**64 - 1)
         _kernel()[grid, _THREADS, stream](states, n, seed, start)
 
 

@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 
 
+def dtype_of(value: Any) -> np.dtype | None:
+    """The dtype of an array or a NumPy scalar; None for all else, and for a class."""
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else None
+
+
 def require(value: Any, function: str, what: str, *names: str) -> None:
     """TypeError where a value lacks one of these attributes; `what` says what the function takes."""
     if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):

@@ -6,6 +6,7 @@ the overload that fits, and what users ask about a kernel.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
@@ -336,7 +337,7 @@ def _typeof(value):
 def _integer(dispatcher, method, name, value):
     if not hasattr(value, "__index__"):
         raise TypeError(f"{dispatcher.__name__}.{method}: {name} is an integer, not {value!r}")
-    return value.__index__()
+    return operator.index(value)
 
 
 class ForAll:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from types import SimpleNamespace
 
@@ -136,7 +137,7 @@ class Kernel:
         threads = threads_of(block)
         if not hasattr(shared, "__index__"):
             raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
-        return self.load().occupancy(threads, shared.__index__())
+        return self.load().occupancy(threads, operator.index(shared))
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
         """The most blocks of a cooperative launch: as many as the device holds at once."""
@@ -175,4 +176,4 @@ def threads_of(block) -> int:
     dims = block if isinstance(block, (tuple, list)) else (block,)
     if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):
         raise TypeError(f"a block is its number of threads, or a tuple of 1 to 3, not {block!r}")
-    return prod(n.__index__() for n in dims)
+    return prod(operator.index(n) for n in dims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import NamedTuple
 
@@ -173,7 +174,7 @@ def _launch_bounds(name, value):
             "launch_bounds is the most threads of a block, or (threads, fewest blocks of a "
             f"multiprocessor, most blocks of a cluster), not {value!r}"
         )
-    bounds = tuple(b.__index__() for b in bounds)
+    bounds = tuple(operator.index(b) for b in bounds)
     if any(b < 1 for b in bounds):
         raise ValueError(f"launch_bounds are at least 1, not {value!r}")
     return bounds
@@ -191,11 +192,11 @@ def _carveout(name, value):
         return _CARVEOUTS[value.lower()]
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is text or an integer, not {value!r}")
-    if not -1 <= value.__index__() <= 100:
+    if not -1 <= operator.index(value) <= 100:
         raise ValueError(
             f"{name} must be between -1 and 100: percent, or -1 for the default, not {value!r}"
         )
-    return value.__index__()
+    return operator.index(value)
 
 
 def _max_registers(name, value):
@@ -203,9 +204,9 @@ def _max_registers(name, value):
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is an integer, not {value!r}")
-    if not 1 <= value.__index__() <= 255:
+    if not 1 <= operator.index(value) <= 255:
         raise ValueError(f"{name} is 1 to 255, not {value!r}")
-    return value.__index__()
+    return operator.index(value)
 
 
 def _strings(name, value):
@@ -241,7 +242,7 @@ def _cluster(name, value):
         isinstance(d, bool) or not hasattr(d, "__index__") for d in dims
     ):
         raise TypeError(f"cluster is an integer or a tuple of 1 to 3, not {value!r}")
-    dims = tuple(d.__index__() for d in dims)
+    dims = tuple(operator.index(d) for d in dims)
     if any(d < 1 for d in dims):
         raise ValueError(f"cluster sizes are at least 1, not {value!r}")
     return dims + (1,) * (3 - len(dims))

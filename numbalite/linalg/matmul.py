@@ -123,6 +123,8 @@ def dot(a: DeviceNDArray, b: DeviceNDArray, out: Any = None) -> DeviceNDArray:
 
 
 def _check_shape(out, shape):
+    if not hasattr(out, "shape"):
+        raise TypeError(f"matmul: out must be an array, not {type(out).__name__}")
     if out.shape != shape:
         raise ValueError(f"matmul: the output array has shape {out.shape}, the result {shape}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,14 +63,14 @@ class Philox4x32:
 
     def advance(self, delta: int) -> Philox4x32:
         """Goes on by ``delta`` blocks of 128 bits, as if they had been drawn; negative ones go back."""
-        delta = delta.__index__()
+        delta = operator.index(delta)
         self.place.take(delta & _LOW, delta >> 64 & _LOW)
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:
         """Another one, ``jumps`` times 2**64 blocks further: for streams that never meet."""
         made = self._copy()
-        return made.advance(jumps.__index__() << 64)
+        return made.advance(operator.index(jumps) << 64)
 
     def spawn(self, n_children: int) -> list[Philox4x32]:
         """Independent ones, from the children of the seed. TypeError without a seed."""
@@ -93,8 +94,8 @@ def _restored(state, seed_seq):
 
 def _bits(name, value, count):
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = operator.index(value)
+    except TypeError:
         raise TypeError(f"Philox4x32: {name} must be an int, not {type(value).__name__}") from None
     if not 0 <= number < 1 << count:
         raise ValueError(f"Philox4x32: {name} must have at most {count} bits, not {number}")

@@ -8,6 +8,7 @@ host compiler's instrumentation. A source is compiled for what the thread that f
 
 from __future__ import annotations
 
+import operator
 from _thread import _local
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ class checks:
         if seed is not None and not hasattr(seed, "__index__"):
             raise TypeError(f"cuda.checks: seed is an integer, not {seed!r}")
         if seed is not None:
-            seed = seed.__index__()
+            seed = operator.index(seed)
         self._mask = mask
         self._seed = seed
         self._limit = _milliseconds(limit)

@@ -19,6 +19,7 @@ from numbalite.sparse import (
     products,
     reductions,
 )
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -267,15 +268,17 @@ class SparseArray(construct.Sparse, abc.ABC):
             dense = arguments.empty(self.shape, self.dtype, self.data, order or "C")
         elif not hasattr(out, "__cuda_array_interface__"):
             raise TypeError(f"toarray: out must be a device array, not {type(out).__name__}")
-        elif (out.shape, out.dtype) != (self.shape, self.dtype):
-            raise ValueError(f"toarray: out must have shape {self.shape} and dtype {self.dtype}")
         else:
-            dense = out
+            dense = operands.device_view(out)
+            if (dense.shape, dense.dtype) != (self.shape, self.dtype):
+                raise ValueError(
+                    f"toarray: out must have shape {self.shape} and dtype {self.dtype}"
+                )
         dense.fill(0)
         if self.nnz and self.shape[0]:
             with arguments.on_device_of(dense):
                 elementwise.put(self, dense)
-        return dense
+        return dense if out is None else out
 
     todense = toarray
 

@@ -62,6 +62,8 @@ def diags_array(
            [0., 2.]])
     """
     if np.ndim(offsets) == 0:
+        if isinstance(diagonals, (dict, set)):
+            raise TypeError("diags_array: the diagonals are a sequence of vectors, or one vector")
         is_one = not len(diagonals) or np.ndim(diagonals[0]) == 0
         diagonals, offsets = [diagonals] if is_one else diagonals, [offsets]
     diagonals = [_vector(one) for one in arguments.arrays_of(diagonals, "a diagonal")]

@@ -50,7 +50,7 @@ def _finished(made, out, name):
 def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """a.sum(axis, dtype, out)."""
     a, axis = a._listed(), _axis(a, axis)
-    dtype = np.sum(np.empty(0, a.dtype), dtype=dtype).dtype
+    dtype = np.asarray(np.sum(np.empty(0, a.dtype), dtype=dtype)).dtype
     with arguments.on_device_of(a.data):
         if axis is None:
             made = np.sum(a.data, dtype=dtype)

@@ -8,6 +8,7 @@ promises, results for an ``out=`` of another dtype.
 from __future__ import annotations
 
 import inspect
+import operator
 
 import numpy as np
 
@@ -246,7 +247,7 @@ def _threads(block):
         return gufuncloops.THREADS
     if block is True:
         return gufuncloops.BLOCK_THREADS
-    threads = block.__index__()
+    threads = operator.index(block)
     if not 1 <= threads <= 1024:
         raise ValueError(f"block is True or the threads of a block, 1 to 1024; not {threads}")
     return threads

@@ -193,6 +193,8 @@ def counterpart(ufunc) -> CudaUfunc:
     made = _core.ufunc_counterparts.get(ufunc)
     if made is not None:
         return made
+    if not isinstance(ufunc, np.ufunc):
+        raise TypeError(f"a NumPy ufunc is expected, not {ufunc!r}")
     name = _name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
         made = NumpyUfunc(ufunc, *_TABLE[name])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import arrays, assign, shapes
+from numbalite.cuda import arrays, assign, required, shapes
 from numbalite.cuda.arrayfunctions import arguments
 from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.kernels.decorators import jit
@@ -87,7 +87,7 @@ def full(
 ) -> DeviceNDArray:
     """A new device array of one value, or of an array that is broadcast, as numpy.full."""
     if dtype is None:
-        dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
+        dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
     made[...] = assign.cast(fill_value, made.dtype)
     return made
@@ -396,7 +396,7 @@ def linspace(
 
 def _kind_between(*ends):
     """The dtype of what is between, as NumPy says."""
-    dtypes = [getattr(one, "dtype", None) or np.asarray(one).dtype for one in ends]
+    dtypes = [required.dtype_of(one) or np.asarray(one).dtype for one in ends]
     given = [
         one if type(one) in (int, float, complex) else dtype.type(0)
         for one, dtype in zip(ends, dtypes, strict=True)

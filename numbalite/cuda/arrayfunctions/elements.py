@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, types
-from numbalite.cuda import assign, shapes
+from numbalite.cuda import assign, required, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
 from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
 from numbalite.cuda.recorded import recorded
@@ -45,7 +45,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
 def _as_element(value, other):
     """A whole number as an element of the other operand. NumPy says what becomes of one that does not fit: up to 2.4
     it is converted as C converts it, later it is an OverflowError."""
-    dtype = getattr(other, "dtype", None)
+    dtype = required.dtype_of(other)
     if type(value) is not int or dtype is None or dtype.kind not in "iu":
         return value
     return np.where(True, value, np.zeros((), dtype))[()]
@@ -111,7 +111,7 @@ def clip(
 
 def _limits_within(a, low, high):
     """Python's integers beyond all that the array can hold limit nothing."""
-    dtype = getattr(a, "dtype", None)
+    dtype = required.dtype_of(a)
     if dtype is None or dtype.kind not in "iu":
         return low, high
     info = np.iinfo(dtype)
@@ -143,7 +143,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
     src = assign.cast(src, dst.dtype, casting)
-    dtype = getattr(src, "dtype", None)
+    dtype = required.dtype_of(src)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {dtype!r} to {dst.dtype!r} according to the rule "

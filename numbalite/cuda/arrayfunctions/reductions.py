@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.cuda import shapes
+from numbalite.cuda import required, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs
 from numbalite.cuda.arrayfunctions.creation import numbers
 from numbalite.cuda.arrayfunctions.dispatch import implements
@@ -55,8 +55,8 @@ def fold(
 
 def check_mask(where: Any) -> None:
     """TypeError for an array that is not of booleans."""
-    dtype = getattr(where, "dtype", np.dtype(bool))
-    if dtype.kind != "b":
+    dtype = required.dtype_of(where)
+    if dtype is not None and dtype.kind != "b":
         raise TypeError(
             f"Cannot cast array data from {dtype!r} to dtype('bool') according to the rule 'safe'"
         )
