@@ -107,7 +107,7 @@ def expressions(source) -> tuple:
     symbols.update((name, f"&{name}") for name in source.variables)
     if not source.describe:
         return symbols, {}
-    texts = {name: describe.kernel_expression(name) for name in source.kernels}
+    texts = {name: describe.kernel_expression(scanner.address(name)) for name in source.kernels}
     texts.update((name, describe.variable_expression(name)) for name in source.variables)
     return symbols, texts
 

@@ -51,7 +51,8 @@ from numbalite.cuda.devices import (
     set_default_device,
     synchronize,
 )
-from numbalite.cuda.foreign import as_cuda_array, from_cuda_array_interface, is_cuda_array
+from numbalite.cuda.foreign import as_cuda_array, from_cuda_array_interface
+from numbalite.cuda.rawmemory import is_cuda_array
 from numbalite.cuda.records import DeviceRecord
 from numbalite.cuda.streams import (
     Event,

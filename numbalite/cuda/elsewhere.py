@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT
-
+WAYS_OUT = (
+    "d.copy_to_host() gives a NumPy array; cupy.asarray(d) and torch.from_dlpack(d) use the same "
+    "memory on the device"
+)
 _CUPY = {
     "ndarray": "cuda.DeviceNDArray",
     "RawKernel": "@cuda.jit, or cuda.module(source)",

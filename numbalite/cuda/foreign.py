@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from numbalite.cuda.arrays import DeviceNDArray
 
 
-def is_cuda_array(obj: Any) -> bool:
-    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
-
-    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
-    (True, False)
-    """
-    return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
-
-
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.foreign import is_cuda_array
 from numbalite.cuda.streams import default_stream
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.arguments import StreamLike
+
+
+def is_cuda_array(obj: Any) -> bool:
+    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
+
+    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
+    (True, False)
+    """
+    return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
 
 
 def is_device_memory(obj: Any) -> bool:

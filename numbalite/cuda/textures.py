@@ -13,7 +13,6 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import arrays, devices, foreign
-from numbalite.cuda.arrayfunctions.creation import empty
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +56,7 @@ class _Array:
 
     def read(self):
         with devices.gpus[self.handle.device]:
-            dense = empty(self.shape, self.dtype)
+            dense = arrays.device_array(self.shape, self.dtype)
             self.handle.copy(_address(dense), self.row, False)
             return dense.copy_to_host()
 

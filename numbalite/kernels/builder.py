@@ -33,7 +33,8 @@ from numbalite.text.capture import ascii_name
 from numbalite.text.definition import INCLUDES, Definition, linked_of
 from numbalite.text.freenames import free_names
 from numbalite.text.linemap import Text, plain, quote
-from numbalite.text.scanner import KEYWORDS, directive_word, tokenize
+from numbalite.text.scanner import directive_word, tokenize
+from numbalite.types.keywords import KEYWORDS
 
 
 def has_statement(text: str) -> bool:

@@ -16,10 +16,11 @@ from numbalite.errors import SignatureError
 from numbalite.kernels import options
 from numbalite.kernels.builder import DECLARATION
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.text import capture, scanner
+from numbalite.text import capture
 from numbalite.text.definition import Definition
 from numbalite.text.linemap import plain
 from numbalite.types import signatures
+from numbalite.types.keywords import KEYWORDS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -69,7 +70,7 @@ def declare_device(
         raise NotImplementedError(f"Unsupported ABI: abi is 'numba' or 'c', not {abi!r}")
     if not isinstance(name, str):
         raise TypeError(f"the name of a foreign function is text, not {name!r}")
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in scanner.KEYWORDS:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
         raise ValueError(f"{name!r} is no name that a foreign function can have")
     signature = signatures.signature(sig)
     if signature.return_type is None:

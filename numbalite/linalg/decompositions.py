@@ -10,8 +10,9 @@ import numpy as np
 from numbalite.cuda.arrayfunctions import arguments as given
 from numbalite.cuda.arrayfunctions import reductions
 from numbalite.cuda.arrayfunctions.arguments import empty_beside
-from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
+from numbalite.cuda.arrayfunctions.dispatch import implements
 from numbalite.cuda.assign import on_device_of
+from numbalite.cuda.elsewhere import WAYS_OUT
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,

@@ -90,7 +90,7 @@ class Distribution:
         if dtype == np.float16 and name == "uniform" and not self.kinds:
             name = "uniform_half"
         elif dtype.kind == "f" and not self.draws:
-            name += f"<{cxx_name(real)}>"
+            name += f"<{types.cuda_name(real)}>"
         kinds = [np.dtype(kind or real) for kind in self.kinds]
         if self.draws:
             return Fill(_kernel("draw", name, dtype, kinds, arrays), dtype, kinds, 1, RUN)
@@ -112,17 +112,11 @@ class Integers(Distribution):
 
 
 def _kernel(way, name, dtype, kinds, arrays):
-    words = [cxx_name(dtype)]
+    words = [types.cuda_name(dtype)]
     for kind, is_array in zip(kinds, arrays or [False] * len(kinds), strict=True):
-        words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
+        words.append(f"const {types.cuda_name(kind)} *" if is_array else types.cuda_name(kind))
     half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
     return jit(
         source=f'{half}#include "numbalite/random_{way}.cuh"\n',
         name=f"nl_random_{way}<numbalite::nl_random::{name}, {', '.join(words)}>",
     )
-
-
-def cxx_name(dtype: Any) -> str:
-    """The C++ type of an element."""
-    dtype = np.dtype(dtype)
-    return "__half" if dtype == np.float16 else types.from_dtype(dtype).cxx

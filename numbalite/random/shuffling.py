@@ -5,7 +5,6 @@ What is moved is seen as (outer, n, inner): the axis along which it is moved has
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from typing import TYPE_CHECKING
@@ -14,9 +13,9 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda import shapes
+from numbalite.cuda.algorithms import permuting
 from numbalite.cuda.arrays import DeviceNDArray, device_array, to_device
 from numbalite.cuda.foreign import if_cuda_array
-from numbalite.kernels.decorators import jit
 from numbalite.random import parameters
 from numbalite.ufuncs import operands
 
@@ -26,19 +25,7 @@ if TYPE_CHECKING:
     from numbalite.random.generator import Generator
 
 _SHORT = 1024  # permute.cuh
-_THREADS = 256
-_MOST_BLOCKS = 1 << 16
 _SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
-
-
-@functools.cache
-def _kernel(name):
-    return jit(source='#include "numbalite/permute.cuh"\n', name=name)
-
-
-def _launch(name, count, stream, *arguments):
-    grid = min(-(-count // _THREADS), _MOST_BLOCKS)
-    _kernel(name)[grid, _THREADS, stream](*arguments)
 
 
 def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
@@ -48,41 +35,17 @@ def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray
         return out
     if n <= _SHORT:
         place = bits.place.take(lines * _SHORT // 2)
-        grid = min(lines, _MOST_BLOCKS)
-        _kernel("nl_permute_short")[grid, _THREADS, stream](out, lines, n, m, *place)
+        grid = min(lines, permuting.MAX_BLOCKS)
+        permuting.kernel("nl_permute_short")[grid, permuting.THREADS, stream](
+            out, lines, n, m, *place
+        )
     else:
-        blocks = min(-(-m // (8 * _THREADS)), max(_MOST_BLOCKS // lines, 1))
+        blocks = min(-(-m // (8 * permuting.THREADS)), max(permuting.MAX_BLOCKS // lines, 1))
         place = bits.place.take(lines * 6)
-        _kernel("nl_permute_long")[lines * blocks, _THREADS, stream](
+        permuting.kernel("nl_permute_long")[lines * blocks, permuting.THREADS, stream](
             out, lines, n, m, *place, blocks
         )
     return out
-
-
-def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
-    """The parts of a contiguous array of ``sizes`` (outer, n, inner) that an index names, as one line of elements."""
-    outer, n, inner = sizes
-    out = device_array(outer * m * inner, source.dtype, stream=stream)
-    if out.size:
-        size = math.gcd(source.dtype.itemsize, 16)
-        part = np.dtype("V16" if size == 16 else f"u{size}")
-        word, wide = (
-            ("unsigned char", "unsigned short", "unsigned", "unsigned long long", "uint4")[
-                size.bit_length() - 1
-            ],
-            inner * (source.dtype.itemsize // size),
-        )
-        parts = [_as(a, part) for a in (out, source)]
-        _launch(
-            f"nl_random_take<{word}>", outer * m * wide, stream,
-            *parts, index, outer, n, m, wide, int(apart),
-        )  # fmt: skip
-    return out
-
-
-def _as(array, dtype):
-    """The bytes of a contiguous array as a line of another dtype."""
-    return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)
 
 
 def _sizes(shape, axis):
@@ -105,9 +68,9 @@ def _shuffled(what, bits, array, axis, stream):
     """A contiguous copy, shuffled along an axis."""
     sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
     index = indices(bits, 1, sizes[1], sizes[1], stream)
-    return take(operands.contiguous(array), index, sizes, sizes[1], False, stream).reshape(
-        array.shape
-    )
+    return permuting.take(
+        operands.contiguous(array), index, sizes, sizes[1], False, stream
+    ).reshape(array.shape)
 
 
 def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
@@ -160,9 +123,9 @@ def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArr
         lines = array.size // n if n else 0
         sizes = (lines, n, 1)
     index = indices(bits, lines, sizes[1], sizes[1], stream)
-    made = take(operands.contiguous(turned), index, sizes, sizes[1], True, stream).reshape(
-        turned.shape
-    )
+    made = permuting.take(
+        operands.contiguous(turned), index, sizes, sizes[1], True, stream
+    ).reshape(turned.shape)
     if axis is not None:
         made = made.transpose(tuple(np.argsort(order).tolist()))
     if target is None:
@@ -203,7 +166,9 @@ def choice(
         index = indices(bits, 1, n, m, stream)
     if array is None:
         return index.reshape(shape)
-    taken = take(operands.contiguous(array), index, _sizes(array.shape, axis), m, False, stream)
+    taken = permuting.take(
+        operands.contiguous(array), index, _sizes(array.shape, axis), m, False, stream
+    )
     return taken.reshape((*array.shape[:axis], *shape, *array.shape[axis + 1 :]))
 
 
@@ -236,7 +201,7 @@ def _searched(rng, weights, n, m, stream):
     index = device_array(m, np.int64, stream=stream)
     if m:
         u = rng.random(m, stream=stream)
-        _launch("nl_random_search", m, stream, index, u, m, *weights[::-1], n)
+        permuting.launch("nl_random_search", m, stream, index, u, m, *weights[::-1], n)
     return index
 
 
@@ -245,12 +210,14 @@ def _race(bits, weights, n, m, stream):
     times = device_array(padded, np.float64, stream=stream)
     index = device_array(padded, np.int64, stream=stream)
     place = bits.place.take(padded)
-    _launch("nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place)
+    permuting.launch("nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place)
     run = 2
     while run <= padded:
         apart = run // 2
         while apart:
-            _launch("nl_random_sort", padded // 2, stream, times, index, padded, run, apart)
+            permuting.launch(
+                "nl_random_sort", padded // 2, stream, times, index, padded, run, apart
+            )
             apart //= 2
         run *= 2
     return index[:m].copy()

@@ -19,7 +19,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.text.freenames import dotted_names
-from numbalite.text.scanner import KEYWORDS
+from numbalite.types.keywords import KEYWORDS
 
 CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
 

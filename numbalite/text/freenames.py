@@ -18,7 +18,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-from numbalite.text.scanner import KEYWORDS, TYPE_WORDS, brackets, directive_names, tokenize
+from numbalite.text.scanner import TYPE_WORDS, brackets, directive_names, tokenize
+from numbalite.types.keywords import KEYWORDS
 
 _INTRODUCERS = frozenset(
     "class struct union enum typename namespace using concept".split()

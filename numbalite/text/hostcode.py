@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numbalite.text import scanner
+from numbalite.types.keywords import KEYWORDS
 
 _DEVICE = frozenset("__global__ __device__ __constant__ __managed__ __shared__".split())
 _KEPT_ALWAYS = frozenset("__global__ __constant__ __managed__ __shared__".split())
@@ -149,7 +150,7 @@ def _declaration(tokens, start, end):
             mentioned.add(text)  # struct s *f();
         names_it = depth == 0 and after in ("(", ";", "=", "[", ",", "{", ":", "<")
         if (names_it or (depth == 0 and is_type) or _is_enum(tokens)) and not body:
-            if text not in scanner.KEYWORDS and text not in _DEVICE:
+            if text not in KEYWORDS and text not in _DEVICE:
                 declares.add(text)
                 title = title or (text if after in ("(", "=", "[", ";", "{") else "")
     if pointer:

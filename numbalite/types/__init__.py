@@ -90,6 +90,12 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
     return scalar(dtype) if dtype.names is None else Record(dtype, name)
 
 
+def cuda_name(dtype) -> str:
+    """The C++ name of an element type in sources that include CUDA's headers alone: `__half` for float16."""
+    dtype = np.dtype(dtype)
+    return "__half" if dtype == np.float16 else from_dtype(dtype).cxx
+
+
 def as_type(value) -> Type:
     """A type, or what stands for one: a dtype, a NumPy scalar class, float, int, bool, None."""
     if isinstance(value, Type):

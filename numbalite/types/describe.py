@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite.text import scanner
 from numbalite.types.demangle import demangle
 
 HEADER = "numbalite/describe.cuh"
@@ -109,9 +108,11 @@ class Parameter(NamedTuple):
         return self._replace(name=name, parts=parts)
 
 
-def kernel_expression(kernel: str) -> str:
-    """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
-    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({scanner.address(kernel)})>>"
+def kernel_expression(address: str) -> str:
+    """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source.
+
+    `address` is the C++ expression of the kernel's address (`scanner.address`)."""
+    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({address})>>"
 
 
 def variable_expression(variable: str) -> str:

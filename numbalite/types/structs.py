@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from numbalite.text.scanner import KEYWORDS
+from numbalite.types.keywords import KEYWORDS
 
 
 def of_record(record, packed, member):

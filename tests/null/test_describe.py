@@ -181,5 +181,5 @@ def test_demangle(name, expected):
 
 
 def test_expressions_name_the_kernel_and_the_variable():
-    assert "decltype(&saxpy<float, 3>)" in describe.kernel_expression("saxpy<float, 3>")
+    assert "decltype(&saxpy<float, 3>)" in describe.kernel_expression("&saxpy<float, 3>")
     assert "decltype(ns::table)" in describe.variable_expression("ns::table")

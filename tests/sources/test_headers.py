@@ -190,7 +190,7 @@ def test_what_must_not_compile(nvrtc, body, message):
 def test_a_source_may_use_the_names_of_parts_itself(nvrtc, declaration, use):
     kernel = f"\n__global__ void variable(float *out) {{ out[0] = {use}; }}\n"
     source = HEAD + declaration + kernel + f'#include "{describe.HEADER}"\n'
-    result = nvrtc(source, expressions=[describe.kernel_expression("variable")])
+    result = nvrtc(source, expressions=[describe.kernel_expression("&variable")])
     assert result.status == 0, result.log
 
 
@@ -308,7 +308,7 @@ VARIABLES = {
 def test_descriptions_by_nvrtc(nvrtc):
     head = HEAD + '#include "numbalite/complex.cuh"\n'
     source = head + source_of("described.cu") + f'\n#include "{describe.HEADER}"\n'
-    kernels = {k: describe.kernel_expression(k) for k in KERNELS}
+    kernels = {k: describe.kernel_expression(f"&{k}") for k in KERNELS}
     variables = {v: describe.variable_expression(v) for v in VARIABLES}
     result = nvrtc(source, expressions=[*kernels.values(), *variables.values()])
     assert result.status == 0, result.log
@@ -331,7 +331,7 @@ def test_descriptions_by_a_host_compiler(host_compiler):
 
 def test_a_reference_cannot_be_described(nvrtc):
     source = HEAD + "__global__ void k(float &x) {}\n" + f'#include "{describe.HEADER}"\n'
-    result = nvrtc(source, expressions=[describe.kernel_expression("k")])
+    result = nvrtc(source, expressions=[describe.kernel_expression("&k")])
     assert result.status != 0
     assert "cannot have a reference" in result.log
 

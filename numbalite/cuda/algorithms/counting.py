@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import types
 from numbalite.cuda.algorithms.order import kernel
 from numbalite.cuda.arrays import device_array
 from numbalite.cuda.recorded import recorded
-from numbalite.random.kernels import cxx_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,7 +41,7 @@ def between(
     """How many elements are between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
     bins = edges.size - 1
     counts = zeros(bins, weights, stream)
-    names = f"{_names(x, weights, counts)}, {cxx_name(edges.dtype)}"
+    names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
     _launch(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
     return counts
 
@@ -67,8 +67,8 @@ def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
 
 
 def _names(x, weights, counts):
-    of_weights = "void" if weights is None else cxx_name(weights.dtype)
-    return f"{cxx_name(x.dtype)}, {of_weights}, {cxx_name(counts.dtype)}"
+    of_weights = "void" if weights is None else types.cuda_name(weights.dtype)
+    return f"{types.cuda_name(x.dtype)}, {of_weights}, {types.cuda_name(counts.dtype)}"
 
 
 def _launch(name, x, weights, counts, stream, *more):

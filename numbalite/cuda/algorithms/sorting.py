@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda import assign, shapes
-from numbalite.cuda.algorithms import order, radix
+from numbalite.cuda.algorithms import order, permuting, radix
 from numbalite.cuda.arrays import device_array
-from numbalite.random import shuffling
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) 
     if not index.size:
         return device_array(places.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
-    taken = shuffling.take(rows, index, sizes, m, True, stream)
+    taken = permuting.take(rows, index, sizes, m, True, stream)
     return operands.contiguous(_back(taken._reshaped(index.shape, "C", False), axis), stream)
 
 

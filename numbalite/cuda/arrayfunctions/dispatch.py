@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda.elsewhere import WAYS_OUT
 from numbalite.cuda.recorded import recorded
 
 if TYPE_CHECKING:
@@ -60,10 +61,6 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""
 _loaded: set[str] = set()
-WAYS_OUT = (
-    "d.copy_to_host() gives a NumPy array; cupy.asarray(d) and torch.from_dlpack(d) use the same "
-    "memory on the device"
-)
 
 
 def implements(*names: str) -> Callable[[Any], Any]:

@@ -11,7 +11,8 @@ import numpy as np
 from numbalite import _core, types
 from numbalite.cuda import assign, required, shapes
 from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
-from numbalite.cuda.arrayfunctions.dispatch import WAYS_OUT, implements
+from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.cuda.elsewhere import WAYS_OUT
 from numbalite.cuda.recorded import recorded
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse

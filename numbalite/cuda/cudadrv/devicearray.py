@@ -8,9 +8,10 @@ import numpy as np
 
 from numbalite.cuda import required
 from numbalite.cuda.arrays import DeviceNDArray, to_device
-from numbalite.cuda.foreign import as_cuda_array, is_cuda_array
+from numbalite.cuda.foreign import as_cuda_array
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
 from numbalite.cuda.ipc import IpcArrayHandle
+from numbalite.cuda.rawmemory import is_cuda_array
 from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
 
 if TYPE_CHECKING:
