@@ -1,0 +1,125 @@
+"""Kernels of ufuncs, as NVRTC compiles them, over operands of any alignment."""
+
+import functools
+import math
+import struct
+
+import numpy as np
+import pytest
+from kit import ptxrun
+from kit.needs import needs_nvrtc
+
+from numbalite import types
+from numbalite.compilers import nvrtc
+from numbalite.ufuncs import cudaloops
+from numbalite.ufuncs.cudaufunc import cast_ufunc
+
+pytestmark = needs_nvrtc
+
+BASE = 1 << 20
+DTYPES = ("u1", "f2", "f4", "c8", "f8", "c16")
+ARCHITECTURES = ((7, 5), (9, 0))
+
+
+def code_of(dtype):
+    return types.SCALARS.index(types.scalar(np.dtype(dtype))) + 1
+
+
+@functools.cache
+def compiled(dtype, kind, dims, architecture):
+    """(PTX, elements of a thread) of the kernel that copies elements."""
+    scalar = types.scalar(np.dtype(dtype))
+    plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
+    kernel = cast_ufunc(scalar)._compiled(plan)
+    return nvrtc.compile(kernel.images.source, architecture).ptx, cudaloops.per_thread(plan)
+
+
+def divider(divisor):
+    shift = (divisor - 1).bit_length()
+    return struct.pack("<2I", (((1 << shift) - divisor) << 32) // divisor + 1, shift)
+
+
+def parameters(kind, shape, strides, addresses, each):
+    """The kernel's parameter, with the layout of cext/core/loop.h, and the number of threads."""
+    slots = b"".join(struct.pack("<2Q", address, 0) for address in addresses)
+    count = math.prod(shape)
+    if kind in ("single", "strided32", "strided64"):
+        head, outer, threads = struct.pack("<q", count), shape, -(-count // (256 * each)) * 256
+    elif kind == "shifted":
+        columns, rows = shape[-1], math.prod(shape[:-1])
+        pieces = -(-(columns + each - 1) // each)
+        head = struct.pack("<3q", rows, columns, 3) + divider(pieces)
+        outer, threads = shape[:-1] or (1,), rows * pieces
+        strides = [steps[:-1] or (0,) for steps in strides]
+    else:
+        tile, (rows, columns) = 64 if each >= 16 else 32, shape[-2:]
+        along = [
+            sum((steps[d] == size) << i for i, (steps, size) in enumerate(strides))
+            for d in (-1, -2)
+        ]
+        head = struct.pack("<5q", math.prod(shape[:-2]), columns, rows, *along)
+        outer = shape[:-2] or (1,)
+        threads = math.prod(outer) * -(-rows // tile) * -(-columns // tile) * 256
+        strides = [steps if len(steps) > 2 else (0, *steps) for steps, _ in strides]
+    text = slots + head + struct.pack(f"<{len(outer)}q", *outer) + b"".join(map(divider, outer))
+    text += b"".join(struct.pack(f"<{len(steps)}q", *steps) for steps in strides)
+    return text.ljust(-(-len(text) // 16) * 16, b"\0"), threads
+
+
+def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
+    """Copies an array by a kernel; the elements of both arrays begin at these offsets, their innermost strides are
+    larger than an element by the gaps."""
+    dtype = np.dtype(dtype)
+    extents, strides = [], []
+    for gap, of in zip(gaps, ("C", order), strict=True):
+        steps, step = [0] * len(shape), dtype.itemsize + gap
+        for d in reversed(range(len(shape))) if of == "C" else range(len(shape)):
+            steps[d] = step
+            step *= shape[d]
+        strides.append(tuple(steps))
+        extents.append(step + 64)
+    addresses = [BASE + 64 + offsets[0], BASE + 64 + -(-extents[0] // 64) * 64 + 64 + offsets[1]]
+    memory = bytearray(addresses[1] - BASE + extents[1])
+    random = np.random.default_rng(1)
+    view = [
+        np.ndarray(shape, dtype, memory, address - BASE, steps)
+        for address, steps in zip(addresses, strides, strict=True)
+    ]
+    view[0][...] = random.integers(0, 100, shape).astype(dtype)
+    before = bytes(memory)
+    dims = {"shifted": len(shape) - 1 or 1, "tiled": len(shape) - 2 or 1}.get(kind, len(shape))
+    ptx, each = compiled(dtype.str, kind, dims, architecture)
+    given = [(steps, dtype.itemsize) for steps in strides] if kind == "tiled" else strides
+    text, threads = parameters(kind, shape, given, addresses, each)
+    ptxrun.run(ptx, text, memory, BASE, 256, -(-threads // 256))
+    np.testing.assert_array_equal(view[1], view[0])
+    view[1][...] = np.ndarray(shape, dtype, before, addresses[1] - BASE, strides[1])
+    assert memory == before, "stores to other bytes"
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
+    """Strided elements, rows that wide accesses do not fit, and transposed ones."""
+    align = np.dtype(dtype).alignment
+    for offset in sorted({n // align * align for n in (0, align, 4, 8, 12, 15)}):
+        for kind, shape in (
+            ("strided32", (5,)),
+            ("strided32", (3, 2)),
+            ("shifted", (1,)),
+            ("shifted", (2, 40)),
+        ):
+            gap = align if kind == "strided32" else 0
+            other = (offset + align) % 16
+            copies(dtype, kind, shape, (gap, 0), (offset, other), architecture)
+            copies(dtype, kind, shape, (0, gap), (other, offset), architecture)
+    for offsets, shape in (((0, 0), (3, 5)), ((align, 0), (6, 4)), ((0, align), (5, 33))):
+        copies(dtype, "tiled", shape, (0, 0), offsets, architecture, order="F")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fields_of_packed_records_at_any_byte(dtype, architecture):
+    for offset in (0, 1, 2, 4, 8, 9, 12, 15):
+        for shape, gaps in (((5,), (1, 0)), ((3, 2), (0, 3)), ((1,), (0, 0))):
+            copies(dtype, "strided64", shape, gaps, (offset, 7 * offset % 16), architecture)
