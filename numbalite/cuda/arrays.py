@@ -182,6 +182,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def _compared_with_no_number(self, other, is_unequal):
         """For == and !=: what the other object says of the array; else, as in NumPy, no element equals None, a text or
         the like. None where that is not all: an object that says something of numbers has to be asked for each."""
+        if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
+            return importlib.import_module("numbalite.cuda.recordequality").compare(
+                self, other, is_unequal
+            )
         inverts = is_unequal and type(other).__ne__ is object.__ne__
         method = "__ne__" if is_unequal and not inverts else "__eq__"
         answer = self._answer_of(other, method)

@@ -265,7 +265,7 @@ def _all_equal(a, b, equal_nan):
 @recorded
 def _equality(a, b, equal_nan):
     if not _have_numbers((a, b)):
-        return reductions.all(np.equal(a, b))
+        return reductions.all(a == b)
     loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
     fold = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
     return fold((a, b), None, False, None, 0)
