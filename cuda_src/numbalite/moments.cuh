@@ -518,6 +518,18 @@ template <class R> struct exact_product<two_part<complex<R>>> {
         return product_of(into<two_part<complex<R>>>::of(a), into<two_part<complex<R>>>::of(b));
     }
 };
+template <class A> struct exact_product_of_conjugate {
+    template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) {
+        return exact_product<A>::of(conj(a), b);
+    }
+};
+/* A sum that is rounded once, or not at all. */
+template <class A> struct exact_sum {
+    template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) + A(b); }
+};
+template <class R> struct exact_sum<two_part<R>> {
+    static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) { return sum_of_two(a, b); }
+};
 /* The square of a magnitude. */
 template <class A, class R> NUMBALITE_FUNCTION A exact_square(const R &x) {
     return exact_product<A>::of(x, x);

@@ -94,7 +94,9 @@ def vdot(a: Any, b: Any, /) -> DeviceNDArray:
     a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
-    return _matmul.dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+    if a.dtype.kind == "c":
+        return _matmul.vecdot(a, b)
+    return _matmul.dot(a, b)
 
 
 @implements("inner")

@@ -144,3 +144,29 @@ def test_of_nothing_but_nan():
         for ddof in (1, 2, 3, 4):
             expected = np.nanvar(x, axis=1, ddof=ddof)
             np.testing.assert_allclose(np.nanvar(d, axis=1, ddof=ddof).copy_to_host(), expected)
+
+
+def test_float16_averages_and_integrals_whose_sums_do_not_fit():
+    x = np.full(5000, 300, "e")
+    weights = np.full(5000, 30, "e")
+    d = cuda.to_device(x)
+    assert np.average(d, weights=cuda.to_device(weights)) == 300
+    step = cuda.to_device(np.arange(5000) / 2500).astype("e")
+    small = d / 10
+    exact = float((step[1:].copy_to_host() - step[:-1].copy_to_host()).astype(float).sum()) * 30
+    assert np.trapezoid(small, step) == np.float16(exact)
+    assert np.trapezoid(cuda.to_device(np.full(3001, 21, "e"))) == np.float16(63000)
+
+
+@pytest.mark.parametrize("code", "FD")
+def test_products_of_conjugates_whose_terms_cancel(near, code):
+    """vdot and vecdot lose nothing of a product, also where nearly all cancels."""
+    rng = np.random.default_rng(4)
+    a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)
+    b = (1j * a).astype(code)  # the real part of each product is 0, but for roundings
+    b[:500] *= 1 + 2.0**-20
+    exact = accuracy._dot(a.conj(), b)
+    x, y = cuda.to_device(a), cuda.to_device(b)
+    for found in (np.vdot(x, y), np.linalg.vecdot(x, y)):
+        near(found.imag, exact.imag)
+        near(found.real, exact.real, 1.02 if code == "F" else 200)

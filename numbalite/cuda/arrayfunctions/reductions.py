@@ -330,6 +330,9 @@ def average(
     else:
         weights = _weights_of(a, weights, axis)
         dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
+        result = dtype
+        if dtype.char == "e":  # its sums overflow early
+            dtype = np.dtype("f4")
         total = sum(weights, axis, dtype, keepdims=keepdims)
         if bool(any(np.equal(total, 0))):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
@@ -339,6 +342,8 @@ def average(
         else:
             made = sum(np.multiply(a, weights, dtype=dtype), axis, keepdims=keepdims)
         made = np.true_divide(made, total, out=made)
+        if dtype != result:
+            made, total = made.astype(result), total.astype(result)
     if not returned:
         return made
     return made, np.broadcast_to(arguments.array(total), made.shape).copy()
@@ -360,19 +365,26 @@ def _weights_of(a, weights, axis):
     return weights.reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
 
 
+_EXACT = {
+    "a * b": "exact_product",
+    "conj(a) * b": "exact_product_of_conjugate",
+    "a + b": "exact_sum",
+}
+
+
 @functools.cache
-def sum_of_products(dtype: np.dtype, product: str) -> MappedFold:
-    """The sum of a function of two arrays, such as "a * b", which are read once. Products of float32 are exact in
-    float64, those of float64 in two numbers."""
+def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MappedFold:
+    """The sum of a function of arrays, such as "a * b", which are read once. Products of float32 are exact in float64,
+    those of float64 in two numbers (the functions of _EXACT)."""
     wide = np.dtype({"e": "f", "f": "d", "F": "D"}.get(dtype.char, dtype))
     scalar = types.scalar(wide)
-    function = element_function(source=product, args="a, b", name="product")
-    signature = types.Signature(scalar, (scalar, scalar))
+    function = element_function(source=product, args=args, name="product")
+    signature = types.Signature(scalar, (scalar,) * len(args.split(",")))
     loops, mapped = None, ""
     if wide != dtype:
         loops = OwnLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
-    elif dtype.char in "dD" and product == "a * b":
-        mapped = "numbalite::nl_reduce::exact_product<nl_function::value>::of"
+    elif dtype.char in "dD" and product in _EXACT:
+        mapped = f"numbalite::nl_reduce::{_EXACT[product]}<nl_function::value>::of"
     return MappedFold(function, signature, counterpart(np.add), dtype, loops, mapped)
 
 

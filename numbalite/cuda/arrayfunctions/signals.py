@@ -215,20 +215,27 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         for part in (slice(None, -1), slice(1, None))
     )
     made = _sum_of_both(y.dtype, width, left, right, at)
-    return (width * (right + left) / 2.0).sum(axis) if made is None else made / 2.0
+    return (width * (right + left) / 2.0).sum(axis) if made is None else made
 
 
 def _sum_of_both(dtype, width, left, right, axis):
-    """The sums of width * left and width * right, added: each is rounded once. None where they cannot be made so."""
-    if type(width) in (int, float):
-        if dtype.char not in IN_OWN_PRECISION:
-            return None
-        return width * (right.sum(axis) + left.sum(axis))
-    dtype = np.result_type(dtype, getattr(width, "dtype", object))
-    if dtype.char not in IN_OWN_PRECISION or width.ndim != left.ndim:
+    """The sum of width * (left + right) / 2, rounded once in most cases. None where the dtype or the shapes have no
+    kernel."""
+    is_number = type(width) in (int, float)
+    if not is_number:
+        dtype = np.result_type(dtype, getattr(width, "dtype", object))
+    if dtype.char not in ("e", *IN_OWN_PRECISION) or not (is_number or width.ndim == left.ndim):
         return None
-    total = sum_of_products(dtype, "a * b")
-    return total((width, right), axis, False, None, 0) + total((width, left), axis, False, None, 0)
+    is_wide = dtype.char in "dD"
+    rest = axis, False, None, 0
+    if is_number:
+        total = sum_of_products(dtype, "a + b" if is_wide else "(a + b) / 2")((left, right), *rest)
+        return width * (total / 2.0) if is_wide else width * total
+    if is_wide:
+        total = sum_of_products(dtype, "a * b")
+        return (total((width, right), *rest) + total((width, left), *rest)) / 2.0
+    total = sum_of_products(dtype, "a * ((b + c) / 2)", "a, b, c")
+    return total((width, left, right), *rest)
 
 
 # --------------------------------------------------------------------------------------------- between
