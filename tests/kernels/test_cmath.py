@@ -90,3 +90,48 @@ def test_it_compiles_for_a_gpu(cc):
 def test_a_function_of_std_without_the_header():
     with pytest.raises(Exception, match=r"#include <cmath>"):
         cuda.module("__global__ void k(float* x) { x[0] = std::tan(x[0]); }")["k"]
+
+
+TOWARD = """
+#include <cmath>
+__global__ void k(const double* x, double* out) {
+    float a = x[0]; double b = x[0];
+    out[0] = std::nexttoward(a, x[1]); out[1] = std::nexttoward(a, x[2]); out[2] = std::nexttoward(a, b);
+    out[3] = std::nexttoward(b, x[1]); out[4] = std::nexttoward(b, x[2]); out[5] = std::nexttoward(2, x[2]);
+    out[6] = std::nexttowardf(a, a + 1e-12); out[7] = std::isnan(std::nexttoward(a, std::nan("")));
+}
+"""
+LERP = """
+#include <cmath>
+__global__ void k(const double* x, double* out) {
+    float a = x[0], b = x[1], t = x[2];
+    out[0] = std::lerp(a, b, t); out[1] = std::lerp(x[0], x[1], x[2]); out[2] = std::lerp(a, x[1], 0.25);
+    out[3] = std::lerp(1, 3, 0.5); out[4] = std::lerp(x[0], x[1], 1.0); out[5] = std::lerp(x[0], x[1], 0.0);
+    out[6] = std::lerp(-1e308, 1e308, 0.5); out[7] = std::lerp(2.0, 2.0, 7.0);
+}
+"""
+
+
+def test_neighbours_toward_a_number():
+    numbers, out = np.array([1.5, 1e30, -7.0]), np.zeros(8)
+    cuda.module(TOWARD)["k"][1, 1](numbers, out)
+    one = np.float32(1.5)
+    expected = [
+        np.nextafter(one, np.float32(2)), np.nextafter(one, np.float32(0)), 1.5,
+        np.nextafter(1.5, 2), np.nextafter(1.5, 0), np.nextafter(2, 0), np.nextafter(one, np.float32(2)), 1,
+    ]  # fmt: skip
+    assert out.tolist() == list(map(float, expected))
+
+
+def test_linear_interpolation():
+    numbers, out = np.array([0.1, 7.3, 0.625]), np.zeros(8)
+    cuda.module(LERP, std="c++20")["k"][1, 1](numbers, out)
+    expected = [4.6, 4.6, 1.9, 2, 7.3, 0.1, 0, 2]
+    assert out == pytest.approx(expected, rel=1e-6)
+    assert out[4:6].tolist() == [7.3, 0.1]
+
+
+@pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
+def test_neighbours_and_interpolation_compile_for_a_gpu(cc):
+    assert cuda.compile(TOWARD, cc=cc)
+    assert cuda.compile(LERP, cc=cc, std="c++20")
