@@ -79,7 +79,11 @@ def test_just_outside_of_an_array(driver, kernels, index):
     caught = fault(driver)
     assert caught.code == 700
     assert "kernel write_at: a write outside of an array" in caught.text
-    where = "0 bytes after the end" if index > 0 else "before the beginning"
+    where = (
+        "the first byte that changed is 0 bytes after the end"
+        if index > 0
+        else "bytes changed before the beginning"
+    )
     assert f"{where} of device memory of 40 bytes" in caught.text
     assert caught.text.endswith(
         "; run it under `with cuda.checks():` to see the thread and the line"

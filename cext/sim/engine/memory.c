@@ -208,15 +208,18 @@ static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     uintptr_t end = a->info.address + a->info.size, high = a->low + a->span;
     uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
     if (behind < high)
+        snprintf(damage, NL_SIM_MEMORY_TEXT,
+                 "a write outside of an array: the first byte that changed is %zu bytes after the "
+                 "end of "
+                 "%s of %zu bytes at 0x%llx",
+                 (size_t)(behind - end), noun(a->info.kind), a->info.size,
+                 (unsigned long long)a->info.address);
+    else if (before < a->info.address)
         snprintf(
             damage, NL_SIM_MEMORY_TEXT,
-            "a write outside of an array: %zu bytes after the end of %s of %zu bytes at 0x%llx",
-            (size_t)(behind - end), noun(a->info.kind), a->info.size,
-            (unsigned long long)a->info.address);
-    else if (before < a->info.address)
-        snprintf(damage, NL_SIM_MEMORY_TEXT,
-                 "a write outside of an array: before the beginning of %s of %zu bytes at 0x%llx",
-                 noun(a->info.kind), a->info.size, (unsigned long long)a->info.address);
+            "a write outside of an array: bytes changed before the beginning of %s of %zu bytes "
+            "at 0x%llx",
+            noun(a->info.kind), a->info.size, (unsigned long long)a->info.address);
     else
         return 0;
     paint(a);
