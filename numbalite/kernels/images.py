@@ -8,9 +8,10 @@ from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
 from numbalite.compilers import Source, compile_source, origin
-from numbalite.errors import CompileError, CudaAPIError
+from numbalite.errors import CompileError, CudaAPIError, warn
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
+from numbalite.text.advice import advice
 
 if TYPE_CHECKING:
     from numbalite.compilers import Image
@@ -47,7 +48,11 @@ class Images:
         with self.lock:
             image = self.compiled.get(target)
             if image is None:
+                is_first = not self.compiled
                 image = self.compiled[target] = self._first(target)
+                if is_first:
+                    for sentence in advice(self.source.text):
+                        warn(sentence)
             return image
 
     def _first(self, target, again=False):
