@@ -26,7 +26,15 @@ def serve(arguments):
         None  # nobody steps through the cells, and ipykernel would load it each time
     )
     os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with the process it was forked from
-    IPKernelApp.launch_instance(argv=arguments)
+
+    class App(IPKernelApp):
+        def init_code(self):
+            # matplotlib does this when it is imported into a kernel; here it was imported before the fork.
+            if "matplotlib.pyplot" in sys.modules:
+                self.shell.enable_matplotlib("inline")
+            super().init_code()
+
+    App.launch_instance(argv=arguments)
 
 
 class Process:
