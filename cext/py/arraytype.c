@@ -409,6 +409,8 @@ static PyMethodDef devarray_methods[] = {
     {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_array_download),
      "_download(order, stream=None): a new NumPy array, complete on return."},
+    {"_in_capture", nl_py_array_in_capture, METH_NOARGS,
+     "Is there a capture, in any thread, that does not allow to copy the elements to the host?"},
     {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
     {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},

@@ -302,6 +302,30 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
+/* Is work captured that a copy to the host would be part of, or that it would end? A capture by
+ * another library counts, too, if it captures the array's stream or the default one. A lost device
+ * captures nothing: the copy reports its state. */
+PyObject *nl_py_array_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    nl_py_array *a = (nl_py_array *)self;
+    nl_device *dev = a->buffer->device;
+    PyObject *stream_object;
+    CUstream stream;
+    nl_error err;
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (nl_capture_under_way() && (nl_capture_is_here() || nl_capture_is_on(dev)))
+        Py_RETURN_TRUE;
+    if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
+        Py_RETURN_FALSE;
+    if (usual_stream(a, &stream, NULL, &stream_object) < 0)
+        return NULL;
+    CUresult result = nl_device_bind(dev, &err) < 0
+                          ? CUDA_ERROR_INVALID_CONTEXT
+                          : nl_cu.StreamIsCapturing(stream ? stream : CU_STREAM_LEGACY, &status);
+    Py_XDECREF(stream_object);
+    return PyBool_FromLong(result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+                           (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE));
+}
+
 /* Writing needs a destination whose elements are apart. */
 static int check_destination(const nl_py_array *a) {
     nl_layout layout;

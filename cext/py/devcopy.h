@@ -9,6 +9,7 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
 PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_in_capture(PyObject *self, PyObject *unused);
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -24,6 +24,7 @@ from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 from numbalite.cuda import implicit as _implicit
 from numbalite.cuda import indexing as _indexing
+from numbalite.cuda import printing as _printing
 from numbalite.cuda import shapes
 from numbalite.cuda.foreign import (
     if_cuda_array,
@@ -250,11 +251,12 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return self
 
     def __repr__(self) -> str:
-        return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
+        """The elements, shortened as NumPy does; only the printed ones are copied to the host."""
+        return _printing.representation_of(self, "DeviceNDArray")
 
     def __str__(self) -> str:
-        """The elements, copied to the host; `repr` copies nothing."""
-        return str(self.copy_to_host())
+        """The elements as NumPy prints them; only the printed ones are copied to the host."""
+        return _printing.text_of(self)
 
     def __format__(self, specification: str) -> str:
         return format(self.copy_to_host()[()], specification)
@@ -285,7 +287,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         if ary is None:
             if _core.capture_here():
                 raise RuntimeError(
-                    "the values of a device array (copy_to_host(), print, bool, how many a mask chooses)"
+                    "the values of a device array (copy_to_host(), bool, how many a mask chooses)"
                     " inside a capture: work is recorded then and does not run before the graph is"
                     " launched. copy_to_host(array) needs the array, which each launch fills"
                 )

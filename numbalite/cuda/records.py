@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.cuda import printing as _printing
 from numbalite.cuda import required
 from numbalite.cuda.arrays import DeviceNDArray, device_array
 
@@ -55,7 +56,7 @@ class DeviceRecord(DeviceNDArray):
         return types.Record(self.dtype)
 
     def __repr__(self) -> str:
-        return f"DeviceRecord(dtype={self.dtype}, device={self.device})"
+        return _printing.representation_of(self, "DeviceRecord")
 
     def bind(self, stream: StreamLike = 0) -> DeviceRecord:
         """The same record with another stream for methods that are given none."""

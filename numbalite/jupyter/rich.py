@@ -1,7 +1,7 @@
-"""How objects look in a notebook: small tables, made of what is known already.
+"""How objects look in a notebook: small tables of facts that are available.
 
-Nothing here compiles a kernel or copies an element; a compiled kernel may be loaded, for its registers.
-All that comes from users is escaped. Colours and borders are the notebook's own, light or dark.
+Nothing here compiles a kernel; a compiled kernel may be loaded, for its registers. Of an array, only the
+elements that NumPy would print are copied. All that comes from users is escaped. Colours and borders are the notebook's own, light or dark.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 
 from numbalite import _core
-from numbalite.cuda import devices
+from numbalite.cuda import devices, printing
 from numbalite.kernels.kernel import threads_of
 from numbalite.kernels.targets import current_device, target_of
 
@@ -241,7 +241,7 @@ def device_function(made) -> str:
 
 
 def array(d) -> str:
-    """A device array; its elements stay where they are."""
+    """A device array: its facts, and the elements that `print` writes."""
     c, f = d.is_c_contiguous(), d.is_f_contiguous()
     facts = [
         ("shape", " × ".join(map(str, d.shape)) or "()"),
@@ -249,11 +249,20 @@ def array(d) -> str:
         ("elements", f"{d.size:,}"),
         ("bytes", _bytes(d.nbytes)),
         ("order", "C" if c else "Fortran" if f else f"strides {d.strides}"),
-        ("device", f"{d.device}: {devices.gpus[d.device].name}"),
-        ("address", f"{d.address:#x}"),
+        ("device", _available(lambda: f"{d.device}: {devices.gpus[d.device].name}") or d.device),
+        ("address", _available(lambda: f"{d.address:#x}")),
         ("access", "read-only" if d.readonly else None),
     ]
-    return _page(type(d).__name__, "array in device memory", _line(facts))
+    values = f'<pre style="text-align: left">{escape(printing.displayed(d))}</pre>'
+    return _page(type(d).__name__, "array in device memory", _line(facts), values)
+
+
+def _available(question):
+    """The answer of the driver; None if the device was reset, or its context is lost."""
+    try:
+        return question()
+    except RuntimeError:
+        return None
 
 
 def device(found) -> str:

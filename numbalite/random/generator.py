@@ -130,7 +130,8 @@ class Generator:
 
         >>> rng = cuda.random.default_rng(1)
         >>> rng.random(3, dtype=np.float32)
-        DeviceNDArray(shape=(3,), dtype=float32, device=0)
+        DeviceNDArray([0.75244844, 0.48536515, 0.78681004],
+                      dtype=float32, device=0)
         """
         return self._standard(_UNIFORM, "random", size, dtype, out, stream)
 

@@ -131,12 +131,38 @@ def _milliseconds(limit):
 
 def on_open() -> None:
     """The simulator has been opened: from now on it does what the environment says."""
+    _core.set_process_checks(*_of_process())
+
+
+def _of_process():
+    """The checks that the environment asks for, as arguments of the extension."""
     mask = config.SIM_CHECKS
     if config.SIM_LIMIT:
         mask |= CHECKS["hang"]
     if config.SIM_SEED is not None and mask != NO_CHECKS:
         mask |= CHECKS["sync"]
-    _core.set_process_checks(mask, config.SIM_SEED, _milliseconds(None))
+    return mask, config.SIM_SEED, _milliseconds(None)
+
+
+class display:
+    """Inside, copies to the host read elements that nothing has written without a finding: consoles,
+    notebooks and debuggers show values that the program does not use."""
+
+    def __enter__(self) -> None:
+        self._earlier = ()
+        self._is_changed = False
+        if not _core.is_open() or not _core.driver_has("checks"):
+            return
+        stack = getattr(_here, "stack", None)
+        self._earlier = stack[-1] if stack else ()
+        mask, seed, limit = self._earlier or _of_process()
+        if mask & CHECKS["unwritten"]:
+            self._is_changed = True
+            _core.set_checks(mask & ~CHECKS["unwritten"], seed, limit)
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_changed:
+            _core.set_checks(*self._earlier)
 
 
 def instrumented(image: bytes, mask: int) -> bytes:

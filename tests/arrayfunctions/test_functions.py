@@ -530,7 +530,7 @@ def test_printing():
     d = cuda.to_device(host)
     assert str(d) == str(host) == np.array2string(d) == np.array_str(d)
     assert f"{d.sum():.2f}" == "2.50" and f"{d}" == str(host)
-    assert repr(d) == "DeviceNDArray(shape=(5,), dtype=float32, device=0)"
+    assert repr(d) == "DeviceNDArray([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32, device=0)"
 
 
 def test_files(tmp_path):

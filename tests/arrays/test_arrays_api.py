@@ -130,9 +130,11 @@ def test_types_are_dtypes():
             cuda.device_array(4, t)
 
 
-def test_repr_copies_nothing():
+def test_repr_and_str():
     array = cuda.to_device(np.arange(6, dtype=np.int32).reshape(2, 3))
-    assert repr(array) == "DeviceNDArray(shape=(2, 3), dtype=int32, device=0)"
+    assert repr(array) == (
+        "DeviceNDArray([[0, 1, 2],\n               [3, 4, 5]], dtype=int32, device=0)"
+    )
     assert str(array) == f"{array}" == "[[0 1 2]\n [3 4 5]]"  # print() shows the elements
     assert array.flags["C_CONTIGUOUS"] and not array.flags.f_contiguous
     assert array.gpu_data.size == 24 and int(array.gpu_data) == array.address

@@ -405,3 +405,15 @@ assert not any(_core.live().values()), _core.live()
 again = cuda.to_device(host, device=1)
 same(again, host, 1)
 """)
+
+
+def test_printing(on_two):
+    on_two("""
+large = cuda.to_device(np.arange(5000).reshape(50, 100), device=1)
+with cuda.gpus[0]:
+    assert str(there) == str(host * 10)
+    assert repr(there).endswith(" dtype=float32, device=1)"), repr(there)
+    assert str(large[::-1]) == str(np.arange(5000).reshape(50, 100)[::-1])
+    assert "1: " in there._repr_html_() and "230." in there._repr_html_()
+    assert cuda.get_current_device().id == 0
+""")

@@ -47,7 +47,8 @@ def test_reading():
     assert record == host[2].item() and record != (1, 2) and not record == 5
     assert record.item()[:2] == (2, 1.0) and len(record) == 4
     assert [type(field) for field in record][:2] == [np.int32, np.float64]
-    assert repr(record).startswith("DeviceRecord(dtype=[('a', '<i4')")
+    assert repr(record).startswith("DeviceRecord((2, 1., [[")
+    assert "dtype=[('a', '<i4')" in repr(record)
     assert record.copy_to_host().shape == ()
     assert type(device[1:3]) is DeviceNDArray and type(record[...]) is DeviceNDArray
     assert [r["a"] for r in device] == [0, 1, 2, 3]

@@ -227,3 +227,18 @@ def test_own_arrays_in_a_graph_of_torch(torch):
         graph.replay()
         torch.cuda.synchronize()
         assert (y.copy_to_host() == i + 1).all()
+
+
+def test_printing_in_a_graph_of_torch(torch):
+    """The text reports the capture of PyTorch's stream, which stays complete."""
+    x = torch.zeros(8, device="cuda")
+    d, own = cuda.to_device(x), cuda.to_device(np.zeros(4))
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x += 1
+        shown = [show(array) for array in (d, own) for show in (repr, str, type(d)._repr_html_)]
+    graph.replay()
+    torch.cuda.synchronize()
+    assert all("no values while a graph is captured" in text for text in shown), shown
+    assert str(d) == "[1. 1. 1. 1. 1. 1. 1. 1.]"

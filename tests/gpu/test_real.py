@@ -44,6 +44,29 @@ else:
     assert "Traceback" not in result.stderr
 
 
+def test_arrays_print_a_lost_context(run_python):
+    """The text reports it; nothing is raised. The next call still raises."""
+    code = """
+import numpy as np
+from numbalite import cuda, errors
+bad = cuda.jit("__global__ void bad(float* x, long long where) { x[where] = 1; }")
+x = cuda.to_device(np.zeros(4, np.float32))
+print(repr(x))
+bad[1, 1](x, 1 << 42)
+print(repr(x))
+print(str(x))
+print(x._repr_html_())
+try:
+    x.copy_to_host()
+except errors.CudaAPIError:
+    print("raised")
+"""
+    lines = run_python(code).stdout.splitlines()
+    assert lines[0] == "DeviceNDArray([0., 0., 0., 0.], dtype=float32, device=0)"
+    assert lines[1].startswith("DeviceNDArray(<[700] ") and "shape=(4,)" in lines[1]
+    assert lines[2].startswith("<[700] ") and "[700] " in lines[3] and lines[-1] == "raised"
+
+
 def test_a_device_assert_is_named(run_python):
     code = """
 import numpy as np

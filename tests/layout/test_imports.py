@@ -35,6 +35,7 @@ LATER = {
     "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
     "numbalite.cuda.gather": ("compilers.templates kernels.decorators", "kernels are above arrays"),
     "numbalite.cuda.joined": ("compilers.templates kernels.decorators", "kernels are above arrays"),
+    "numbalite.cuda.printing": ("sim.checks", QUICK),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
     "numbalite.cuda.transposing": (

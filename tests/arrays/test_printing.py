@@ -1,0 +1,280 @@
+"""Printing device arrays: the text of NumPy, from a copy of the printed elements alone."""
+
+import os
+import random
+import threading
+
+import numpy as np
+import pytest
+from kit.sample import VARIABLE, choose_seed
+
+from numbalite import _core, cuda
+from numbalite.errors import KernelError
+
+RECORD = np.dtype([("x", "f4"), ("n", "i2", (2,)), ("name", "S3")])
+DTYPES = [
+    "?",
+    "i1",
+    "u8",
+    "i4",
+    "f2",
+    "f4",
+    "f8",
+    "c8",
+    "c16",
+    "S4",
+    "U3",
+    "M8[s]",
+    "m8[D]",
+    RECORD,
+]
+CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS = 709, 700
+
+
+@pytest.fixture
+def draw():
+    choose_seed()
+    return random.Random(f"{os.environ[VARIABLE]} printing")
+
+
+def random_array(draw, shape, dtype):
+    rng = np.random.default_rng(draw.randrange(2**32))
+    scale = 10.0 ** draw.choice([-6, 0, 0, 3])
+    values = rng.standard_normal(shape) * scale
+    dtype = np.dtype(dtype)
+    if dtype.names:
+        made = np.zeros(shape, dtype)
+        made["x"] = values
+        made["n"] = rng.integers(-99, 99, (*shape, 2))
+        made["name"] = "ab"
+        return made
+    if dtype.kind in "SU":
+        return np.asarray(rng.integers(0, 999, shape)).astype(dtype)
+    if dtype.kind == "c":
+        return (values + 1j * values[..., ::-1] if values.ndim else values + 1j).astype(dtype)
+    if dtype.kind == "f":
+        special = rng.random(shape) < 0.02
+        return np.where(special, draw.choice([np.nan, np.inf, 0.0]), values).astype(dtype)
+    if dtype.kind == "b":
+        return np.asarray(values > 0)
+    return np.asarray(rng.integers(0, 120, shape)).astype(dtype)
+
+
+def random_view(draw, shape):
+    """An index for arrays of this shape."""
+    index = []
+    for _ in shape:
+        step = draw.choice([1, 1, 2, 3, -1, -2])
+        index.append(slice(None, None, step))
+    return tuple(index)
+
+
+def random_shape(draw):
+    ndim = draw.choice([0, 1, 1, 1, 2, 2, 3, 4])
+    longest = {0: 1, 1: 3000, 2: 90, 3: 25, 4: 12}[ndim]
+    return tuple(draw.choice([0, 1, 2, 7, longest, draw.randint(1, longest)]) for _ in range(ndim))
+
+
+def expected_repr(host, name="DeviceNDArray"):
+    """What `repr` returns, from the whole array on the host."""
+    prefix, options = f"{name}(", np.get_printoptions()
+    body = (
+        "[]" if host.size == 0 else np.array2string(host, separator=", ", prefix=prefix, suffix=",")
+    )
+    return prefix + body
+
+
+def test_random_arrays_are_printed_as_by_numpy(draw):
+    for _ in range(60):
+        host = random_array(draw, random_shape(draw), draw.choice(DTYPES))
+        view = random_view(draw, host.shape)
+        device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
+        if draw.random() < 0.3:
+            device, host = device.T, host.T
+        options = {
+            "threshold": draw.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": draw.choice([1, 2, 3, 3, 3, 5]),
+            "precision": draw.choice([2, 8, 12]),
+            "linewidth": draw.choice([40, 75, 120]),
+            "suppress": draw.choice([False, True]),
+        }
+        with np.printoptions(**options):
+            assert str(device) == str(host), options
+            shown = repr(device)
+            assert shown.startswith(expected_repr(host)), options
+            facts = shown.removeprefix(expected_repr(host))
+            is_shortened = host.ndim > 0 and (host.size > options["threshold"] or not host.size)
+            assert (f"shape={host.shape}" in facts) == is_shortened, options
+            assert facts.endswith(", device=0)")
+
+
+def test_a_shortened_array_of_many_axes():
+    shape = (8,) * 3 + (1,) * 20 + (2,) * 3
+    host = np.arange(8**3 * 2**3).reshape(shape)
+    with np.printoptions(edgeitems=2):
+        assert str(cuda.to_device(host)) == str(host)
+        assert repr(cuda.to_device(host)).startswith(expected_repr(host))
+
+
+def test_the_text_of_common_arrays():
+    def shown(values, dtype=None):
+        return repr(cuda.to_device(np.asarray(values, dtype)))
+
+    assert shown([0, 1.5], "f4") == "DeviceNDArray([0. , 1.5], dtype=float32, device=0)"
+    assert shown(2.5, "f8") == "DeviceNDArray(2.5, dtype=float64, device=0)"
+    assert shown([True]) == "DeviceNDArray([ True], dtype=bool, device=0)"
+    assert shown(np.zeros((0, 3))) == "DeviceNDArray([], shape=(0, 3), dtype=float64, device=0)"
+    assert shown(["ab"]) == "DeviceNDArray(['ab'], dtype='<U2', device=0)"
+    assert shown([0], "M8[D]") == ("DeviceNDArray(['1970-01-01'], dtype='datetime64[D]', device=0)")
+    assert shown(np.arange(2000)) == (
+        "DeviceNDArray([   0,    1,    2, ..., 1997, 1998, 1999],\n"
+        "              shape=(2000,), dtype=int64, device=0)"
+    )
+
+
+def test_a_mean_and_a_record_show_their_values():
+    x = cuda.to_device(np.arange(5.0))
+    assert repr(x.mean()) == "DeviceNDArray(2., dtype=float64, device=0)"
+    assert str(x.mean()) == "2.0"
+    points = cuda.to_device(np.array([(1, 2), (3, 4)], [("x", "f4"), ("n", "i4")]))
+    assert str(points[1]) == "(3.0, 4)"
+    assert repr(points[1]) == (
+        "DeviceRecord((3., 4), dtype=[('x', '<f4'), ('n', '<i4')], device=0)"
+    )
+
+
+@pytest.mark.parametrize(
+    "show", [str, repr, lambda d: d._repr_html_()], ids=["str", "repr", "html"]
+)
+def test_only_printed_elements_are_copied(show):
+    large = cuda.device_array(100_000_000, np.float32)
+    large[:] = 0
+    square = large[:90_000_000].reshape(9000, 10_000)
+    for array, count in [(large, 6), (square, 36), (square[::-3, 5::7], 36), (large[3:3], 0)]:
+        _core.trace(True)
+        try:
+            show(array)
+            up, down = _core.copied()
+            calls = _core.traced()
+        finally:
+            _core.trace(False)
+        assert up == 0
+        assert down == 4 * count
+        assert sum("DtoH" in call for call in calls) <= 1, calls
+
+
+def test_a_capture_is_reported_and_goes_on():
+    x = cuda.to_device(np.arange(4.0))
+    others = []
+
+    def show():
+        others.extend([str(x), repr(x), x._repr_html_()])
+
+    stream = cuda.stream()
+    with stream.capture() as graph:
+        x.fill(2.0, stream)
+        show()
+        thread = threading.Thread(target=show)
+        thread.start()
+        thread.join()
+    state = "<no values while a graph is captured>"
+    assert len(others) == 6
+    assert [text for text in others if state.replace("<", "").replace(">", "") not in text] == []
+    assert others[:2] == [state, f"DeviceNDArray({state}, shape=(4,), dtype=float64, device=0)"]
+    graph.launch(stream)
+    stream.synchronize()
+    assert repr(x) == "DeviceNDArray([2., 2., 2., 2.], dtype=float64, device=0)"
+
+
+def test_a_lost_context_is_reported():
+    x = cuda.to_device(np.arange(4.0))
+
+    def shown(show, status):
+        """The text with each of the driver calls of `show` failing, those that differ."""
+        texts = set()
+        for number in range(1, 8):
+            _core.fail_call_at(number, status)
+            try:
+                texts.add(show(x))
+            finally:
+                _core.fail_call_at(0)
+        return texts - {show(x)}
+
+    for status in (ILLEGAL_ADDRESS, CONTEXT_IS_DESTROYED):
+        (text,) = shown(repr, status)
+        assert text.startswith(f"DeviceNDArray(<[{status}] ")
+        assert text.endswith(">, shape=(4,), dtype=float64, device=0)")
+        (text,) = shown(str, status)
+        assert text.startswith(f"<[{status}] ")
+        assert any(f"&lt;[{status}] " in text for text in shown(lambda x: x._repr_html_(), status))
+
+
+def test_edgeitems_of_zero_print_the_last_element_as_numpy_does():
+    host = np.arange(80)
+    with np.printoptions(edgeitems=0, threshold=5):
+        assert str(cuda.to_device(host)) == str(host) == "[... 79]"
+
+
+def test_every_failed_driver_call_leaves_a_text():
+    host = np.arange(4000.0).reshape(50, 80)
+    x = cuda.to_device(host)
+    for status in (2, ILLEGAL_ADDRESS):
+        for number in range(1, 12):
+            _core.fail_call_at(number, status)
+            try:
+                shown = repr(x)
+            except MemoryError:
+                assert status == 2
+                continue
+            finally:
+                _core.fail_call_at(0)
+            assert shown.startswith(expected_repr(host)) or "(<" in shown
+    assert str(x) == str(host)
+
+
+def test_after_close_the_text_says_so(run_python):
+    done = run_python(
+        "import numpy as np\n"
+        "from numbalite import cuda\n"
+        "x = cuda.to_device(np.arange(4.0))\n"
+        "r = cuda.to_device(np.zeros(2, [('x', 'f4')]))[0]\n"
+        "cuda.close()\n"
+        "print(repr(x)); print(x); print(repr(r)); print(x._repr_html_())\n"
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("DeviceNDArray(<") and "shape=(4,), dtype=float64" in lines[0]
+    assert len(lines) == 4
+    assert all("was reset" in line for line in lines), lines
+
+
+def test_the_mistake_of_an_earlier_kernel_is_raised():
+    """Printing waits for the kernels before it: their errors are not hidden."""
+    if not cuda.is_simulated():
+        pytest.skip("on a GPU, a failed assert ends the context")
+
+    @cuda.jit
+    def fails(x):
+        "assert(x[0] > 1);"
+
+    x = cuda.to_device(np.zeros(4))
+    fails[1, 1](x)
+    with pytest.raises(KernelError, match="x\\[0\\] > 1"):
+        repr(x)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("length", [4, 5000])
+def test_consoles_display_elements_that_nothing_has_written(length):
+    """Under checks, print reports such elements; a console or a debugger displays them."""
+
+    @cuda.jit
+    def write_first(x):
+        "x[0] = 1;"
+
+    with cuda.checks():
+        x = cuda.device_array(length)
+        write_first[1, 1](x)
+        assert repr(x).startswith("DeviceNDArray([1.")
+        assert "[1." in x._repr_html_()
+    with pytest.raises(KernelError, match="nothing has written"), cuda.checks():
+        str(x)
