@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from numbalite import _core
 
@@ -15,3 +18,14 @@ ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 DeviceLike: TypeAlias = Any
 """A device, its number, or an object that has one as `id`."""
+
+HostArray: TypeAlias = NDArray[Any] | list[Any]
+"""An array on the host, or a list of numbers."""
+
+Value: TypeAlias = (
+    complex | str | np.generic | HostArray | _core.DeviceArray | tuple[Any, ...] | None
+)
+"""An argument of a function that was compiled; no function."""
+
+OperationLike: TypeAlias = str | Callable[..., Any]
+"""An operation of elements: an expression or a body in C++, or a function."""

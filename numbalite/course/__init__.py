@@ -10,6 +10,20 @@ does, and nothing of the library uses it. Begin with judging.py.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+    from typing import Any
+
+    from numbalite.course.assessment import Assessment, exercise, unwritten
+    from numbalite.course.catalogue import exercises
+    from numbalite.course.checked import examine
+    from numbalite.course.compare import tolerance
+    from numbalite.course.judging import assess, judge
+    from numbalite.course.place import size, stamp, where
+    from numbalite.course.tasks import check
+    from numbalite.course.timing import timed
+    from numbalite.course.verdict import Verdict
 
 _WHERE = {
     "assess": "judging",
@@ -46,7 +60,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'numbalite.course' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"numbalite.course.{_WHERE[name]}"), name)
@@ -54,5 +68,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_WHERE} - {"importlib", "annotations"})

@@ -7,6 +7,8 @@ solution of its own whose time on the same machine is the measure of speed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .compare import tolerance
@@ -63,7 +65,7 @@ class Assessment:
         """Fresh arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
         raise NotImplementedError
 
-    def expected(self, *arguments) -> tuple:
+    def expected(self, *arguments: Any, **named: Any) -> Any:
         """What the outputs, or the results, should be for these arguments (NumPy arrays); see `wrong`."""
         raise NotImplementedError
 
@@ -71,9 +73,9 @@ class Assessment:
         """What is wrong with results that `expected` cannot foretell (it gives None then), or None."""
         return None
 
-    def call(self, solution, *arguments):
+    def call(self, solution: Any, *arguments: Any, **named: Any) -> Any:
         """Runs a solution; its results, or None where it writes into ``outputs``."""
-        return solution(*arguments)
+        return solution(*arguments, **named)
 
     def reference(self):
         """A solution, of the same form as a learner's."""

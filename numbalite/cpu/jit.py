@@ -14,9 +14,9 @@ is done here, once; calling is the extension's (py/hostfunction).
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from numbalite import _core, config, types
 from numbalite.compilers import compile_source
@@ -30,7 +30,7 @@ from numbalite.errors import (
 )
 from numbalite.kernels import options as options_
 from numbalite.kernels import pyfunc
-from numbalite.kernels.compiled import ByTypes
+from numbalite.kernels.compiled import ByTypes, Parameters, Result
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import hints, scanner
 from numbalite.text.definition import device_texts
@@ -58,6 +58,79 @@ _KNOWN = _WITHOUT_MEANING | _COMPILING | {
     "error_model", "forceobj", "nogil", "parallel"
 }  # fmt: skip
 _MOST_PARAMETERS = 64
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Literal, Protocol, TypeAlias, TypedDict
+
+    from typing_extensions import Unpack
+
+    from numbalite.arguments import Value
+
+    SignatureLike: TypeAlias = Signature | types.Type | list[Any] | tuple[Any, ...]
+    """Signatures that are not texts: a text may also be a source."""
+
+    class HostOptions(TypedDict, total=False):
+        boundscheck: bool | None
+        cache: bool
+        debug: bool | None
+        error_model: Literal["numpy", "python"] | None
+        fastmath: Any
+        forceinline: bool
+        forceobj: Literal[False]
+        headers: Mapping[str, str] | None
+        inline: Literal["always", "never"] | bool | None
+        locals: Any
+        looplift: bool
+        nogil: bool | None
+        nopython: bool
+        opt: bool | int | None
+        options: Iterable[str | PathLike[str]] | None
+        parallel: bool | None
+        std: str | int | None
+        target: Literal["cpu"]
+
+    class HostDecorator(Protocol):
+        # A function that holds C++ returns nothing in Python.
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, None], /
+        ) -> HostDispatcher[Parameters, Any]: ...
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, Result], /
+        ) -> HostDispatcher[Parameters, Result]: ...
+
+
+@overload
+def jit(
+    signature_or_function: str,
+    *,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[HostOptions],
+) -> HostFunctionOrDecorator: ...
+@overload
+def jit(
+    signature_or_function: str | SignatureLike | None = None,
+    *,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[HostOptions],
+) -> HostDispatcher[..., Any]: ...
+@overload
+def jit(  # type: ignore[overload-overlap]
+    signature_or_function: SignatureLike | None = None, **given: Unpack[HostOptions]
+) -> HostDecorator: ...
+@overload
+def jit(
+    signature_or_function: Callable[Parameters, None], **given: Unpack[HostOptions]
+) -> HostDispatcher[Parameters, Any]: ...
+@overload
+def jit(
+    signature_or_function: Callable[Parameters, Result], **given: Unpack[HostOptions]
+) -> HostDispatcher[Parameters, Result]: ...
 
 
 def jit(
@@ -212,11 +285,16 @@ class Overload:
         return self.image.source
 
 
-class HostDispatcher(ByTypes, _core.HostFunction):
+class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.HostFunction):
     """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
 
     source_role = "host function"
     no_llvm = "the function is C++, not LLVM; see inspect_source"
+    py_func: Callable[Parameters, Result]
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result: ...
 
     def __init__(
         self,
@@ -389,6 +467,24 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             del frozen.scope.locals[name]
         options = (self._options, self._parallel, self._nogil)
         return _unpickle, (type(self), frozen, self._given, *options)
+
+
+if TYPE_CHECKING:
+
+    class HostFunctionOrDecorator(HostDispatcher[..., Any]):
+        """The result for a text: a function if the text is a source, a decorator if it is a signature."""
+
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, None], /
+        ) -> HostDispatcher[Parameters, Any]: ...
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, Result], /
+        ) -> HostDispatcher[Parameters, Result]: ...
+        @overload
+        def __call__(self, *args: Value, **kwargs: Value) -> Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 def _unpickle(kind, definition, given, options, parallel, nogil):

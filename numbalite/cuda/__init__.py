@@ -74,13 +74,11 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
-    from numbalite.cuda.algorithms.by_key import ReduceByKey as reduce_by_key
-    from numbalite.cuda.algorithms.histogram import Histogram as histogram
-    from numbalite.cuda.algorithms.scan import Scan as scan
-    from numbalite.cuda.algorithms.select import Partition as partition
-    from numbalite.cuda.algorithms.select import Select as select
-    from numbalite.cuda.algorithms.sort import Sort as sort
-    from numbalite.cuda.algorithms.sort import topk
+    from numbalite.cuda.algorithms.by_key import reduce_by_key
+    from numbalite.cuda.algorithms.histogram import histogram
+    from numbalite.cuda.algorithms.scan import scan
+    from numbalite.cuda.algorithms.select import partition, select
+    from numbalite.cuda.algorithms.sort import sort, topk
     from numbalite.cuda.arrayfunctions.creation import (
         arange,
         empty,
@@ -106,14 +104,12 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         CupyMemoryManager,
         GetIpcHandleMixin,
         HostOnlyCUDAMemoryManager,
-        MappedMemory,
-        MemoryPointer,
-        PinnedMemory,
         RmmMemoryManager,
         TorchMemoryManager,
         set_memory_manager,
     )
     from numbalite.cuda.memory import host_memory_pool, memory_pool
+    from numbalite.cuda.pointers import MappedMemory, MemoryPointer, PinnedMemory
     from numbalite.cuda.textures import surface, texture
     from numbalite.kernels.ahead import (
         compile,
@@ -128,8 +124,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.sim.checks import checks
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
-    from numbalite.ufuncs.reduction import Reduce
-    from numbalite.ufuncs.reduction import Reduce as reduce
+    from numbalite.ufuncs.reduction import Reduce, reduce
 
 # Imported when they are first used: name -> module, or module:name where it is another there.
 _LATER = {

@@ -278,7 +278,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     # ---- to and from the host
 
-    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray:
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray[Any, Any]:
         """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
 
         A new array is complete on return. With a stream and a page-locked `ary` the copy is only put
@@ -307,7 +307,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         order: str = "C",
         out: Any = None,
         blocking: bool = True,
-    ) -> np.ndarray:
+    ) -> np.ndarray[Any, Any]:
         """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies). With blocking=False the copy
         to a page-locked `out` is only put into the stream's order."""
         if out is not None:
@@ -323,7 +323,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     def to_device(
         self, device: DeviceLike, /, *, stream: StreamLike | None = None
-    ) -> DeviceNDArray | np.ndarray:
+    ) -> DeviceNDArray | np.ndarray[Any, Any]:
         """The array on a device, as in the array API standard: "cpu" is a new NumPy array, a number or a Device
         is a device array. It is the array itself if it is there."""
         if isinstance(device, str):

@@ -11,7 +11,7 @@ import atexit
 import functools
 import operator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from numbalite import _core, config, frontend
 from numbalite.cuda import contexts
@@ -21,7 +21,7 @@ from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, SupportsIndex
 
     from numbalite.arguments import DeviceLike
 
@@ -240,17 +240,17 @@ def _context(number):
 class _ManagedDevice:
     """`with cuda.gpus[1]:` - a device that can be made current for a block; else like the device."""
 
-    def __init__(self, device):
+    def __init__(self, device: Device) -> None:
         self._device = device
 
-    def __enter__(self):
+    def __enter__(self) -> _ManagedDevice:
         contexts.push(self._device.id)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         contexts.pop()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name == "_device":  # of a copy that has nothing yet
             raise AttributeError(name)
         return getattr(self._device, name)
@@ -274,21 +274,25 @@ class _DeviceList:
     """The devices, looked for at the first use."""
 
     @property
-    def lst(self):
+    def lst(self) -> list[_ManagedDevice]:
         return [_ManagedDevice(_device(number)) for number in range(_core.device_count())]
 
     @property
-    def current(self):
+    def current(self) -> _ManagedDevice:
         """The calling thread's device."""
         return self[_core.current_device()]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return _core.device_count()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_ManagedDevice]:
         return iter(self.lst)
 
-    def __getitem__(self, which):
+    @overload
+    def __getitem__(self, which: slice) -> list[_ManagedDevice]: ...
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> _ManagedDevice: ...
+    def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
             return self.lst[which]
         number, count = int(which), _core.device_count()

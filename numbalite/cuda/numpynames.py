@@ -117,7 +117,7 @@ def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Any, ...]:
     return np.nonzero(mask_func(cuda.ones((n, n), int), k) != 0)
 
 
-def asnumpy(a: Any) -> np.ndarray:
+def asnumpy(a: Any) -> np.ndarray[Any, Any]:
     """An array on the host: a device array is copied there, everything else as numpy.asarray."""
     return a.copy_to_host() if hasattr(a, "copy_to_host") else np.asarray(a)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from _thread import RLock
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
@@ -20,6 +20,18 @@ from numbalite.errors import CompileError
 from numbalite.kernels import conversions
 from numbalite.types import Signature, signatures
 
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec, TypeVar
+
+    Parameters = ParamSpec("Parameters", default=...)
+    """The parameters of the Python function that was compiled, for type checkers."""
+    Result = TypeVar("Result", default=Any)
+    """The type that the Python function returns."""
+else:
+    from typing import ParamSpec, TypeVar  # without default=, which Python 3.13 added
+
+    Parameters = ParamSpec("Parameters")
+    Result = TypeVar("Result")
 _CODE = np.dtype("<u4")
 
 
@@ -113,7 +125,7 @@ class Compiled:
         raise NotImplementedError(self.no_llvm)
 
 
-class ByTypes(Compiled):
+class ByTypes(Compiled, Generic[Parameters]):
     """Overloads by argument types, those of declared signatures or, lazily, of each call.
 
     A sub-class also defines ``_parameter_names`` (None: not known) and ``_check(signature)``, which raises for a

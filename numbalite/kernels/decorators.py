@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 import types as python_types
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from numbalite import types
 from numbalite.errors import SignatureError
@@ -19,13 +19,138 @@ from numbalite.text.definition import Definition
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, Literal, Protocol, TypeAlias
 
+    from typing_extensions import Unpack
+
+    from numbalite.arguments import Value
+    from numbalite.kernels.compiled import Parameters, Result
     from numbalite.kernels.module import Module
+
+    SourceLike: TypeAlias = str | os.PathLike[str]
+    SignatureLike: TypeAlias = types.Signature | types.Type | list[Any] | tuple[Any, ...]
+    """Signatures that are not texts: a text may also be a source."""
+
+    class KernelDecorator(Protocol):
+        def __call__(self, function: Callable[Parameters, Any], /) -> Dispatcher[Parameters]: ...
+
+    class DeviceDecorator(Protocol):
+        # A function that holds C++ returns nothing in Python.
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, None], /
+        ) -> DeviceFunction[Parameters, Any]: ...
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, Result], /
+        ) -> DeviceFunction[Parameters, Result]: ...
+
+    class KernelOrDecorator(Dispatcher[...]):
+        """The result for a text: a kernel if the text is a source, a decorator if it is a signature."""
+
+        def __call__(  # type: ignore[override]
+            self, function: Callable[Parameters, Any], /
+        ) -> Dispatcher[Parameters]: ...
+
+    class DeviceFunctionOrDecorator(DeviceFunction[..., Any]):
+        """The same for `device=True`."""
+
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, None], /
+        ) -> DeviceFunction[Parameters, Any]: ...
+        @overload
+        def __call__(
+            self, function: Callable[Parameters, Result], /
+        ) -> DeviceFunction[Parameters, Result]: ...
+        @overload
+        def __call__(self, *args: Value) -> Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 
 _NOT_SAID = object()
 
 
+@overload
+def jit(
+    func_or_sig: str,
+    device: Literal[False] = False,
+    *,
+    name: str | None = None,
+    **options: Unpack[options.Given],
+) -> KernelOrDecorator: ...
+@overload
+def jit(
+    func_or_sig: str,
+    device: Literal[True],
+    *,
+    name: str | None = None,
+    **options: Unpack[options.Given],
+) -> DeviceFunctionOrDecorator: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | None = None,
+    device: Literal[False] = False,
+    *,
+    source: SourceLike,
+    name: str | None = None,
+    **options: Unpack[options.Given],
+) -> Dispatcher: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | None = None,
+    *,
+    device: Literal[True],
+    source: SourceLike,
+    name: str | None = None,
+    **options: Unpack[options.Given],
+) -> DeviceFunction[..., Any]: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | None = None,
+    device: Literal[False] = False,
+    **options: Unpack[options.Given],
+) -> KernelDecorator: ...
+@overload
+def jit(  # type: ignore[overload-overlap]
+    func_or_sig: SignatureLike | None,
+    device: Literal[True],
+    **options: Unpack[options.Given],
+) -> DeviceDecorator: ...
+@overload
+def jit(  # type: ignore[overload-overlap]
+    func_or_sig: SignatureLike | None = None,
+    *,
+    device: Literal[True],
+    **options: Unpack[options.Given],
+) -> DeviceDecorator: ...
+@overload
+def jit(
+    func_or_sig: Callable[Parameters, Any],
+    device: Literal[False] = False,
+    **options: Unpack[options.Given],
+) -> Dispatcher[Parameters]: ...
+@overload
+def jit(
+    func_or_sig: Callable[Parameters, None],
+    device: Literal[True],
+    **options: Unpack[options.Given],
+) -> DeviceFunction[Parameters, Any]: ...
+@overload
+def jit(
+    func_or_sig: Callable[Parameters, Result],
+    device: Literal[True],
+    **options: Unpack[options.Given],
+) -> DeviceFunction[Parameters, Result]: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | None = None, *, device: bool, **options: Unpack[options.Given]
+) -> Callable[[Callable[..., Any]], Any]: ...
+@overload
+def jit(
+    func_or_sig: Callable[Parameters, Any], *, device: bool, **options: Unpack[options.Given]
+) -> Any: ...
 def jit(
     func_or_sig: Any = None,
     device: bool = False,
@@ -258,9 +383,9 @@ def _only_device_function(text):
 
 
 def module(
-    code: str | None = None,
+    code: SourceLike | None = None,
     *,
-    source: Any = None,
+    source: SourceLike | None = None,
     names: Any = (),
     name: str = "module",
     **given: Any,

@@ -6,13 +6,17 @@ one C++ overload for each. It is compiled only as part of the kernels that call 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Generic
+
 from numbalite import frontend, types
 from numbalite.kernels import builder, pyfunc
+from numbalite.kernels.compiled import Parameters, Result
 from numbalite.text import readable, reserved
 from numbalite.text.capture import ascii_name
 
 
-class DeviceFunction:
+class DeviceFunction(Generic[Parameters, Result]):
     """What ``cuda.jit(device=True)`` makes."""
 
     source_role = "device function"
@@ -41,7 +45,7 @@ class DeviceFunction:
         return name if self.definition.is_unit else reserved.free(name)
 
     @property
-    def py_func(self):
+    def py_func(self) -> Callable[Parameters, Result]:
         """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
         return pyfunc.of(self._py_func, self.__name__, self.definition.is_python)
 
@@ -53,7 +57,7 @@ class DeviceFunction:
 
     _repr_html_ = frontend.picture("device_function")
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         raise TypeError(
             f"{self.__name__} is a device function: it runs on the device and can only be called "
             f"from kernels and other device functions"
@@ -81,7 +85,7 @@ class DeviceFunction:
         (instance,) = self.definition.instances(given)
         return instance, instance.signatures[0]
 
-    def inspect_asm(self, signature=None):
+    def inspect_asm(self, signature: Any = None) -> Any:
         """The PTX of the function with C linkage, for a signature or the types of its arguments; without
         one, of all its signatures in a dict. CudaSupportError without NVRTC."""
         from numbalite.kernels import exported

@@ -19,7 +19,7 @@ from numbalite.errors import (
     warn,
 )
 from numbalite.kernels import options, pyfunc
-from numbalite.kernels.compiled import ByTypes
+from numbalite.kernels.compiled import ByTypes, Parameters
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.source import BodySource
 from numbalite.text.definition import Definition
@@ -46,7 +46,7 @@ def _warn_small():
         )
 
 
-class Dispatcher(ByTypes, _core.Dispatcher):
+class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     """A kernel: what ``cuda.jit`` makes, and what a module's kernels are.
 
     ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be given by name. Each
@@ -110,7 +110,9 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     # --- launching
 
-    def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Any:
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> _core.Launcher:
         """The same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
         return self[griddim, blockdim, stream, sharedmem]
 
@@ -179,7 +181,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._extensions
 
     @property
-    def py_func(self) -> Any:
+    def py_func(self) -> Callable[Parameters, Any]:
         """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
         definition = getattr(self._source, "definition", None)
         return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import config
 from numbalite.compilers import files
 from numbalite.compilers.linking import SUFFIXES, Binary
 from numbalite.errors import DeprecationError, InvalidConfigWarning, warn
 from numbalite.text.linemap import Text, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Literal, SupportsIndex, TypedDict
+
+    class Given(TypedDict, total=False):
+        """The options as keyword arguments, without `device`."""
+
+        inline: Literal["always", "never"] | bool | None
+        forceinline: bool
+        link: Any
+        debug: bool | None
+        opt: bool | int | None
+        lineinfo: bool
+        cache: bool
+        launch_bounds: SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex] | None
+        lto: Any
+        shared_memory_carveout: str | SupportsIndex | None
+        fastmath: Any
+        max_registers: SupportsIndex | None
+        extensions: Iterable[Any] | None
+        options: Iterable[str | os.PathLike[str]] | None
+        std: str | int | None
+        cooperative: bool | None
+        cluster: SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex] | None
+        headers: Mapping[str, str] | None
+        boundscheck: bool | None
+        doc: str | None
+
 
 _CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
 _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx")

@@ -466,7 +466,7 @@ def gathered(rows: Any, lines: Any) -> Any:
     count, kind = lines.size, rows.indices.dtype
     starts, ends = (taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)
-    np.subtract(ends, starts, out=indptr[1:])
+    np.subtract(ends, starts, out=indptr[1:])  # type: ignore[call-overload]
     indptr = construct.ends_of(indptr)
     stored = indptr[-1:].item()
     kind = kind if stored < 2**31 else np.dtype(np.int64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -58,12 +58,16 @@ class Type:
         """The C++ spelling for messages."""
         return self.cxx
 
-    def __getitem__(self, index) -> Array:
+    def __getitem__(self, index: Any) -> Array:
         if isinstance(self, (Array, Void, Tuple)):
             raise TypeError(f"there are no arrays of {self.name}")
         return Array(self, *_dimensions(self, index))
 
-    def __call__(self, *args):
+    @overload
+    def __call__(self, *args: Type) -> Signature: ...
+    @overload
+    def __call__(self, value: Any, /) -> Any: ...
+    def __call__(self, *args: Any) -> Any:
         if len(args) == 1 and not isinstance(args[0], Type):
             return self._convert(args[0])
         for arg in args:
@@ -326,7 +330,7 @@ class Vector(Type):
 
     user_facing_object = property(lambda self: self)  # numba's: what programs make one with
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         if not all(isinstance(arg, Type) for arg in args):
             raise TypeError(f"{self.name}(...) makes a vector in kernels only")
         return super().__call__(*args)

@@ -7,7 +7,7 @@ affair: "cuda" gives a CudaUfunc or CudaGUfunc, "cpu" and "parallel" give a nump
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -19,7 +19,73 @@ from ..errors import SignatureError
 from . import element, timeufunc
 
 if TYPE_CHECKING:
-    from typing import Any
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypedDict
+
+    from typing_extensions import Unpack
+
+    from numbalite.arguments import Value
+
+    from .cudagufunc import CudaGUfunc
+    from .cudaufunc import CudaUfunc
+
+    SignatureLike: TypeAlias = types.Signature | types.Type | list[Any] | tuple[Any, ...]
+    """Signatures that are not texts: a text may also be a source."""
+
+    class UfuncOptions(TypedDict, total=False):
+        boundscheck: bool | None
+        cache: bool
+        debug: bool | None
+        error_model: Any
+        fastmath: Any
+        forceobj: Literal[False]
+        headers: Mapping[str, str] | None
+        inline: Any
+        lineinfo: bool
+        locals: Any
+        max_registers: SupportsIndex | None
+        nogil: bool
+        nopython: bool
+        opt: bool | int | None
+        options: Iterable[str | os.PathLike[str]] | None
+        std: str | int | None
+        writable_args: Iterable[int | str] | None
+        """Of guvectorize."""
+
+    class HostUfuncDecorator(Protocol):
+        def __call__(self, function: Callable[..., Any], /) -> np.ufunc: ...
+
+    class CudaUfuncDecorator(Protocol):
+        def __call__(self, function: Callable[..., Any], /) -> CudaUfunc: ...
+
+    class CudaGUfuncDecorator(Protocol):
+        def __call__(self, function: Callable[..., Any], /) -> CudaGUfunc: ...
+
+    # The results for a text: a ufunc if the text is a source, a decorator if it is a signature.
+
+    class HostUfuncOrDecorator:
+        @overload
+        def __call__(self, function: Callable[..., Any], /) -> np.ufunc: ...
+        @overload
+        def __call__(self, *args: Value, **kwargs: Any) -> Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    class CudaUfuncOrDecorator(CudaUfunc):
+        @overload
+        def __call__(self, function: Callable[..., Any], /) -> CudaUfunc: ...
+        @overload
+        def __call__(self, *args: Value, **kwargs: Any) -> Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    class CudaGUfuncOrDecorator(CudaGUfunc):
+        @overload
+        def __call__(self, function: Callable[..., Any], /) -> CudaGUfunc: ...
+        @overload
+        def __call__(self, *args: Value, **kwargs: Any) -> Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 
 TARGETS = ("cuda", "cpu", "parallel")
 # Options of numba's that say nothing about compiled C++.
@@ -41,6 +107,93 @@ _COMPILING = frozenset(
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
 
 
+@overload
+def vectorize(
+    ftylist_or_function: str,
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    *,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncOrDecorator: ...
+@overload
+def vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    *,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: SignatureLike = (),
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncDecorator: ...
+@overload
+def vectorize(
+    ftylist_or_function: Callable[..., Any],
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def vectorize(
+    ftylist_or_function: str,
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfuncOrDecorator: ...
+@overload
+def vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfunc: ...
+@overload
+def vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: SignatureLike = (),
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfuncDecorator: ...
+@overload
+def vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: str | SignatureLike,
+    target: Literal["cuda"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfuncDecorator: ...
+@overload
+def vectorize(
+    ftylist_or_function: Callable[..., Any],
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfunc: ...
+@overload
+def vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    *,
+    target: str,
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
 def vectorize(
     ftylist_or_function: Any = (),
     target: str = "cpu",
@@ -80,6 +233,93 @@ def vectorize(
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
 
+@overload
+def cuda_vectorize(
+    ftylist_or_function: str,
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    *,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfuncOrDecorator: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    *,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfunc: ...
+@overload
+def cuda_vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: SignatureLike = (),
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfuncDecorator: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: Callable[..., Any],
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> CudaUfunc: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: str,
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncOrDecorator: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def cuda_vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: SignatureLike = (),
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncDecorator: ...
+@overload
+def cuda_vectorize(  # type: ignore[overload-overlap]
+    ftylist_or_function: str | SignatureLike,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncDecorator: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: Callable[..., Any],
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def cuda_vectorize(
+    ftylist_or_function: str | SignatureLike = (),
+    *,
+    target: str,
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
 def cuda_vectorize(
     ftylist_or_function: Any = (),
     target: str = "cuda",
@@ -95,9 +335,95 @@ def cuda_vectorize(
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
 
+@overload
+def guvectorize(
+    ftylist: str,
+    signature: str | None = None,
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    *,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncOrDecorator: ...
+@overload
+def guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    *,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def guvectorize(
+    ftylist: SignatureLike = (),
+    signature: str | None = None,
+    target: Literal["cpu", "parallel"] = "cpu",
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncDecorator: ...
+@overload
+def guvectorize(
+    ftylist: str,
+    signature: str | None = None,
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfuncOrDecorator: ...
+@overload
+def guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfunc: ...
+@overload
+def guvectorize(
+    ftylist: SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: Literal["cuda"],
+    identity: Any = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfuncDecorator: ...
+@overload
+def guvectorize(
+    ftylist: str | SignatureLike,
+    signature: str | None,
+    target: str,
+    identity: Any = None,
+    *,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
+@overload
+def guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: str,
+    identity: Any = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
 def guvectorize(
     ftylist: Any=(), signature: str | None=None, target: str="cpu", identity: Any=None, *,
-    source: Any=None, name: str | None=None, args: Any=None, block: bool=False, **given: Any,
+    source: Any=None, name: str | None=None, args: Any=None, block: bool | int=False, **given: Any,
 ) -> Any:  # fmt: skip
     """Makes a NumPy generalized ufunc: a function of whole subarrays, applied along all loop dimensions.
 
@@ -121,9 +447,96 @@ def guvectorize(
     return _guvectorize(ftylist, signature, target, identity, form, block, given)
 
 
+@overload
+def cuda_guvectorize(
+    ftylist: str,
+    signature: str | None = None,
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    *,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfuncOrDecorator: ...
+@overload
+def cuda_guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    *,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfunc: ...
+@overload
+def cuda_guvectorize(
+    ftylist: SignatureLike = (),
+    signature: str | None = None,
+    target: Literal["cuda"] = "cuda",
+    identity: Any = None,
+    *,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> CudaGUfuncDecorator: ...
+@overload
+def cuda_guvectorize(
+    ftylist: str,
+    signature: str | None = None,
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncOrDecorator: ...
+@overload
+def cuda_guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    source: str,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Unpack[UfuncOptions],
+) -> np.ufunc: ...
+@overload
+def cuda_guvectorize(
+    ftylist: SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: Literal["cpu", "parallel"],
+    identity: Any = None,
+    **given: Unpack[UfuncOptions],
+) -> HostUfuncDecorator: ...
+@overload
+def cuda_guvectorize(
+    ftylist: str | SignatureLike,
+    signature: str | None,
+    target: str,
+    identity: Any = None,
+    *,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
+@overload
+def cuda_guvectorize(
+    ftylist: str | SignatureLike = (),
+    signature: str | None = None,
+    *,
+    target: str,
+    identity: Any = None,
+    block: bool | int = False,
+    **given: Unpack[UfuncOptions],
+) -> Callable[[Callable[..., Any]], Any]: ...
 def cuda_guvectorize(
     ftylist: Any=(), signature: str | None=None, target: str="cuda", identity: Any=None, *,
-    source: Any=None, name: str | None=None, args: Any=None, block: bool=False, **given: Any,
+    source: Any=None, name: str | None=None, args: Any=None, block: bool | int=False, **given: Any,
 ) -> Any:  # fmt: skip
     """``guvectorize`` for the GPU: see numbalite.guvectorize."""
     form = _Form("cuda.guvectorize", source, name, args, sys._getframe(1))

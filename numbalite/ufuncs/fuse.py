@@ -8,7 +8,7 @@ those that the same function has on arrays: every step asks its ufunc for the lo
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -36,6 +36,10 @@ _FOLDS = {
 }  # fmt: skip
 
 
+@overload
+def fuse(function: Callable[..., Any]) -> Fused: ...
+@overload
+def fuse(function: None = None) -> type[Fused]: ...
 def fuse(function: Callable | None = None) -> Any:
     """Makes one kernel of a function that computes element by element.
 

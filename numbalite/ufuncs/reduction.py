@@ -15,6 +15,7 @@ import math
 import operator
 import re
 import sys
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -23,6 +24,17 @@ from numbalite.kernels import options as options_
 
 from ..cuda import assign
 from . import element, operands, reduceloops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 
 class Reduce(_core.Reduction):
@@ -79,6 +91,41 @@ class Reduce(_core.Reduction):
         if functor is None and source is None:
             return lambda function: cls(function, **given)
         return super().__new__(cls)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(
+            self,
+            arr: DeviceArray,
+            size: int | None = None,
+            res: None = None,
+            init: Any = None,
+            stream: Any = 0,
+            *,
+            axis: int | tuple[int, ...],
+        ) -> DeviceNDArray: ...
+        @overload
+        def __call__(
+            self,
+            arr: Any,
+            size: int | None = None,
+            res: None = None,
+            init: Any = None,
+            stream: Any = 0,
+            axis: Any = None,
+        ) -> Any: ...
+        @overload
+        def __call__(
+            self,
+            arr: Any,
+            size: int | None = None,
+            res: Any = None,
+            init: Any = None,
+            stream: Any = 0,
+            axis: Any = None,
+        ) -> None: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
     @property
     def _identity(self):
@@ -155,6 +202,32 @@ class Reduce(_core.Reduction):
 
     def __deepcopy__(self, memo):
         return self
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def reduce(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Reduce: ...
+    @overload
+    def reduce(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Reduce: ...
+    @overload
+    def reduce(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Reduce]: ...
+    def reduce(*args: Any, **kwargs: Any) -> Any: ...
 
 
 def identity(function):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from numbalite.ufuncs import operands
 from numbalite.ufuncs import reduceplan as plans
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 _BYTES = 64  # of the pairs that a thread has
 
@@ -37,6 +45,24 @@ class ReduceByKey(Operation):
 
     called, noun, parameters = "cuda.reduce_by_key", "reduction", "a, b"
 
+    @overload
+    def __call__(
+        self,
+        keys: DeviceArray,
+        values: Any,
+        out: None = None,
+        *,
+        count: Any = None,
+        stream: Any = 0,
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    @overload
+    def __call__(
+        self, keys: HostArray, values: Any, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self, keys: Any, values: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
     def __call__(
         self, keys: Any, values: Any, out: Any = None, *, count: Any = None, stream: Any = 0
     ) -> Any:
@@ -104,3 +130,29 @@ class ReduceByKey(Operation):
         kernel = self._loops.loop(way.kind, key.dtype, value.dtype, counter)
         firsts = map(operands.first_of, (key, value))
         kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def reduce_by_key(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> ReduceByKey: ...
+    @overload
+    def reduce_by_key(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> ReduceByKey: ...
+    @overload
+    def reduce_by_key(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], ReduceByKey]: ...
+    def reduce_by_key(*args: Any, **kwargs: Any) -> Any: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -14,7 +14,16 @@ from numbalite.kernels import options as options_
 from numbalite.ufuncs import element, operands
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 _ROWS = [
     generated.pointer("x", True),
@@ -65,6 +74,18 @@ class Histogram(Operation):
     def __reduce__(self) -> tuple:
         return _unpickle, (self.function, self.options, self.bins)
 
+    @overload
+    def __call__(
+        self, array: DeviceArray, weights: Any = None, out: None = None, *, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, weights: Any = None, out: None = None, *, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0
+    ) -> Any: ...
     def __call__(self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0) -> Any:
         given = Given(array, self, stream)
         x = given.array
@@ -115,6 +136,42 @@ class Histogram(Operation):
                 {"nl_histogram": _ROWS}, words,
             )  # fmt: skip
         return found
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def histogram(
+        functor: OperationLike,
+        *,
+        bins: int,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Histogram: ...
+    @overload
+    def histogram(
+        functor: None = None,
+        *,
+        bins: int,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Histogram: ...
+    @overload
+    def histogram(
+        functor: None = None, *, bins: int, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Histogram]: ...
+    @overload
+    def histogram(
+        a: DeviceArray | HostArray,
+        bins: Any = 10,
+        range: Any = None,
+        density: Any = None,
+        weights: Any = None,
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    def histogram(*args: Any, **kwargs: Any) -> Any: ...
 
 
 def _dense(array, stream):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from numbalite.cuda.algorithms.operation import Given, Operation
 from numbalite.ufuncs import operands, reduceloops, reduction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 
 class Scan(Operation):
@@ -35,6 +44,39 @@ class Scan(Operation):
 
     called, noun, parameters = "cuda.scan", "scan", "a, b"
 
+    @overload
+    def __call__(
+        self,
+        array: DeviceArray,
+        axis: Any = None,
+        out: None = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self,
+        array: HostArray,
+        axis: Any = None,
+        out: None = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        array: Any,
+        axis: Any = None,
+        out: Any = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> Any: ...
     def __call__(
         self,
         array: Any,
@@ -67,6 +109,32 @@ class Scan(Operation):
                     initial=start, exclusive=bool(exclusive),
                 )  # fmt: skip
             return given.finish(out, target)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def scan(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Scan: ...
+    @overload
+    def scan(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Scan: ...
+    @overload
+    def scan(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Scan]: ...
+    def scan(*args: Any, **kwargs: Any) -> Any: ...
 
 
 def _start(value, dtype):

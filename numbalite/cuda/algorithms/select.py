@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from numbalite.cuda.algorithms import selection
 from numbalite.cuda.algorithms.operation import Given, Operation, room
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 
 class _Choice(Operation):
@@ -52,6 +61,18 @@ class Select(_Choice):
 
     called, noun, way = "cuda.select", "selection", "values"
 
+    @overload
+    def __call__(
+        self, array: DeviceArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
     def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
         given, made, found = self._run(array, out, count, stream)
         if count is not None and out is not None:
@@ -61,6 +82,36 @@ class Select(_Choice):
         if out is None and 2 * chosen < given.array.size:  # not to keep memory for all of them
             made = made.copy(stream=stream)
         return made if out is not None else given.result(made)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def select(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Select: ...
+    @overload
+    def select(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Select: ...
+    @overload
+    def select(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Select]: ...
+    @overload
+    def select(
+        condlist: list[Any] | tuple[Any, ...], choicelist: Any, default: Any = 0
+    ) -> DeviceNDArray: ...
+    def select(*args: Any, **kwargs: Any) -> Any: ...
 
 
 class Partition(_Choice):
@@ -82,6 +133,18 @@ class Partition(_Choice):
 
     called, noun, way = "cuda.partition", "partition", "halves"
 
+    @overload
+    def __call__(
+        self, array: DeviceArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    @overload
+    def __call__(
+        self, array: HostArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def __call__(
+        self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
     def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
         given, made, found = self._run(array, out, count, stream)
         if count is not None and out is not None:
@@ -89,3 +152,31 @@ class Partition(_Choice):
         chosen = selection.number(found, stream)
         made = made if out is not None else given.result(made)
         return made[:chosen], made[chosen:]
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def partition(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Partition: ...
+    @overload
+    def partition(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Partition: ...
+    @overload
+    def partition(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Partition]: ...
+    @overload
+    def partition(a: DeviceArray | HostArray, kth: Any, axis: Any = -1) -> DeviceNDArray: ...
+    def partition(*args: Any, **kwargs: Any) -> Any: ...

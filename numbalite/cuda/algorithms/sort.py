@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from numbalite.ufuncs import element, operands
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.kernels.options import Given as Given_
 
 _KEYS = {
     "nl_keys": [generated.pointer("from", True), generated.pointer("to"), generated.count("count")]
@@ -80,6 +88,16 @@ class Sort:
     def __reduce__(self) -> tuple:
         return _unpickle, (self.function, self._compares, self._descending, self.options)
 
+    @overload
+    def __call__(
+        self, array: DeviceArray, axis: Any = -1, out: None = None, *, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, axis: Any = -1, out: None = None, *, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any: ...
     def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any:
         given = Given(array, self, stream)
         with given.device:
@@ -98,6 +116,12 @@ class Sort:
                 assign.copy(made, target, stream)
             return given.finish(out, target)
 
+    @overload
+    def argsort(self, array: DeviceArray, axis: Any = -1, *, stream: Any = 0) -> DeviceNDArray: ...
+    @overload
+    def argsort(self, array: HostArray, axis: Any = -1, *, stream: Any = 0) -> NDArray[Any]: ...
+    @overload
+    def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any: ...
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any:
         """The places that the elements had, in sorted order."""
         given = Given(array, self, stream)
@@ -155,6 +179,40 @@ def _unpickle(*state):
     return made
 
 
+if TYPE_CHECKING:  # the result of a call of the class
+
+    @overload
+    def sort(
+        key: OperationLike | None = None,
+        *,
+        less: OperationLike | None = None,
+        descending: bool = False,
+        **given: Unpack[Given_],
+    ) -> Sort: ...
+    @overload
+    def sort(
+        a: DeviceArray | HostArray,
+        axis: Any = -1,
+        kind: Any = None,
+        order: Any = None,
+        *,
+        stable: Any = None,
+    ) -> DeviceNDArray: ...
+    def sort(*args: Any, **kwargs: Any) -> Any: ...
+
+
+@overload
+def topk(
+    array: DeviceArray, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+@overload
+def topk(
+    array: HostArray, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@overload
+def topk(
+    array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[Any, Any]: ...
 def topk(
     array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
 ) -> tuple[Any, Any]:

@@ -112,5 +112,5 @@ def corrcoef(
     made /= deviations[:, None]
     made /= deviations[None, :]
     for part in (made.real, made.imag) if made.dtype.kind == "c" else (made,):
-        np.clip(part, -1, 1, out=part)
+        np.clip(part, -1, 1, out=part)  # type: ignore[call-overload]
     return made

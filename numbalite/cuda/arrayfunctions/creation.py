@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from numbalite.kernels.decorators import jit
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
     from numpy.typing import DTypeLike
 
@@ -98,7 +98,7 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: DTypeLike = float,
+    dtype: DTypeLike | None = float,
     order: str = "C",
     *,
     device: DeviceLike | None = None,
@@ -366,6 +366,30 @@ def arange(
         return numbers(begin, delta, count, dtype)
 
 
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray: ...
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Any: ...
 @implements("linspace")
 def linspace(
     start: Any,
@@ -492,7 +516,7 @@ def geomspace(
         made[0, ...] = first
         if len(made) > 1 and endpoint:
             made[-1, ...] = last
-    made = np.multiply(made, turn)
+    made = made * turn
     if axis != 0:
-        made = np.moveaxis(made, 0, axis)
+        made = np.moveaxis(made, 0, axis)  # type: ignore[type-var]
     return made if dtype is None else made.astype(dtype, copy=False)

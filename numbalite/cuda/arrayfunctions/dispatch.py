@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from numbalite.cuda.recorded import Function
+
 
 _HERE = "numbalite.cuda.arrayfunctions"
 _LINALG = "numbalite.linalg"
@@ -63,7 +65,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 _loaded: set[str] = set()
 
 
-def implements(*names: str) -> Callable[[Any], Any]:
+def implements(*names: str) -> Callable[[Function], Function]:
     """A decorator: the function is what NumPy's functions of these names ("sum", "linalg.norm") do when
     they are given a device array.
 
@@ -73,7 +75,7 @@ def implements(*names: str) -> Callable[[Any], Any]:
     Its calls are recorded (numbalite/cuda/recorded.py).
     """
 
-    def register(function):
+    def register(function: Function) -> Function:
         ours = recorded(function)
         for name in names:
             theirs = numpy_function(name)

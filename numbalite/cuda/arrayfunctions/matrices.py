@@ -200,8 +200,8 @@ def cross(
     axisc = axes_of(axisc, len(shape), "axisc")[0]
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         part = made[..., i]
-        np.multiply(a[..., j], b[..., k], out=part)
-        np.subtract(part, a[..., k] * b[..., j], out=part)
+        np.multiply(a[..., j], b[..., k], out=part)  # type: ignore[call-overload]
+        np.subtract(part, a[..., k] * b[..., j], out=part)  # type: ignore[call-overload]
     return moveaxis(made, -1, axisc)
 
 

@@ -82,7 +82,8 @@ def polymul(a1: Any, a2: Any) -> DeviceNDArray:
             raise ValueError("Polynomial must be 1d only.")
         trimmed = np.trim_zeros(one, "f")
         shortened.append(trimmed if len(trimmed) else np.zeros(1, one.dtype, like=one))
-    return convolve(*shortened)
+    first, second = shortened
+    return convolve(first, second)
 
 
 @implements("polyder")
