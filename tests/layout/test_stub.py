@@ -23,7 +23,7 @@ def declared(body):
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found[node.name] = node
-        elif isinstance(node, ast.AnnAssign):
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) != "TypeAlias":
             found[node.target.id] = node
     return found
 

@@ -1,0 +1,27 @@
+"""`assert_type` at runtime: is the value an instance of the type?"""
+
+import typing
+
+import numpy as np
+
+
+def assert_type(value, kind):
+    """Returns the value. TypeError if it is no instance of the type, which may be a generic one."""
+    if kind is not typing.Any and not _is(value, kind):
+        raise TypeError(f"{value!r} is no {kind}")
+    return value
+
+
+def _is(value, kind):
+    if kind is None:
+        return value is None
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            arguments = arguments[:1] * len(value)
+        pairs = zip(value, arguments, strict=True)
+        return isinstance(value, tuple) and all(_is(one, t) for one, t in pairs)
+    if origin is np.ndarray and typing.get_args(arguments[1]) not in ((), (typing.Any,)):
+        (scalar,) = typing.get_args(arguments[1])
+        return isinstance(value, np.ndarray) and value.dtype.type is scalar
+    return isinstance(value, origin or kind)
