@@ -109,7 +109,8 @@ class Reader:
         self.marked = marked
         self.read = read
         self.source, self.ours, self.meanings = source, ours, meanings
-        self._lines = None
+        self._read_lines = None
+        self._source_lines = None
 
     def errors(self, log: str) -> str:
         """The log's errors; "" if it has none."""
@@ -164,22 +165,30 @@ class Reader:
         """The user's line with a caret below it where g++ has not shown it: it looks for lines in the file of
         that name, which may have others, or none."""
         place = message.file, message.line
-        lines = [divisions.plain(text) for at, text in placed(self.read) if at == place]
+        lines = [divisions.plain(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
         if len(lines) > 1:  # the lines of a text that the user has in one
             meant = _QUOTED.findall(message.text)
             lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
-        given = [text for at, text in placed(self.source) if at == place]
+        given = self._lines_given().get(place, ())
         if len(lines) != 1 or lines[0] not in given:  # it was translated
             return []
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _line(self, file, line):
         """A line of the source, by the place that #line gives it."""
-        if self._lines is None:
-            self._lines = places(self.source)
-        return self._lines.get((file, line), "")
+        return next(iter(self._lines_given().get((file, line), ())), "")
+
+    def _lines_read(self):
+        if self._read_lines is None:
+            self._read_lines = _lines_by_place(self.read)
+        return self._read_lines
+
+    def _lines_given(self):
+        if self._source_lines is None:
+            self._source_lines = _lines_by_place(self.source)
+        return self._source_lines
 
     def _undefined(self, log):
         texts = []
@@ -202,6 +211,14 @@ def places(source: str) -> dict:
     found: dict[tuple, str] = {}
     for place, text in placed(source):
         found.setdefault(place, text)
+    return found
+
+
+def _lines_by_place(source):
+    """(file, line) -> the texts of the lines with that place."""
+    found: dict[tuple, list] = {}
+    for place, text in placed(source):
+        found.setdefault(place, []).append(text)
     return found
 
 

@@ -16,6 +16,7 @@ them: half as long again) up to where there is no room for more.
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 from itertools import accumulate
 
 from numbalite.text.scanner import TYPE_WORDS, brackets, directive_names, tokenize
@@ -40,6 +41,17 @@ class Names(dict):
 
 def free_names(text: str, parameters=()) -> Names:
     """The free names of a body, or of a whole source, in order of appearance."""
+    found = _free_names(text)
+    names = Names({name: set(uses) for name, uses in found.items()})
+    names.defined = set(found.defined)
+    for name in (*parameters, *names.defined):
+        names.pop(name, None)
+    return names
+
+
+@lru_cache(maxsize=8)
+def _free_names(text):
+    """With the names of macros that the source defines, and without looking at parameters."""
     everything = tokenize(text)
     tokens = [t for t in everything if t.kind != "directive"]
     names = Names()
@@ -57,8 +69,6 @@ def free_names(text: str, parameters=()) -> Names:
             continue
         if not _is_hidden(hidden, token.text, i):
             _use(names, token.text, _how(tokens, i))
-    for name in (*parameters, *names.defined):
-        names.pop(name, None)
     return names
 
 
