@@ -30,6 +30,10 @@ MESSAGE_LIMIT = 1 << 20
 """Bytes of a message of the process."""
 TEXT_LIMIT = 20_000
 """Characters of a verdict."""
+FILE_LIMIT = 256 * 10**6
+"""Bytes of a file that a learner's program writes: RLIMIT_FSIZE."""
+DISK_LIMIT = 1000 * 10**6
+"""Bytes that it may write in all."""
 
 # A learner's files may be called like modules: their folder is no place to import ours from.
 _CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.grading import serve; serve()"
@@ -109,16 +113,18 @@ class _Child:
         self.pipe, theirs = multiprocessing.Pipe()
         self.last_words = tempfile.TemporaryFile()
         self.mark = secrets.token_hex(16)
+        self.scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        limits = self.scratch.name, str(FILE_LIMIT), str(DISK_LIMIT)
         end = str(theirs.fileno())
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-S", "-E", warden.__file__, end),
+                *(sys.executable, "-S", "-E", warden.__file__, end, *limits),
                 *(sys.executable, "-W", "ignore", "-c", _CHILD, end),
             ],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
             pass_fds=[theirs.fileno()], start_new_session=True, cwd=folder,
             env={
-                **os.environ, warden.MARK: self.mark,
+                **os.environ, warden.MARK: self.mark, "TMPDIR": self.scratch.name,
                 "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
             },
         )  # fmt: skip
@@ -162,6 +168,7 @@ class _Child:
         self.process.wait()
         warden.end(lambda: warden.marked(self.mark))
         self.last_words.close()
+        self.scratch.cleanup()
 
 
 def _send(pipe, message):

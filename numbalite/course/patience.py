@@ -16,6 +16,7 @@ import threading
 import time
 
 from .mistakes import ENDLESS, Failed, line_of
+from .warden import EXIT_STATUS
 
 LIMIT = 20.0
 """Seconds for the kernels of a call; on a GPU, for the whole call."""
@@ -25,9 +26,6 @@ CELL_LIMIT = 120.0
 """Seconds for a cell of a learner's file."""
 GRACE = 5.0
 """Seconds that an alarm has to end what runs."""
-
-EXIT_STATUS = 3
-"""How a process ends that cannot go on."""
 
 unattended = False
 """Are files graded? Then a process that cannot go on ends."""

@@ -2,8 +2,10 @@
 
 Processes that outlive their parent become children of the warden (PR_SET_CHILD_SUBREAPER), also those that
 called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the warden
-stops all of them, and then kills them. Of what they print it keeps the last 64 KiB. Run as a file, by
-the standard library alone.
+stops all of them, and then kills them. It does the same where they write too much: a file has a largest size
+(RLIMIT_FSIZE), and the warden adds up the bytes that the processes write to disks (/proc/PID/io) and those by which
+two folders grow, the program's own and its scratch folder (TMPDIR). Of what they print it keeps the last 64 KiB. Run
+as a file, by the standard library alone.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +21,10 @@ import time
 
 KEPT = 1 << 16
 """Bytes of the output that are kept."""
+MAX_FILES = 20_000
+"""Files of a folder, above which its size is not measured."""
+EXIT_STATUS = 3
+"""How a process ends that cannot go on; the last line that it prints is the reason."""
 MARK = "NUMBALITE_GRADED"
 """A variable of the environment of all processes of one program."""
 
@@ -106,29 +113,84 @@ class _Output:
                 self.text = (self.text + more)[-KEPT:]
 
 
+def size_of(folder) -> int:
+    """The bytes on disk of a folder's files; 0 if it has too many."""
+    total = count = 0
+    for at, _, names in os.walk(folder):
+        count += len(names)
+        if count > MAX_FILES:
+            return 0
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(at, name)).st_blocks * 512
+    return total
+
+
+def written(found) -> int:
+    """The bytes that processes have written to disks; those of children that have ended count for their parents."""
+    total = 0
+    for process in found:
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"/proc/{process}/io", "rb") as file:
+                numbers = dict(line.split(b": ") for line in file.read().splitlines())
+            total += int(numbers.get(b"write_bytes", 0))
+    return total
+
+
+class _Disk:
+    """What the program has written so far, measured now and then."""
+
+    def __init__(self, limit, *folders):
+        self.limit, self.folders, self.next = limit, folders, 0.0
+        self.before = self.measured()
+
+    def measured(self):
+        found = {os.getpid()} | descendants(os.getpid())
+        return written(found), *map(size_of, self.folders)
+
+    def is_full(self):
+        began = time.monotonic()
+        if began < self.next:
+            return False
+        more = [now - then for now, then in zip(self.measured(), self.before)]
+        now = time.monotonic()
+        self.next = now + max(0.3, 20 * (now - began))
+        return more[0] > self.limit or sum(more[1:]) > self.limit
+
+
 def main():
-    """``warden.py FD PROGRAM ...``: runs the program, which inherits the descriptor FD; ends as it ends."""
+    """``warden.py FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptor FD;
+    ends as it ends. The limits are bytes of a file, and of all that is written."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)
     asked = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
     inherited, output = int(sys.argv[1]), _Output()
+    scratch, file_limit, disk_limit = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+    disk = _Disk(disk_limit, os.getcwd(), scratch)
     child = subprocess.Popen(
-        sys.argv[2:], stdin=subprocess.DEVNULL, stdout=output.writers, stderr=output.writers,
+        sys.argv[5:], stdin=subprocess.DEVNULL, stdout=output.writers, stderr=output.writers,
         pass_fds=[inherited], start_new_session=True,
     ).pid  # fmt: skip
     os.close(inherited)
     os.close(output.writers)
-    status = None
-    while status is None and not asked:
+    status, is_full = None, False
+    while status is None and not asked and not is_full:
         output.read()
         status = _reap().get(child)
         if status is None:
             time.sleep(0.002)
+            is_full = disk.is_full()
     end(lambda: descendants(os.getpid()))
     output.read()
     os.write(1, output.text)
+    if is_full:
+        os.write(
+            1, b"\nIt wrote more than %d MB to files, and was ended.\n" % (disk_limit // 10**6)
+        )
+        os._exit(EXIT_STATUS)
     if status is None:
         os._exit(1)
     code = os.waitstatus_to_exitcode(status)

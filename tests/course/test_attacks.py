@@ -283,6 +283,58 @@ def test_output_without_end(graded, tmp_path, monkeypatch):
     assert 0 < max(sizes) <= warden.KEPT
 
 
+WRITES = """
+import itertools, os, pathlib, sys, tempfile, time
+def write(folder, size, deletes):
+    for i in range(1000):
+        path = pathlib.Path(folder, f"junk{i}")
+        path.write_bytes(os.urandom(1 << 16) * (size >> 16))
+        if deletes:
+            path.unlink()
+        time.sleep(0.005)
+    time.sleep(3)
+"""
+
+
+@pytest.fixture
+def small_disk(monkeypatch):
+    from numbalite.course import grading
+
+    monkeypatch.setattr(grading, "FILE_LIMIT", 8 << 20)
+    monkeypatch.setattr(grading, "DISK_LIMIT", 40 << 20)
+
+
+@pytest.mark.parametrize("folder", ["'.'", "tempfile.gettempdir()"])
+def test_a_program_that_fills_the_disk(graded, tmp_path, small_disk, folder):
+    """It is ended; the next run leaves the cell out, and the other answers count."""
+    result = graded(f"{WRITES}\n# %%\nwrite({folder}, 1 << 20, False)\n# %%\n{RIGHT}")
+    assert result.passed
+    written = sum(path.stat().st_size for path in tmp_path.glob("junk*"))
+    assert written < 400 << 20
+    result = graded(f"{WRITES}\nwrite({folder}, 1 << 20, False)\n{RIGHT}")
+    assert not result.passed
+    assert "It wrote more than 41 MB to files, and was ended." in result.text
+
+
+def test_a_file_without_end(graded, tmp_path, small_disk):
+    text = f"""
+try:
+    with open("long", "wb") as file:
+        while True: file.write(bytes(1 << 16))
+except OSError as problem:
+    open("problem", "w").write(str(problem))
+{RIGHT}"""
+    assert graded(text).passed
+    assert "File too large" in (tmp_path / "problem").read_text()
+    assert (tmp_path / "long").stat().st_size <= 8 << 20
+
+
+def test_temporary_files_are_removed(graded, tmp_path):
+    text = "import tempfile; open('where', 'w').write(tempfile.mkdtemp())\n" + RIGHT
+    assert graded(text).passed
+    assert not os.path.exists((tmp_path / "where").read_text())
+
+
 def test_a_long_verdict(graded):
     result = graded("def bank_conflicts(stride): raise ValueError('x' * 10**8)\n")
     assert not result.passed and 1000 < len(result.text) < 21_000
