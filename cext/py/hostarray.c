@@ -195,6 +195,10 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
+void nl_host_array_lock(PyObject *array) {
+    PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
+}
+
 int nl_host_array_writable(PyObject *array) {
     return PyArray_ISWRITEABLE((PyArrayObject *)array);
 }

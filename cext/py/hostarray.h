@@ -58,6 +58,7 @@ PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data
  */
 PyObject *nl_host_array_root(PyObject *array);
 int nl_host_array_writable(PyObject *array);
+void nl_host_array_lock(PyObject *array); /* makes it read-only */
 /* New references: numpy.asarray(obj); a copy in this machine's byte order. */
 PyObject *nl_host_array_from(PyObject *obj);
 PyObject *nl_host_array_native(PyObject *array);

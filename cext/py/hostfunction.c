@@ -17,6 +17,7 @@
 #include "host/function_abi.h"
 #include "py/aggregate.h"
 #include "py/argument.h"
+#include "py/hostarray.h"
 #include "py/hostmodule.h"
 #include "py/kernel.h"
 #include "py/overloads.h"
@@ -24,6 +25,14 @@
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
+
+/* An item of what a function returns: an argument, a number, or a view of an argument. */
+typedef struct result {
+    int parameter;   /* the number of the argument; -1: the code has stored the item */
+    PyObject *descr; /* of a view, else NULL */
+    int ndim;
+    int writable;
+} result;
 
 typedef struct entry {
     nl_py_overload base; /* its code is the HostModule */
@@ -33,8 +42,7 @@ typedef struct entry {
     int has_arrays, has_others;
     int returns;       /* items of `returned`; -1: the results are what the code returns */
     int returns_tuple; /* or one item */
-    short returned[NL_HOST_RESULTS]; /* the parameter that an item is; -1: the code's next value;
-                                        -2: the parameter with that number */
+    result returned[NL_HOST_RESULTS];
 } entry;
 
 typedef struct hostfunction {
@@ -81,6 +89,8 @@ static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_
 
 static void entry_clear(entry *e) {
     nl_params_clear(&e->params);
+    for (int i = 0; i < NL_HOST_RESULTS; i++)
+        Py_CLEAR(e->returned[i].descr);
     nl_mem_free(e->name);
 }
 
@@ -99,7 +109,24 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* `returned`: None, or (is it a tuple?, for each item the parameter that it is, or -1 or -2). */
+/* An item of `returned`: a parameter's number, -1, or (dtype, axes, whether it is writable). */
+static int fill_result(const entry *e, result *r, PyObject *item) {
+    if (!PyTuple_Check(item)) {
+        long index = PyLong_AsLong(item);
+        if (index == -1 && PyErr_Occurred())
+            return -1;
+        r->parameter = index >= 0 && index < e->params.count ? (int)index : -1;
+        return 0;
+    }
+    PyObject *dtype;
+    r->parameter = -1;
+    if (!PyArg_ParseTuple(item, "Oip:_resolve", &dtype, &r->ndim, &r->writable))
+        return -1;
+    r->descr = nl_host_descr(dtype);
+    return r->descr ? 0 : -1;
+}
+
+/* `returned`: None, or (is it a tuple?, the items). */
 static int fill_returned(entry *e, PyObject *returned) {
     PyObject *items;
     e->returns = -1;
@@ -108,17 +135,19 @@ static int fill_returned(entry *e, PyObject *returned) {
     if (!PyArg_ParseTuple(returned, "pO!:_resolve", &e->returns_tuple, &PyTuple_Type, &items))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(items);
-    int values = 0;
-    for (Py_ssize_t i = 0; i < count && count <= NL_HOST_RESULTS; i++) {
-        long index = PyLong_AsLong(PyTuple_GET_ITEM(items, i));
-        if (index == -1 && PyErr_Occurred())
+    int values = 0, fits = count <= NL_HOST_RESULTS;
+    for (Py_ssize_t i = 0; fits && i < count; i++) {
+        result *r = &e->returned[i];
+        if (fill_result(e, r, PyTuple_GET_ITEM(items, i)) < 0)
             return -1;
-        if (index < -2 || index >= e->params.count)
-            count = NL_HOST_RESULTS + 1;
-        e->returned[i] = (short)index;
-        values += index < 0;
+        if (r->parameter < 0) {
+            int is_view =
+                values < e->function->count && e->function->dtypes[values] == NL_HOST_VIEW;
+            fits = is_view == (r->descr != NULL) && r->ndim < NL_HOST_SLOTS;
+            values++;
+        }
     }
-    if (count > NL_HOST_RESULTS || values != e->function->count) {
+    if (!fits || values != e->function->count) {
         PyErr_SetString(PyExc_RuntimeError, "_resolve: the results are not those of the code");
         return -1;
     }
@@ -284,43 +313,108 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     return Py_NewRef(Py_None);
 }
 
-/* The argument with the number that the code has stored. */
-static PyObject *argument_of(const hostfunction *f, const entry *e, const unsigned char *slot,
-                             PyObject *const *args) {
-    int64_t index;
-    memcpy(&index, slot, sizeof index);
-    if (index >= 0 && index < e->params.count)
-        return Py_NewRef(args[index]);
-    return PyErr_Format(
-        PyExc_TypeError,
-        "%U() returns an array that is not one of its arguments: return the argument, "
-        "and make views of it in the caller",
-        f->name);
+/* The array that the code has stored. */
+static void view_read(const result *r, const unsigned char *slot, nl_layout *layout, char **data) {
+    int64_t values[1 + 2 * NL_HOST_SLOTS];
+    memcpy(values, slot, (size_t)(1 + 2 * r->ndim) * sizeof *values);
+    *data = (char *)(uintptr_t)values[0];
+    layout->ndim = r->ndim;
+    layout->itemsize = nl_host_element(r->descr).itemsize;
+    memcpy(layout->shape, values + 1, (size_t)r->ndim * sizeof *values);
+    memcpy(layout->strides, values + 1 + r->ndim, (size_t)r->ndim * sizeof *values);
 }
 
-/* Results among which there are arguments. */
-static PyObject *with_arguments(const hostfunction *f, const entry *e, const unsigned char *results,
-                                PyObject *const *args) {
-    if (!e->returns_tuple)
-        return e->returned[0] < 0 ? argument_of(f, e, results, args)
-                                  : Py_NewRef(args[e->returned[0]]);
-    PyObject *tuple = PyTuple_New(e->returns);
-    int value = 0;
-    for (int i = 0; tuple && i < e->returns; i++) {
+/* The memory of an array parameter, or of a part of one that is an array, as it is in the block. */
+static nl_layout_view parameter_view(const nl_param *p, const unsigned char *block) {
+    const int64_t *values = (const int64_t *)(block + p->offset);
+    int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
+    return (nl_layout_view){(uint64_t)values[0], ndim, p->itemsize, values + 1, values + 1 + ndim};
+}
+
+/* Is it the very argument? */
+static int is_argument(const nl_param *p, const unsigned char *block, PyObject *arg,
+                       const result *r, const nl_layout_view *view) {
+    nl_layout_view whole = parameter_view(p, block);
+    nl_host_array array;
+    if (p->kind != NL_PARAM_ARRAY || whole.address != view->address || whole.ndim != view->ndim ||
+        memcmp(whole.shape, view->shape, (size_t)view->ndim * sizeof *view->shape) != 0 ||
+        memcmp(whole.strides, view->strides, (size_t)view->ndim * sizeof *view->strides) != 0)
+        return 0;
+    if (!nl_host_is_array(arg))
+        return p->itemsize == view->itemsize && p->dtype == nl_host_element(r->descr).dtype;
+    return nl_host_array_read(arg, &array) == 0 && nl_host_same_dtype(array.descr, r->descr);
+}
+
+/* The number of the parameter whose memory has all elements of a view; -1: none has. */
+static int owner_of(const entry *e, const unsigned char *block, const nl_layout *layout,
+                    const nl_layout_view *view) {
+    nl_range part = nl_layout_range(view);
+    int is_empty = nl_layout_count(layout) == 0, first = -1;
+    for (int i = 0; i < e->params.total; i++) {
+        const nl_param *p = &e->params.items[i];
+        if (!is_array(p->kind))
+            continue;
+        nl_layout_view whole = parameter_view(p, block);
+        nl_range range = nl_layout_range(&whole);
+        if (!is_empty && part.low >= range.low && part.high <= range.high)
+            return p->number;
+        if (first < 0)
+            first = p->number;
+    }
+    return is_empty ? first : -1;
+}
+
+/* A view as a NumPy array over the memory of an argument, or that argument. */
+static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
+                         const unsigned char *slot, const unsigned char *block,
+                         PyObject *const *args) {
+    nl_layout layout;
+    char *data;
+    view_read(r, slot, &layout, &data);
+    nl_layout_view view = nl_layout_at(&layout, (uint64_t)(uintptr_t)data);
+    for (int i = 0; i < e->params.count; i++)
+        if (is_argument(&e->params.items[i], block, args[i], r, &view))
+            return Py_NewRef(args[i]);
+    int owner = owner_of(e, block, &layout, &view);
+    if (owner < 0)
+        return PyErr_Format(PyExc_TypeError,
+                            "%U() returns an array that is not a part of its arguments: return an "
+                            "argument, or a view of one",
+                            f->name);
+    int writable =
+        r->writable && (!nl_host_is_array(args[owner]) || nl_host_array_writable(args[owner]));
+    PyObject *array = nl_host_array_new(r->descr, &layout, data, Py_NewRef(args[owner]));
+    if (array && !writable)
+        nl_host_array_lock(array);
+    return array;
+}
+
+/* Results among which there are arrays. */
+static PyObject *with_arrays(const hostfunction *f, const entry *e, const unsigned char *results,
+                             const unsigned char *block, PyObject *const *args) {
+    PyObject *tuple = e->returns_tuple ? PyTuple_New(e->returns) : NULL;
+    if (e->returns_tuple && !tuple)
+        return NULL;
+    for (int i = 0, value = 0; i < e->returns; i++) {
+        const result *r = &e->returned[i];
         PyObject *item;
-        if (e->returned[i] >= 0) {
-            item = Py_NewRef(args[e->returned[i]]);
-        } else if (e->returned[i] == -2) {
-            item = argument_of(f, e, results + value++ * NL_HOST_SLOT, args);
-        } else {
-            item =
-                python_value((nl_dtype)e->function->dtypes[value], results + value * NL_HOST_SLOT);
+        if (r->parameter >= 0) {
+            item = Py_NewRef(args[r->parameter]);
+        } else if (r->descr) {
+            item = view_of(f, e, r, results, block, args);
+            results += (1 + r->ndim) * NL_HOST_SLOT;
             value++;
+        } else {
+            item = python_value((nl_dtype)e->function->dtypes[value++], results);
+            results += NL_HOST_SLOT;
         }
-        if (!item)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, item);
+        if (!tuple)
+            return item;
+        if (!item) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, i, item);
     }
     return tuple;
 }
@@ -400,7 +494,7 @@ static PyObject *raise_fault(hostfunction *f) {
 
 static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObject *const *args,
                      unsigned char *block) {
-    _Alignas(16) unsigned char results[NL_HOST_RESULTS * NL_HOST_SLOT];
+    _Alignas(16) unsigned char results[NL_HOST_SLOTS * NL_HOST_SLOT];
     nl_host_frame frame = {block, results};
     int status;
     if (write_arguments(f, e, read, args, block) < 0)
@@ -412,7 +506,7 @@ static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObje
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
     return e->returns < 0 ? python_result(e->function, results)
-                          : with_arguments(f, e, results, args);
+                          : with_arrays(f, e, results, block, args);
 }
 
 static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const *args,
@@ -639,7 +733,9 @@ static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     PyObject *names = PyTuple_New(function->count);
     for (int i = 0; names && i < function->count; i++) {
-        PyObject *name = PyUnicode_FromString(nl_dtype_name((nl_dtype)function->dtypes[i]));
+        unsigned char code = function->dtypes[i];
+        PyObject *name = code == NL_HOST_VIEW ? Py_NewRef(Py_None)
+                                              : PyUnicode_FromString(nl_dtype_name((nl_dtype)code));
         if (!name)
             Py_CLEAR(names);
         else

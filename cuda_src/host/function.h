@@ -50,31 +50,44 @@ template <class T, int N, layout L> struct is_array<array<T, N, L>> {
     enum { value = 1 };
 };
 
-/* Which of the parameters an array is, counted from k; -1: none. */
-template <class A> inline int64 which(const A &, int64) {
-    return -1;
-}
-template <class A, class P> inline bool is_same(const A &, const P &) {
-    return false;
-}
-template <class T, class U, int N, layout L, layout M>
-inline bool is_same(const array<T, N, L> &a, const array<U, N, M> &b) {
-    bool same = (const volatile void *)a.pointer == (const volatile void *)b.pointer;
-    for (int i = 0; i < N; ++i)
-        same = same && a.shape[i] == b.shape[i] && a.strides[i] == b.strides[i];
-    return same && nl_detail::dtype<T>::code == nl_detail::dtype<U>::code;
-}
-template <class A, class P, class... R>
-inline int64 which(const A &a, int64 k, const P &first, const R &...rest) {
-    return is_same(a, first) ? k : which(a, k + 1, rest...);
-}
-/* A result that is not an array is itself. */
-template <class A, class... P> inline const A &chosen(const A &value, const P &...) {
+/* An array that the extension makes a NumPy array of. C++ functions return none: only the code
+ * around Python functions makes views. */
+template <class A> struct view { A array; };
+template <class A> inline A viewed(A value) {
     return value;
 }
-template <class T, int N, layout L, class... P>
-inline int64 chosen(const array<T, N, L> &a, const P &...parameters) {
-    return which(a, 0, parameters...);
+template <class T, int N, layout L> inline view<array<T, N, L>> viewed(array<T, N, L> a) {
+    return {a};
+}
+
+template <class A> struct code<view<A>> {
+    enum { value = NL_HOST_VIEW };
+};
+
+/* How many slots a value has, and how it is stored. */
+template <class T> struct slots {
+    enum { value = 1 };
+};
+template <class T, int N, layout L> struct slots<view<array<T, N, L>>> {
+    enum { value = 1 + N };
+};
+template <class T> inline void store(char *slot, const T &value) {
+    *(T *)slot = value;
+}
+template <class T, int N, layout L>
+inline void store(char *slot, const view<array<T, N, L>> &value) {
+    int64 *to = (int64 *)slot;
+    int64 step = (int64)sizeof(T);
+    to[0] = (int64)value.array.pointer;
+    for (int k = 0; k < N; ++k) {
+        to[1 + k] = value.array.shape[k];
+        to[1 + N + k] = value.array.strides[k];
+    }
+    for (int k = 0; L != layout::any && k < N; ++k) { /* whose strides are not read */
+        int axis = L == layout::C ? N - 1 - k : k;
+        to[1 + N + axis] = step;
+        step *= value.array.shape[axis];
+    }
 }
 
 /* Result types: how many values, which, and how they are kept. */
@@ -84,21 +97,25 @@ template <class R> struct results {
                   "into it");
     static_assert(is_array<R>::value || code<R>::value != 0,
                   "a function on the CPU returns a number, a tuple of numbers, or nothing");
-    enum { is_tuple = 0, count = 1 };
+    enum { is_tuple = 0, count = 1, slots = nl_function::slots<R>::value };
     static constexpr unsigned char dtype(int) { return code<R>::value; }
-    template <class F> static void keep(char *slots, const F &call) {
-        R value = call();
-        *(R *)slots = value;
-    }
+    template <class F> static void keep(char *slot, const F &call) { store(slot, (R)call()); }
 };
 template <> struct results<void> {
-    enum { is_tuple = 0, count = 0 };
+    enum { is_tuple = 0, count = 0, slots = 0 };
     static constexpr unsigned char dtype(int) { return 0; }
     template <class F> static void keep(char *, const F &call) { call(); }
 };
 #ifdef NUMBALITE_TUPLE_CUH
 template <class... T> struct results<tuple<T...>> {
-    enum { is_tuple = 1, count = sizeof...(T) };
+    template <class... U> static constexpr int sum(U... values) {
+        const int all[] = {values..., 0};
+        int total = 0;
+        for (int value : all)
+            total += value;
+        return total;
+    }
+    enum { is_tuple = 1, count = sizeof...(T), slots = sum((int)nl_function::slots<T>::value...) };
     static constexpr unsigned char dtype(int k) {
         const unsigned char codes[] = {(unsigned char)code<T>::value..., 0};
         for (int i = 0; i < (int)count; ++i)
@@ -106,18 +123,19 @@ template <class... T> struct results<tuple<T...>> {
                 return 0;
         return codes[k];
     }
-    template <int I> static void keep_from(char *slots, const tuple<T...> &items) {
+    template <int I> static void keep_from(char *slot, const tuple<T...> &items) {
         if constexpr (I < (int)count) {
             auto item = nl_detail::item<I>(items);
             static_assert(code<decltype(item)>::value != 0,
                           "a function on the CPU returns tuples of numbers only");
-            *(decltype(item) *)(slots + I * NL_HOST_SLOT) = item;
-            keep_from<I + 1>(slots, items);
+            store(slot, item);
+            keep_from<I + 1>(slot + nl_function::slots<decltype(item)>::value * NL_HOST_SLOT,
+                             items);
         }
     }
-    template <class F> static void keep(char *slots, const F &call) {
+    template <class F> static void keep(char *slot, const F &call) {
         tuple<T...> items = call();
-        keep_from<0>(slots, items);
+        keep_from<0>(slot, items);
     }
 };
 
@@ -126,9 +144,8 @@ template <class... T> tuple<typename plain<T>::type...> copied(T &&...items) {
     return tuple<typename plain<T>::type...>{items...};
 }
 template <int... I> struct items {};
-template <int... I, class... T, class... P>
-auto chosen_of(items<I...>, const tuple<T...> &values, const P &...parameters) {
-    return copied(chosen(nl_detail::item<I>(values), parameters...)...);
+template <int... I, class... T> auto views(items<I...>, const tuple<T...> &values) {
+    return copied(viewed(nl_detail::item<I>(values))...);
 }
 template <int... I, class... T> auto only(const tuple<T...> &items) {
     return copied(nl_detail::item<I>(items)...);
@@ -141,6 +158,8 @@ template <class R, class F> inline void keep(void *slots, const F &call) {
 
 template <class Result, class Block> constexpr nl_host_function nl_entry(void (*run)(void *)) {
     typedef results<typename plain<Result>::type> Results;
+    static_assert((int)Results::slots <= NL_HOST_SLOTS,
+                  "a function on the CPU returns too many arrays, or arrays of too many axes");
     nl_host_function f = {
         NL_HOST_FUNCTION_ABI, sizeof(Block), Results::is_tuple, Results::count, {}, run};
     for (int k = 0; k < f.count; ++k)

@@ -55,17 +55,15 @@ def _entry(function, namespace, index, args, returned=None):
     members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
     values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
     call = element.call(function, namespace, values)
-    if returned is not None:  # the extension has the arrays: they are arguments
-        numbers = [i for i, parameter in enumerate(returned[1]) if parameter < 0]
-        listed = ", ".join(map(str, numbers))
-        if -2 in returned[1]:  # which of the arguments, as an index
+    if returned is not None:  # the extension makes the arrays: they are arguments, or parts of them
+        made = [i for i, item in enumerate(returned[1]) if not isinstance(item, int) or item < 0]
+        listed = ", ".join(map(str, made))
+        if any(isinstance(item, tuple) for item in returned[1]):
             head = (
-                f"chosen_of(numbalite::nl_function::items<{listed}>{{}}, "
-                if returned[0]
-                else "chosen("
+                f"views(numbalite::nl_function::items<{listed}>{{}}, " if returned[0] else "viewed("
             )
-            call = f"numbalite::nl_function::{head}{', '.join(filter(None, (call, values)))})"
-        elif numbers:
+            call = f"numbalite::nl_function::{head}{call})"
+        elif made:
             call = f"numbalite::nl_function::only<{listed}>({call})"
         else:
             call = f"static_cast<void>({call})"

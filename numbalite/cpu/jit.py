@@ -149,8 +149,8 @@ def jit(
 
     The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
     used where they lie, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
-    tuple; a Python body may return its arguments that are arrays, too. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
-    call it by its name.
+    tuple; a Python body may return its arguments that are arrays, and views of them (``a[1:]``, ``a.T``), too.
+    The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may call it by its name.
 
     ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
     overloads; ``name=`` says which), or with ``args="x, y"`` a body or an expression.
@@ -261,19 +261,21 @@ class Overload:
         self.parameters = parameters
         self.labels = labels
         self.returned = returned
-        """None, or (is it a tuple?, for each item the number of the argument that it is, -1 for a number, -2 for
-        one of the arguments, types of the items)."""
+        """None, or (is it a tuple?, for each item the number of the argument that it is, -1 for a number, or the
+        (dtype, number of axes, whether it is writable) of a part of an argument; types of the items)."""
 
     @property
     def signature(self) -> Signature:
         """With the type that it returns, as the compiler deduced or converted it."""
         names, is_tuple = _core.host_results(self.module, self.symbol)
-        found = [types.scalar(name) for name in names]
+        found = [types.scalar(name) for name in names if name is not None]  # None: an array
         if self.returned is not None:
             is_tuple, items, kinds = self.returned
             numbers = iter(found)
-            values = [next(numbers) if i < 0 else self.args[i] for i in items]
-            found = [t if i == -2 else v for v, i, t in zip(values, items, kinds, strict=True)]
+            found = [
+                kind if isinstance(item, tuple) else next(numbers) if item < 0 else self.args[item]
+                for item, kind in zip(items, kinds, strict=True)
+            ]
         if is_tuple:
             return Signature(types.Tuple(found), self.args)
         return Signature(found[0] if found else types.void, self.args)

@@ -195,7 +195,7 @@ class Builder:
     def use_types(self, *used):
         """Makes sure that the types can be spelled: records are defined, parts are included."""
         for t in used:
-            self.names |= identifiers(t.cxx) - _OF_THE_HEAD
+            self.names |= names_of_type(t) - _OF_THE_HEAD
             if isinstance(t, (types.Array, types.Pointer)):
                 t = t.dtype
             if isinstance(t, types.Tuple):
@@ -288,7 +288,7 @@ class Builder:
         """The C++ type, where names of the Python scope may hide its words."""
         from numbalite.text import devicelib
 
-        words = identifiers(t.cxx)
+        words = names_of_type(t)
         # A header may have words of ours, too.
         hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
         cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
@@ -534,6 +534,11 @@ def identifiers(text: str, parameters=()) -> frozenset:
         elif before.text == "::" and token.kind == "name":
             found.add(token.text)
     return frozenset(found)
+
+
+def names_of_type(t: types.Type) -> set:
+    """The names in the C++ of a type, none of which is declared there: `float16` in `array<const float16, 1>`."""
+    return {token.text for token in tokenize(t.cxx) if token.kind == "name"}
 
 
 def included_name(line: str) -> str:

@@ -49,8 +49,8 @@ class Instance(DeviceFunction):
 
     def returned(self) -> tuple | None:
         """None where it returns numbers; where there are arrays among its results, (is it a tuple?, for each
-        item the number of the parameter that it is, -1 for a number, -2 for one of the arguments, and the types
-        of the items). Raises Problem if Python cannot get what it returns."""
+        item the number of the parameter that it is, -1 for a number, or the (dtype, number of axes, whether it is
+        writable) of a part of an argument, and the types of the items)."""
         is_tuple = isinstance(self.result, types.Tuple)
         items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):
@@ -61,32 +61,25 @@ class Instance(DeviceFunction):
                 continue
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             parts = parts if len(parts) == len(items) else [node.value] * len(items)
-            arrays = [
-                (part, isinstance(t, types.Array)) for t, part in zip(items, parts, strict=True)
-            ]
-            if not all(_may_be_an_argument(part) for part, is_array in arrays if is_array):
-                raise Problem(
-                    node, f"a function on the CPU returns numbers and its arguments, not {rules.described(self.result)}",
-                    "Take an array as a parameter, write into it, and return that parameter: "
-                    "def f(x, out): ... return out. A view can be made by the caller: f(x)[1:].",
-                ).locate(self.function.place)  # fmt: skip
-            found.add(tuple(self._parameter(part) if is_array else -1 for part, is_array in arrays))
+            found.add(tuple(map(self._parameter, parts)))
         chosen = tuple(
-            -1 if not isinstance(t, types.Array) else column.pop() if len(column) == 1 else -2
+            -1 if not isinstance(t, types.Array)
+            else column.pop() if len(column) == 1 and None not in column
+            else (_element_dtype(t), t.ndim, not t.readonly)
             for t, column in zip(items, map(set, zip(*found, strict=True)), strict=True)
-        )
+        )  # fmt: skip
         return is_tuple, chosen, tuple(items)
 
     def _parameter(self, node):
-        """The number of the parameter that an expression is, if that keeps its value; else -2."""
+        """The number of the parameter that an expression is, if that keeps its value; else None."""
         names = self.function.parameters
         if not isinstance(node, ast.Name) or node.id not in names:
-            return -2
+            return None
         is_bound = any(
             isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)
             for n in self.function.body_nodes()
         )
-        return -2 if is_bound else names.index(node.id)
+        return None if is_bound else names.index(node.id)
 
     def finish(self, definition: Any) -> None:
         """Makes a device function of it."""
@@ -98,11 +91,8 @@ class Instance(DeviceFunction):
         self.is_finished = True
 
 
-def _may_be_an_argument(node):
-    """Variables may hold arguments; other expressions make views."""
-    if isinstance(node, ast.IfExp):
-        return _may_be_an_argument(node.body) and _may_be_an_argument(node.orelse)
-    return isinstance(node, ast.Name)
+def _element_dtype(array):
+    return np.dtype(array.dtype.dtype)
 
 
 class Closure(NamedTuple):

@@ -1,5 +1,6 @@
 """vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
 
+import linecache
 import math
 import pickle
 import random
@@ -9,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from kit.sample import some
 
 from numbalite import cuda, float32, guvectorize, jit, njit, prange, vectorize
 from numbalite.errors import TranslationError
@@ -127,37 +129,16 @@ def test_jit():
     assert out[0] == 5
 
 
-def returned(x):
-    return x.T
-
-
-def returned_with_a_number(x):
-    return x[1:], 1
-
-
 def of_new_arrays(x):
     return np.sqrt(x)
 
 
-@pytest.mark.parametrize(
-    "function, words",
-    [
-        (
-            returned,
-            r"its arguments, not float64\[::1\]\n    return x.T\n    \^{10}\nTake an array as a",
-        ),
-        (
-            returned_with_a_number,
-            r"its arguments, not Tuple\(\(float64\[::1\], int64\)\)\n    return",
-        ),
-        (of_new_arrays, "the result would be a new array"),
-    ],
-)
-def test_arrays_as_results_on_the_cpu(function, words):
-    """It says where, and that such a function may stay in Python."""
-    with pytest.raises(TranslationError, match=rf"(?s){words}.*leave jit out") as caught:
-        jit(function)(np.ones(3))
-    assert caught.value.line == function.__code__.co_firstlineno + 1
+def test_new_arrays_as_results_on_the_cpu():
+    """The error contains the line, and says that such a function may stay in Python."""
+    words = "the result would be a new array.*leave jit out"
+    with pytest.raises(TranslationError, match=f"(?s){words}") as caught:
+        jit(of_new_arrays)(np.ones(3))
+    assert caught.value.line == of_new_arrays.__code__.co_firstlineno + 1
 
 
 def test_arguments_that_are_returned():
@@ -417,17 +398,146 @@ def test_arguments_that_are_swapped():
         assert got is (y if n % 2 else x) and (got == n).all()
 
 
-def test_views_are_not_returned():
+# View expressions of an array of two axes, and of one.
+VIEWS_2 = """a a.T a[0] a[-1] a[1:] a[:,1] a[:,::2] a[::-1] a[::-1,::-1] a[0,1:] a[...,0] a[1:,1:] a[k] a[k:] a[:,k:].T a[2:1]
+    a[:0]""".split()
+VIEWS_1 = "a a[1:] a[::2] a[::-1] a[k:] a[:k] a[1:-1] a[3:1] a[-2:] a.T".split()
+DTYPES = ["f8", "f4", "i8", "u1", "?", "c16", "c8", "i2", "f2", "M8[s]"]
+
+
+def layouts_of(array, rng):
+    """Arrays with the same shape and dtype, in several layouts; some are read-only."""
+    spread = np.empty([2 * n for n in array.shape], array.dtype)[
+        tuple([slice(None, None, 2)] * array.ndim)
+    ]
+    spread[...] = array
+    for one in (array, np.asfortranarray(array), spread, array[::-1]):
+        if rng.random() < 0.2:
+            one.flags.writeable = False
+        yield one
+
+
+@pytest.mark.parametrize(
+    "ndim, expression", some(12, [(2, e) for e in VIEWS_2] + [(1, e) for e in VIEWS_1])
+)
+def test_views_are_returned_as_numpy_returns_them(ndim, expression, monkeypatch):
+    """A view shares the memory of the argument, has NumPy's shape, strides and flags, and keeps the argument alive."""
+    file, scope = f"<view {expression}>", {}
+    text = f"def view(a, k):\n    return {expression}\n"
+    monkeypatch.setitem(linecache.cache, file, (len(text), None, text.splitlines(True), file))
+    exec(compile(text, file, "exec"), scope)
+    plain = scope["view"]
+    compiled = njit(plain)
+    rng = random.Random()
+    for dtype in rng.sample(DTYPES, 3):
+        shape = [rng.randrange(2, 5) for _ in range(ndim)]
+        numbers = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
+        for a in layouts_of(numbers, rng):
+            k = rng.randrange(2)
+            wanted, got = plain(a, k), compiled(a, k)
+            assert type(got) is np.ndarray and got.dtype == wanted.dtype
+            assert got.shape == wanted.shape and np.array_equal(got, wanted)
+            assert got.flags.writeable == wanted.flags.writeable
+            assert wanted is not a or got is a
+            if got.size > 1:
+                assert got.strides == wanted.strides
+            if got.size:
+                assert got.ctypes.data == wanted.ctypes.data and np.shares_memory(got, a)
+                copied = got.copy()
+                del a
+                assert np.array_equal(got, copied)
+
+
+def test_views_in_tuples_and_in_variables():
     @njit
-    def part(a):
-        a = a[1:]
-        return a
+    def parts(a, b, n):
+        first = a[:n]
+        for i in range(first.size):
+            first[i] = -1
+        last = b if n > 1 else a[n:]
+        return first, n, last, a[0], b[::-1]
+
+    for n in (1, 2):
+        a, b = np.arange(4.0), np.arange(10.0, 14.0)
+        first, count, last, number, reverse = parts(a, b, n)
+        assert count == n and number == -1.0
+        assert first.base is a and first.size == n and (a[:n] == -1).all()
+        assert last is b if n > 1 else last.base is a
+        assert reverse.base is b and reverse[0] == 13
+
+
+def test_views_of_another_dtype_and_of_fields():
+    @njit
+    def bits(a):
+        return a.view(np.int64)
 
     @njit
-    def view(a):
-        return a[1:]
+    def field(a):
+        return a["y"]
 
-    with pytest.raises(TypeError, match=r"part\(\) returns an array that is not one of its arg"):
-        part(np.zeros(3))
-    with pytest.raises(TranslationError, match="returns numbers and its arguments"):
-        view(np.zeros(3))
+    @njit
+    def reshaped(a):
+        return a.reshape(3, 2)
+
+    x = np.arange(6.0)
+    assert bits(x).base is x and bits(x)[1] == np.float64(1).view(np.int64)
+    records = np.zeros(3, [("x", "i4"), ("y", "f4", (2,)), ("z", "f8")])
+    records["y"] = np.arange(6).reshape(3, 2)
+    assert np.array_equal(reshaped(x), x.reshape(3, 2)) and np.shares_memory(reshaped(x), x)
+    if records.dtype["z"].isbuiltin:
+        simple = np.zeros(3, [("x", "i4"), ("y", "f8")])
+        got = field(simple)
+        got[1] = 5
+        assert simple["y"][1] == 5
+
+
+def test_views_with_declared_types():
+    @njit("float64[:](float64[:, ::1], int64)")
+    def column(a, k):
+        return a[:, k]
+
+    x = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(column(x, 1), x[:, 1]) and np.shares_memory(column(x, 1), x)
+    with pytest.raises(TypeError):
+        column(np.arange(3), 1)
+
+
+TABLE = np.arange(4.0)
+
+
+def test_arrays_of_the_scope_are_not_returned():
+    @njit
+    def table(a):
+        return TABLE
+
+    with pytest.raises(
+        TypeError, match=r"table\(\) returns an array that is not a part of its arg"
+    ):
+        table(np.zeros(3))
+
+
+def test_views_are_pickled_with_their_function():
+    twice = pickle.loads(pickle.dumps(njit(_second_row)))
+    x = np.arange(6).reshape(2, 3)
+    assert np.shares_memory(twice(x), x) and twice(x).tolist() == [3, 4, 5]
+
+
+def _second_row(a):
+    return a[1]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "c8", "c16", "?", "u8", "M8[s]"])
+def test_read_only_arrays_of_functions_on_the_cpu(dtype):
+    """The C++ of `const` elements includes what their type needs."""
+
+    @njit
+    def last(a):
+        return a[a.size - 1 :]
+
+    @njit
+    def count(a):
+        return a.size
+
+    x = np.arange(3).astype(dtype) if dtype != "?" else np.array([True, False, True])
+    x.flags.writeable = False
+    assert count(x) == 3 and np.array_equal(last(x), x[2:]) and not last(x).flags.writeable
