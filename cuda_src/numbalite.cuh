@@ -3,7 +3,7 @@
  * This head is read before every kernel, so it is kept to what nearly every kernel needs and to C++
  * that is cheap to parse: NumPy's type names, the thread's place in the grid, and `array`. All else
  * (complex numbers, tuples, more atomics, random numbers, groups of threads, half precision) is a
- * part of its own, "numbalite/NAME.cuh", which numbalite/text/devicelib.py adds when the source mentions a
+ * part of its own, "numbalite/NAME.cuh", which numbalite/cxx/devicelib.py adds when the source mentions a
  * name of it, and which a source may include by hand.
  *
  * It needs no other header, is read by NVRTC from 12.0 on and, for the CPU simulator, by g++ and

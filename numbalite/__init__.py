@@ -15,9 +15,8 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 
     from numbalite import config, cuda, errors, types
     from numbalite.cpu.jit import jit, njit, seed
-    from numbalite.cpu.prange import prange
-    from numbalite.cpu.threads import get_num_threads, set_num_threads
     from numbalite.numba import install as install_as_numba
+    from numbalite.runtime.threads import get_num_threads, set_num_threads
     from numbalite.types import (
         bool_,
         boolean,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         uintp,
         void,
     )
+    from numbalite.types.parallelrange import prange
     from numbalite.ufuncs.decorators import guvectorize, vectorize
     from numbalite.ufuncs.fuse import fuse
 
@@ -97,10 +97,10 @@ _FUNCTIONS = {
     "jit": "cpu.jit",
     "njit": "cpu.jit",
     "seed": "cpu.jit",
-    "set_num_threads": "cpu.threads",
-    "get_num_threads": "cpu.threads",
+    "set_num_threads": "runtime.threads",
+    "get_num_threads": "runtime.threads",
     "install_as_numba": "numba:install",
-    "prange": "cpu.prange",
+    "prange": "types.parallelrange",
 }
 
 

@@ -64,7 +64,7 @@ def run(arguments) -> int:
 
         return program.run(arguments)
     if command == "gdb" and arguments:
-        from numbalite.sim import debugger
+        from numbalite.compilers.sim import debugger
 
         return debugger.run_gdb(arguments)
     if command == "editor":
@@ -173,7 +173,7 @@ def _devices():
 def _libraries():
     from numbalite import _core
     from numbalite.errors import CudaSupportError
-    from numbalite.libraries import table
+    from numbalite.runtime.libraries import table
 
     lines = ["on the simulator NumPy computes for them"] if _core.driver_has("host_code") else []
     for library in (table.CUBLAS, table.CUFFT, table.CUSOLVER, table.CUSPARSE):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import Self, Unpack
 
-from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.ndarray.arrays import DeviceNDArray
 
 _Shape = SupportsIndex | Sequence[SupportsIndex]
 _Rows: TypeAlias = slice[Any, Any, Any] | EllipsisType | None

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import cuda
-from numbalite.cuda.devices import number_of
+from numbalite.runtime.devices import number_of
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.arguments import DeviceLike
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 __array_api_version__ = "2024.12"
 

@@ -98,7 +98,7 @@ def unchecked(monkeypatch):
     if "NUMBALITE_SIM_CHECKS" not in os.environ or open_driver() != "sim":
         yield
         return
-    from numbalite.sim import checks
+    from numbalite.runtime import checks
 
     with monkeypatch.context() as patch:
         patch.delenv("NUMBALITE_SIM_CHECKS")
@@ -146,7 +146,7 @@ def live_counts():
     leaked: they go first.
     """
     from numbalite import _core, cuda
-    from numbalite.cuda import recorded
+    from numbalite.runtime import recorded
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()

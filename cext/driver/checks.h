@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of a mask. numbalite/sim/checks.py has the same. */
+/* Bits of a mask. numbalite/runtime/checks.py has the same. */
 enum {
     NL_CHECK_MEMORY = 1,    /* accesses out of bounds, to freed memory, misaligned ones */
     NL_CHECK_UNWRITTEN = 2, /* reads of what nothing has written */

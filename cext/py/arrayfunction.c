@@ -2,14 +2,14 @@
  *
  * `array_functions` has the functions of ours that do what NumPy's do. A call in which no other
  * type takes part goes straight there; every other one is looked at in Python
- * (numbalite/cuda/arrayfunctions/dispatch.py), which also fills the dict. */
+ * (numbalite/ndarray/dispatch.py), which also fills the dict. */
 #include "py/arrayfunction.h"
 
 #include "py/devarray.h"
 #include "py/owner.h"
 
 static PyObject *ask_python(PyObject *const *args) {
-    PyObject *module = PyImport_ImportModule("numbalite.cuda.arrayfunctions.dispatch");
+    PyObject *module = PyImport_ImportModule("numbalite.ndarray.dispatch");
     PyObject *function = module ? PyObject_GetAttrString(module, "array_function") : NULL;
     PyObject *result = function ? PyObject_Vectorcall(function, args, 4, NULL) : NULL;
     Py_XDECREF(function);

@@ -2,7 +2,7 @@
  * it.
  *
  * A unit is first compiled for the checks of the thread that needs it. When a launch has other
- * ones, the driver asks for another image; numbalite.sim.checks makes it. What goes wrong there is
+ * ones, the driver asks for another image; numbalite.runtime.checks makes it. What goes wrong there is
  * left as the pending exception of the thread that launches. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,10 +95,10 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* The bytes that numbalite.sim.checks.instrumented gives, as a copy of malloc's. */
+/* The bytes that numbalite.runtime.checks.instrumented gives, as a copy of malloc's. */
 static void *call_compiler(const void *image, size_t size, uint32_t mask) {
     void *copy = NULL;
-    PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.sim.checks");
+    PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.runtime.checks");
     if (module != NULL)
         bytes = PyObject_CallMethod(module, "instrumented", "y#I", (const char *)image,
                                     (Py_ssize_t)size, (unsigned)mask);

@@ -96,7 +96,7 @@ static int refuse(PyObject *item) {
     return -1;
 }
 
-/* d[key] with arrays of indices is no view: numbalite/cuda/indexing.py gathers it. */
+/* d[key] with arrays of indices is no view: numbalite/ndarray/indexing.py gathers it. */
 static PyObject *subscript_many(const nl_py_array *a, PyObject *key) {
     return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
 }

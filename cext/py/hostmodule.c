@@ -166,7 +166,7 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* numbalite/cpu/threads.py checks the values. */
+/* numbalite/runtime/threads.py checks the values. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())

@@ -1,5 +1,5 @@
 /* py/texture: the type TextureHandle: an array for texture units, or an object over one. What it is
- * over, numbalite/cuda/textures.py keeps alive. */
+ * over, numbalite/ndarray/textures.py keeps alive. */
 #include "py/state.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Each NUMBALITE_MATH_... adds overloads for one function, in namespace numbalite. One costs the
  * compiler a tenth of a millisecond, so a generated source takes those that it names
- * (numbalite/text/devicelib.py). */
+ * (numbalite/cxx/devicelib.py). */
 #ifndef NUMBALITE_MATH_BASE_CUH
 #define NUMBALITE_MATH_BASE_CUH
 

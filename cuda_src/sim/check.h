@@ -8,7 +8,7 @@
 
 namespace numbalite_sim {
 
-/* numbalite/sim/translation.py puts a call of `drop_value` before an atomicExch whose value nobody asks
+/* numbalite/compilers/sim/translation.py puts a call of `drop_value` before an atomicExch whose value nobody asks
  * for: it only writes. */
 NUMBALITE_SIM_OWN void drop_value() {
     value_is_dropped = true;

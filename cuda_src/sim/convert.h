@@ -2,7 +2,7 @@
  *
  * To an integer: round, then saturate. A NaN gives 0 from float to 32 bits, and the top bit alone
  * where either side has 64. The same holds for a plain cast in a kernel when the compiler is of the
- * clang family (numbalite/sim/irpatch.py). */
+ * clang family (numbalite/compilers/sim/irpatch.py). */
 #ifndef NUMBALITE_SIM_CONVERT_H
 #define NUMBALITE_SIM_CONVERT_H
 

@@ -3,7 +3,7 @@
  * ever compiled with it. */
 #include "prelude.h"
 
-/* What the translation does to these words (numbalite/sim/translation.py). */
+/* What the translation does to these words (numbalite/compilers/sim/translation.py). */
 #undef __shared__
 #define __shared__
 

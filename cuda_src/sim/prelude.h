@@ -7,8 +7,8 @@
  *
  * What differs from a GPU, for code that is otherwise valid CUDA C++:
  * - With a compiler of the clang family, integer division by zero, shifts by the width or more, and
- *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/sim/irpatch.py).
- *   With g++ only the division does (division.h), and not in sources that numbalite/sim/divisions.py
+ *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/compilers/sim/irpatch.py).
+ *   With g++ only the division does (division.h), and not in sources that numbalite/compilers/sim/divisions.py
  *   leaves alone, those with bit-fields for one: there it is left to the CPU and the compiler. `x << 32`
  *   and `(int)1e10f` are whatever the CPU gives.
  *   The intrinsics (__float2int_rz, __funnelshift_l...) are right with both.
@@ -106,7 +106,7 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
 #include "own.h"
 
-/* numbalite/sim/translation.py puts these in the place of what cannot be compiled at all. */
+/* numbalite/compilers/sim/translation.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(instruction) \
     static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
 /* In headers of the user, whose functions not all are called: an error where a function is compiled that has it. The

@@ -1,4 +1,4 @@
-/* sim/ptx: the instructions of PTX, for what numbalite/sim/ptx.py makes of asm statements. Registers are plain
+/* sim/ptx: the instructions of PTX, for what numbalite/compilers/sim/ptx.py makes of asm statements. Registers are plain
  * variables. */
 #ifndef NUMBALITE_SIM_PTX_H
 #define NUMBALITE_SIM_PTX_H

@@ -1,6 +1,6 @@
 /* sim/unset: what instrumented images know of local variables, by clang++: beside those that are declared
  * without a value there are others, of the same size, whose bytes are zero where nothing has been written
- * (numbalite/sim/locals.py, which puts calls of these functions into the code). */
+ * (numbalite/compilers/sim/locals.py, which puts calls of these functions into the code). */
 #ifndef NUMBALITE_SIM_UNSET_H
 #define NUMBALITE_SIM_UNSET_H
 

@@ -5,8 +5,8 @@ and numbalite's own CUDA C++ and compiling code, so an image from the cache is t
 now would give. A hit loads neither compiler.
 
 nvrtc.py and what it includes (headers.py, precompiled.py, toolkit.py) are for GPUs; hostbuild.py, with
-host.py, hostunit.py, hostlink.py, forkserver.py and process.py, for the CPU. Uses text, types and, for
-sources of the simulator, sim; knows no kernel and no device. Begin with source.py, then this file.
+host.py, hostunit.py, hostlink.py, forkserver.py and process.py, for the CPU. sim/ rewrites sources for the simulator. hints.py and
+pythonisms.py explain compilers' messages. Uses types and cxx. Begin with source.py, then this file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     """Compiles a source, or finds it compiled; ``again`` does not look, and replaces what is kept.
 
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
-    ("sim", *names of checks) for an instrumented image (see numbalite.sim.checks);
+    ("sim", *names of checks) for an instrumented image (see numbalite.runtime.checks);
     or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
     CompileError tells what is wrong with the source.
     """
@@ -92,7 +92,7 @@ def _compile(source, target):
 
 
 def _run(source, target):
-    from numbalite.compilers import namesakes
+    from numbalite.compilers import nameconflicts
 
     source = source.with_macros_inside()
     if target[0] in _ON_THE_CPU:
@@ -108,7 +108,7 @@ def _run(source, target):
         def run(source):
             return nvrtc.compile(source, target[1:])
 
-    return namesakes.compile(source, run, lambda: headers.texts(source))
+    return nameconflicts.compile(source, run, lambda: headers.texts(source))
 
 
 def _key(source, target):
@@ -142,7 +142,7 @@ def _own_code():
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         found = [_stamp(f"{package}/types/describe.py"), _stamp(f"{package}/__init__.py")]
-        folders = [headers.cuda_src(), f"{package}/compilers", f"{package}/sim"]
+        folders = [headers.cuda_src(), f"{package}/compilers"]
         while folders:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:

@@ -16,8 +16,8 @@ import re
 
 from numbalite.compilers import cache, files, headers, toolkit
 from numbalite.compilers.folders import find, is_whole, make
-from numbalite.sim import translation
-from numbalite.text import scanner
+from numbalite.compilers.sim import translation
+from numbalite.cxx import scanner
 
 _INCLUDES = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((cub|thrust|cuda)/[^>\"\n]+)", re.MULTILINE

@@ -32,9 +32,9 @@ from numbalite.compilers import (
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
+from numbalite.compilers.sim import debugger, irpatch, staticshared, translation
+from numbalite.cxx import scanner
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
-from numbalite.sim import debugger, irpatch, staticshared, translation
-from numbalite.text import scanner
 from numbalite.types.demangle import demangle
 
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}

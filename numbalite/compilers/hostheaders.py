@@ -13,8 +13,8 @@ import os
 import re
 
 from numbalite.compilers import files, headers
-from numbalite.sim import divisions, translation
-from numbalite.text import scanner
+from numbalite.compilers.sim import divisions, translation
+from numbalite.cxx import scanner
 
 _ASKED = re.compile(r'(__has_include\s*\(\s*)"([^"\n]*)"')
 _COPIES = "numbalite-copies"

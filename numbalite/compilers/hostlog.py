@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from numbalite.sim import divisions
+from numbalite.compilers.sim import divisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

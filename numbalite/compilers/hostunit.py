@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite.compilers.hostheaders import quoted
-from numbalite.sim import places
-from numbalite.text import scanner
+from numbalite.compilers.sim import places
+from numbalite.cxx import scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,9 +11,9 @@ import re
 from numbalite import config
 from numbalite.compilers import files, headers, linking, nvrtclog, precompiled, toolkit
 from numbalite.compilers.image import Image
+from numbalite.cxx import scanner
+from numbalite.cxx.linemap import quote
 from numbalite.errors import CompileError, CudaSupportError
-from numbalite.text import scanner
-from numbalite.text.linemap import quote
 from numbalite.types import describe
 
 _opened = None  # (Library, (major, minor), supported architectures)

@@ -12,7 +12,7 @@ import functools
 import re
 
 from numbalite.compilers import headers
-from numbalite.text import scanner
+from numbalite.cxx import scanner
 
 NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
 _EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")

@@ -24,8 +24,8 @@ import re
 from _thread import allocate_lock
 
 from numbalite.compilers import cache, folders, headers
+from numbalite.cxx.linemap import quote
 from numbalite.errors import CompileError
-from numbalite.text.linemap import quote
 
 SINCE = (12, 8)
 _HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")

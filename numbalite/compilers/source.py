@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite.text.linemap import quote
+from numbalite.cxx.linemap import quote
 
 # What our generated text begins with: includes of our own headers, and what brings their names in.
 _HEAD = re.compile(
@@ -71,7 +71,7 @@ class Source(NamedTuple):
         """Do kernels launch others?"""
         if "<<<" not in self.text:
             return False
-        from numbalite.text import scanner
+        from numbalite.cxx import scanner
 
         return "<<<" in scanner.strip(self.text)
 

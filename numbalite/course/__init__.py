@@ -3,8 +3,7 @@
 ``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` says
 on a plot where that was,
 ``examine`` looks for mistakes in a launch on either.
-Importing this touches no driver and no compiler. Uses the library's public names, as a learner's program
-does, and nothing of the library uses it. Begin with judging.py.
+Importing this loads no driver and no compiler. Uses cxx, kernels, ufuncs and cuda. Begin with judging.py.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.course.catalogue import exercises
     from numbalite.course.checked import examine
     from numbalite.course.compare import tolerance
+    from numbalite.course.device import size, stamp, where
     from numbalite.course.judging import assess, judge
-    from numbalite.course.place import size, stamp, where
     from numbalite.course.tasks import check
     from numbalite.course.timing import timed
     from numbalite.course.verdict import Verdict
@@ -35,9 +34,9 @@ _WHERE = {
     "exercise": "assessment",
     "exercises": "catalogue",
     "unwritten": "assessment",
-    "size": "place",
-    "stamp": "place",
-    "where": "place",
+    "size": "device",
+    "stamp": "device",
+    "where": "device",
     "timed": "timing",
     "tolerance": "compare",
 }

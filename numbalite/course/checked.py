@@ -34,7 +34,7 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     >>> report.kind, report.array
     ('race', 'counts')
     """
-    from .place import simulated
+    from numbalite.course.device import simulated
 
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem

@@ -20,7 +20,8 @@ import sys
 import tempfile
 from multiprocessing.connection import Connection
 
-from . import patience, warden
+from numbalite.course import timeouts, warden
+
 from .catalogue import find, load
 from .mistakes import ENDLESS
 
@@ -93,7 +94,7 @@ class Grader:
             self._child = child = _Child({**self._task, "skipped": self._skipped}, self._folder)
             piece = None
             try:
-                while (said := child.receive(patience.CELL_LIMIT + 4 * patience.GRACE)) != "done":
+                while (said := child.receive(timeouts.CELL_LIMIT + 4 * timeouts.GRACE)) != "done":
                     piece = said
                 return
             except _Ended as ended:
@@ -154,7 +155,7 @@ class _Child:
         self.last_words.seek(0)
         said = self.last_words.read().decode(errors="replace").strip()
         last = said.rpartition("\n")[2]
-        if status == patience.EXIT_STATUS:
+        if status == timeouts.EXIT_STATUS:
             return last
         return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
 
@@ -182,7 +183,7 @@ def serve():
     """Runs the file of the task that comes first, then judges what is asked for."""
     pipe = Connection(int(sys.argv[1]))
     task = json.loads(pipe.recv_bytes())
-    patience.unattended = True
+    timeouts.unattended = True
     for module in task["modules"]:
         load(module)
 

@@ -19,11 +19,12 @@ import warnings
 
 import numpy as np
 
+from numbalite.course.timeouts import apart, here, watched
+
 from .assessment import is_unwritten
 from .catalogue import find
 from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
-from .patience import apart, here, watched
 from .verdict import Verdict, duration
 
 verdicts: list[Verdict] = []
@@ -67,7 +68,7 @@ def judge(name, solution, speed=True) -> Verdict:
 
 class _Judge:
     def __init__(self, exercise, solution):
-        from .place import simulated
+        from numbalite.course.device import simulated
 
         self.exercise = exercise
         self.solution = solution

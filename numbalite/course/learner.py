@@ -17,7 +17,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from numbalite.text import linemap
+from numbalite.cxx import linemap
 
 from .catalogue import exercises, find
 
@@ -76,13 +76,13 @@ class Learner:
             self._answers = self._run()
 
     def _run(self):
-        from . import judging, patience
+        from numbalite.course import judging, timeouts
 
         os.environ.setdefault("MPLBACKEND", "Agg")  # plots are drawn for nobody
         answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
         run = _shell(names) if any(map(_needs_ipython, self.pieces)) else _python(names)
         judging.collector = answers.__setitem__
-        patience.unattended = True
+        timeouts.unattended = True
         sys.path.insert(0, str(self.path.parent.resolve()))
         try:
             for number, piece in enumerate(self.pieces):
@@ -165,12 +165,12 @@ def _needs_ipython(piece):
 
 def _ended(run, piece):
     """The exception that a piece ends with, or None."""
-    from . import patience
+    from numbalite.course import timeouts
 
     try:
-        with patience.limited(patience.CELL_LIMIT, _title(piece)):
+        with timeouts.limited(timeouts.CELL_LIMIT, _title(piece)):
             return run(piece)
-    except patience.Endless as error:
+    except timeouts.Endless as error:
         return error
 
 

@@ -129,7 +129,7 @@ def is_ours(file) -> bool:
 
 def label_of(file) -> str:
     """The name of a file, or of a notebook's cell."""
-    from numbalite.text import linemap
+    from numbalite.cxx import linemap
 
     label = linemap.label_of(file)
     return os.path.basename(label) if os.path.isabs(label) else label

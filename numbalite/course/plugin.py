@@ -166,7 +166,7 @@ def _show_times(terminalreporter, rows):
     """One row for each time that a test has taken."""
     if not rows:
         return
-    from numbalite.course.place import simulated
+    from numbalite.course.device import simulated
     from numbalite.course.verdict import duration
 
     where = "on the simulator: times of a CPU, not of a GPU" if simulated() else "on the GPU"

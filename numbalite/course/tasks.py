@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import patience
+from numbalite.course import timeouts
+
 from .compare import mismatch, number, row, tolerance
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
 from .verdict import Verdict
@@ -48,8 +49,7 @@ def _verdict(name, answer, run, expected, checks, terms):
 def _run(run, checks):
     """What run() gives, as NumPy has it; without waiting for ever."""
     from numbalite import cuda
-
-    from .place import simulated
+    from numbalite.course.device import simulated
 
     def done():
         result = run()
@@ -59,9 +59,9 @@ def _run(run, checks):
         return result
 
     if not simulated():
-        return patience.apart(done)
-    with cuda.checks(limit=patience.LIMIT) if checks else patience.watched(True):
-        return patience.here(done)
+        return timeouts.apart(done)
+    with cuda.checks(limit=timeouts.LIMIT) if checks else timeouts.watched(True):
+        return timeouts.here(done)
 
 
 def _compare(got, expected, terms):

@@ -36,8 +36,7 @@ def timed(f, *args, repeat=7, **kw) -> float:
     if repeat < 1:
         raise ValueError(f"repeat is a number of measurements from 1 up, not {repeat}")
     from numbalite import cuda
-
-    from .place import simulated
+    from numbalite.course.device import simulated
 
     left_there = _on_device(f(*args, **kw))
     measure = _by_events if left_there and not simulated() else _by_clock
@@ -55,8 +54,7 @@ def once(f):
     """(result, seconds) of one call, when the device is done: by events where a GPU has the result, else by the
     clock."""
     from numbalite import cuda
-
-    from .place import simulated
+    from numbalite.course.device import simulated
 
     start, end = cuda.event(), cuda.event()
     cuda.synchronize()

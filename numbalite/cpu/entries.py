@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from numbalite import types
 from numbalite.compilers import templates
+from numbalite.cxx.capture import ascii_name
 from numbalite.errors import TranslationError
 from numbalite.kernels.builder import Builder
 from numbalite.python.problem import on_cpu
-from numbalite.text.capture import ascii_name
 from numbalite.ufuncs import element
 
 _IN_PYTHON = (

@@ -19,9 +19,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from numbalite import _core, config, types
-from numbalite.compilers import compile_source
+from numbalite.compilers import compile_source, hints
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
+from numbalite.cxx import scanner
+from numbalite.cxx.definition import device_texts
+from numbalite.cxx.linemap import is_text
 from numbalite.errors import (
     CompileError,
     PerformanceWarning,
@@ -32,9 +35,6 @@ from numbalite.kernels import options as options_
 from numbalite.kernels import pyfunc
 from numbalite.kernels.compiled import ByTypes, Parameters, Result
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.text import hints, scanner
-from numbalite.text.definition import device_texts
-from numbalite.text.linemap import is_text
 from numbalite.types import Array, Signature, parameters, signatures
 from numbalite.ufuncs import element
 

@@ -1,10 +1,11 @@
-"""numba.cuda's names: devices, streams, arrays, and the decorators that make kernels.
+"""The names of numba.cuda: devices, streams, arrays, and the decorators that make kernels.
 
-Where numba.cuda has a name, this has the same with the same meaning; what cannot mean anything for
-kernels written in CUDA C++ (cuda.grid in Python code) is spelled in the kernel's own language.
+A name that numba.cuda has means the same here. Most objects behind the names are defined in the packages below; a
+name that needs a compiler is imported when it is first used. `numpynames` has NumPy's functions for programs that
+write `import numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
 
-The types behind the names are mostly C's (numbalite._core); what runs once, or for convenience, is here.
-Uses all packages but course, jupyter and numba. Begin with devices.py, then arrays.py.
+Uses types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft, random and sparse. Begin with
+this file.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as _np
 
-from numbalite.cuda import arrays as _arrays
-from numbalite.cuda import assign as _assign
-from numbalite.cuda import indexing as _indexing
-from numbalite.cuda.arrays import (
+from numbalite.errors import CudaSupportError, KernelRuntimeError
+from numbalite.ndarray import arrays as _arrays
+from numbalite.ndarray import assign as _assign
+from numbalite.ndarray import indexing as _indexing
+from numbalite.ndarray.arrays import (
     DeviceNDArray,
     In,
     InOut,
@@ -27,8 +29,10 @@ from numbalite.cuda.arrays import (
     device_array_like,
     to_device,
 )
-from numbalite.cuda.attributes import MemoryInfo
-from numbalite.cuda.devices import (
+from numbalite.ndarray.foreign import as_cuda_array, from_cuda_array_interface
+from numbalite.ndarray.records import DeviceRecord
+from numbalite.runtime.attributes import MemoryInfo
+from numbalite.runtime.devices import (
     close,
     cuda_error,
     current_context,
@@ -51,10 +55,8 @@ from numbalite.cuda.devices import (
     set_default_device,
     synchronize,
 )
-from numbalite.cuda.foreign import as_cuda_array, from_cuda_array_interface
-from numbalite.cuda.rawmemory import is_cuda_array
-from numbalite.cuda.records import DeviceRecord
-from numbalite.cuda.streams import (
+from numbalite.runtime.rawmemory import is_cuda_array
+from numbalite.runtime.streams import (
     Event,
     Graph,
     Stream,
@@ -66,7 +68,6 @@ from numbalite.cuda.streams import (
     per_thread_default_stream,
     stream,
 )
-from numbalite.errors import CudaSupportError, KernelRuntimeError
 
 newaxis = None
 
@@ -74,43 +75,12 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import sparse, types
-    from numbalite.cuda.algorithms.by_key import reduce_by_key
-    from numbalite.cuda.algorithms.histogram import histogram
-    from numbalite.cuda.algorithms.scan import scan
-    from numbalite.cuda.algorithms.select import partition, select
-    from numbalite.cuda.algorithms.sort import sort, topk
-    from numbalite.cuda.arrayfunctions.creation import (
-        arange,
-        empty,
-        eye,
-        full,
-        linspace,
-        ones,
-        zeros,
-    )
-    from numbalite.cuda.exchange import from_dlpack
-    from numbalite.cuda.hostarrays import (
-        managed_array,
-        mapped,
-        mapped_array,
-        mapped_array_like,
-        pinned,
-        pinned_array,
-        pinned_array_like,
-    )
-    from numbalite.cuda.ipc import IpcArrayHandle, ipc_array, open_ipc_array
-    from numbalite.cuda.managers import (
-        BaseCUDAMemoryManager,
-        CupyMemoryManager,
-        GetIpcHandleMixin,
-        HostOnlyCUDAMemoryManager,
-        RmmMemoryManager,
-        TorchMemoryManager,
-        set_memory_manager,
-    )
-    from numbalite.cuda.memory import host_memory_pool, memory_pool
-    from numbalite.cuda.pointers import MappedMemory, MemoryPointer, PinnedMemory
-    from numbalite.cuda.textures import surface, texture
+    from numbalite.algorithms.by_key import reduce_by_key
+    from numbalite.algorithms.histogram import histogram
+    from numbalite.algorithms.scan import scan
+    from numbalite.algorithms.select import partition, select
+    from numbalite.algorithms.sort import sort, topk
+    from numbalite.functions.creation import arange, empty, eye, full, linspace, ones, zeros
     from numbalite.kernels.ahead import (
         compile,
         compile_all,
@@ -121,7 +91,30 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.kernels.decorators import jit, module
     from numbalite.kernels.foreign import declare_device
     from numbalite.linalg.epilogue import matmul
-    from numbalite.sim.checks import checks
+    from numbalite.ndarray.exchange import from_dlpack
+    from numbalite.ndarray.hostarrays import (
+        managed_array,
+        mapped,
+        mapped_array,
+        mapped_array_like,
+        pinned,
+        pinned_array,
+        pinned_array_like,
+    )
+    from numbalite.ndarray.textures import surface, texture
+    from numbalite.runtime.checks import checks
+    from numbalite.runtime.ipc import IpcArrayHandle, ipc_array, open_ipc_array
+    from numbalite.runtime.managers import (
+        BaseCUDAMemoryManager,
+        CupyMemoryManager,
+        GetIpcHandleMixin,
+        HostOnlyCUDAMemoryManager,
+        RmmMemoryManager,
+        TorchMemoryManager,
+        set_memory_manager,
+    )
+    from numbalite.runtime.memory import host_memory_pool, memory_pool
+    from numbalite.runtime.pointers import MappedMemory, MemoryPointer, PinnedMemory
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce, reduce
@@ -138,51 +131,51 @@ _LATER = {
     "compile_ptx_for_current_device": "numbalite.kernels.ahead",
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
-    "checks": "numbalite.sim.checks:checks",
+    "checks": "numbalite.runtime.checks:checks",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
-    "scan": "numbalite.cuda.algorithms.scan:Scan",
-    "select": "numbalite.cuda.algorithms.select:Select",
-    "partition": "numbalite.cuda.algorithms.select:Partition",
-    "sort": "numbalite.cuda.algorithms.sort:Sort",
-    "topk": "numbalite.cuda.algorithms.sort:topk",
-    "histogram": "numbalite.cuda.algorithms.histogram:Histogram",
-    "reduce_by_key": "numbalite.cuda.algorithms.by_key:ReduceByKey",
+    "scan": "numbalite.algorithms.scan:Scan",
+    "select": "numbalite.algorithms.select:Select",
+    "partition": "numbalite.algorithms.select:Partition",
+    "sort": "numbalite.algorithms.sort:Sort",
+    "topk": "numbalite.algorithms.sort:topk",
+    "histogram": "numbalite.algorithms.histogram:Histogram",
+    "reduce_by_key": "numbalite.algorithms.by_key:ReduceByKey",
     "matmul": "numbalite.linalg.epilogue:matmul",
     **dict.fromkeys(
         ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"),
-        "numbalite.cuda.arrayfunctions.creation",
+        "numbalite.functions.creation",
     ),
-    "from_dlpack": "numbalite.cuda.exchange",
-    "memory_pool": "numbalite.cuda.memory",
-    "host_memory_pool": "numbalite.cuda.memory",
-    "pinned_array": "numbalite.cuda.hostarrays",
-    "pinned_array_like": "numbalite.cuda.hostarrays",
-    "mapped_array": "numbalite.cuda.hostarrays",
-    "mapped_array_like": "numbalite.cuda.hostarrays",
-    "managed_array": "numbalite.cuda.hostarrays",
-    "pinned": "numbalite.cuda.hostarrays",
-    "mapped": "numbalite.cuda.hostarrays",
-    "MappedNDArray": "numbalite.cuda.hostarrays",
-    "ManagedNDArray": "numbalite.cuda.hostarrays",
-    "texture": "numbalite.cuda.textures",
-    "surface": "numbalite.cuda.textures",
-    "set_memory_manager": "numbalite.cuda.managers",
-    "BaseCUDAMemoryManager": "numbalite.cuda.managers",
-    "CupyMemoryManager": "numbalite.cuda.managers",
-    "RmmMemoryManager": "numbalite.cuda.managers",
-    "TorchMemoryManager": "numbalite.cuda.managers",
-    "HostOnlyCUDAMemoryManager": "numbalite.cuda.managers",
-    "GetIpcHandleMixin": "numbalite.cuda.managers",
-    "MemoryPointer": "numbalite.cuda.pointers",
-    "MappedMemory": "numbalite.cuda.pointers",
-    "PinnedMemory": "numbalite.cuda.pointers",
-    "ManagedMemory": "numbalite.cuda.pointers",
-    "AutoFreePointer": "numbalite.cuda.pointers",
-    "ipc_array": "numbalite.cuda.ipc",
-    "open_ipc_array": "numbalite.cuda.ipc",
-    "IpcArrayHandle": "numbalite.cuda.ipc",
-    "IpcHandle": "numbalite.cuda.ipc",
+    "from_dlpack": "numbalite.ndarray.exchange",
+    "memory_pool": "numbalite.runtime.memory",
+    "host_memory_pool": "numbalite.runtime.memory",
+    "pinned_array": "numbalite.ndarray.hostarrays",
+    "pinned_array_like": "numbalite.ndarray.hostarrays",
+    "mapped_array": "numbalite.ndarray.hostarrays",
+    "mapped_array_like": "numbalite.ndarray.hostarrays",
+    "managed_array": "numbalite.ndarray.hostarrays",
+    "pinned": "numbalite.ndarray.hostarrays",
+    "mapped": "numbalite.ndarray.hostarrays",
+    "MappedNDArray": "numbalite.ndarray.hostarrays",
+    "ManagedNDArray": "numbalite.ndarray.hostarrays",
+    "texture": "numbalite.ndarray.textures",
+    "surface": "numbalite.ndarray.textures",
+    "set_memory_manager": "numbalite.runtime.managers",
+    "BaseCUDAMemoryManager": "numbalite.runtime.managers",
+    "CupyMemoryManager": "numbalite.runtime.managers",
+    "RmmMemoryManager": "numbalite.runtime.managers",
+    "TorchMemoryManager": "numbalite.runtime.managers",
+    "HostOnlyCUDAMemoryManager": "numbalite.runtime.managers",
+    "GetIpcHandleMixin": "numbalite.runtime.managers",
+    "MemoryPointer": "numbalite.runtime.pointers",
+    "MappedMemory": "numbalite.runtime.pointers",
+    "PinnedMemory": "numbalite.runtime.pointers",
+    "ManagedMemory": "numbalite.runtime.pointers",
+    "AutoFreePointer": "numbalite.runtime.pointers",
+    "ipc_array": "numbalite.runtime.ipc",
+    "open_ipc_array": "numbalite.runtime.ipc",
+    "IpcArrayHandle": "numbalite.runtime.ipc",
+    "IpcHandle": "numbalite.runtime.ipc",
     "Archive": "numbalite.cuda.cudadrv.linkable_code",
     "CUSource": "numbalite.cuda.cudadrv.linkable_code",
     "Cubin": "numbalite.cuda.cudadrv.linkable_code",
@@ -323,11 +316,11 @@ def __getattr__(name: str) -> Any:
         from numbalite import types
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
-        # Names of submodules come here too, from `from numbalite.cuda import serialize`, while this is imported.
+        # Names of submodules come here too, from `from numbalite.ndarray import serialize`, while this is imported.
         if found is None and (hasattr(_np, name) or name in _CUPYS):
             found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
         if found is None:
-            inkernel = importlib.import_module("numbalite.cuda.inkernel")
+            inkernel = importlib.import_module("numbalite.types.inkernel")
             if name not in inkernel.INSTEAD:
                 raise AttributeError(inkernel.message(name))
             found = inkernel.Word(name)
@@ -342,7 +335,7 @@ def __dir__() -> list[str]:
 def _tell_dask():
     """Tells dask, once it has been imported, how device arrays travel."""
     if "dask" in sys.modules or "distributed" in sys.modules:
-        from numbalite.cuda import serialize
+        from numbalite.ndarray import serialize
 
         serialize.register()
 
@@ -357,7 +350,7 @@ def _cast_ufunc(dtype):
 
 def _masks():
     """What reads and writes the elements that a mask chooses; it is above arrays, whose indexing needs it."""
-    from numbalite.cuda.algorithms import masks
+    from numbalite.algorithms import masks
 
     return masks
 

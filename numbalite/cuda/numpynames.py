@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import cuda, types
-from numbalite.cuda.arrayfunctions import dispatch
-from numbalite.cuda.arrayfunctions.coordinates import Grid
-from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.functions.coordinates import Grid
+from numbalite.ndarray import dispatch
+from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse.array import SparseArray
 from numbalite.ufuncs.protocols import counterpart
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import types
-from numbalite.cuda import required
-from numbalite.cuda.arrays import device_array
+from numbalite import required, types
+from numbalite.ndarray.arrays import device_array
 from numbalite.random.generator import Generator, default_rng
 from numbalite.random.philox import Philox4x32
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.arguments import StreamLike
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 __all__ = [
     "Generator",

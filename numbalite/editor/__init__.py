@@ -2,7 +2,7 @@
 
 Without an option a folder gets a `.clangd`, by which clangd reads *.cu and *.cuh with numbalite's own
 declarations; no CUDA toolkit is needed. `--vscode` puts the extension of vscode/ where Visual Studio Code
-looks for extensions: it colours C++ in the strings of kernels. Uses errors and compilers. Begin with this
+looks for extensions: it colours C++ in the strings of kernels. Uses compilers. Begin with this
 file.
 """
 

@@ -2,6 +2,6 @@
 
 `transforms` has np.fft's functions, `inplace` those of numbalite.cuda.libs.cufft. Both say which axes are
 transformed and how long; `execution` brings the array into a layout that cuFFT reads, and scales the result;
-`plans` keeps cuFFT's plans. On the simulator numbalite/libraries/fftsim.py computes from the same layouts.
-Uses libraries and cuda.arrayfunctions. Begin with transforms.py.
+`plans` keeps cuFFT's plans. On the simulator numbalite/runtime/libraries/fftsim.py computes from the same layouts.
+Uses runtime, ndarray, ufuncs and functions. Begin with transforms.py.
 """

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.recorded import recorded
-from numbalite.cuda.shapes import axis_number, numbers_of
+from numbalite.functions import arguments
+from numbalite.runtime.recorded import recorded
+from numbalite.runtime.shapes import axis_number, numbers_of
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 @recorded

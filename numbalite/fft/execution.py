@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
-from numbalite.libraries.table import stream_number
+from numbalite.functions import arguments
+from numbalite.functions.arguments import empty_beside
+from numbalite.ndarray import assign
+from numbalite.runtime.libraries.table import stream_number
 from numbalite.ufuncs import protocols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 class Operand:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import arrays, assign
-from numbalite.cuda.recorded import recorded
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.ndarray import arrays, assign
+from numbalite.runtime.recorded import recorded
 
 if TYPE_CHECKING:
     from typing import Any

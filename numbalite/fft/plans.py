@@ -7,13 +7,13 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
-from numbalite.libraries.table import CUDA_TYPES, CUFFT, stream_number, workspace
+from numbalite.runtime.libraries.table import CUDA_TYPES, CUFFT, stream_number, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 FORWARD, INVERSE = -1, 1
 MOST_DIMENSIONS = 3

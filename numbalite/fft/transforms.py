@@ -10,11 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
-from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.shapes import AxisError, items_of, numbers_of
 from numbalite.fft.execution import (
     Operand,
     complex_to_complex,
@@ -23,11 +18,16 @@ from numbalite.fft.execution import (
     scale,
 )
 from numbalite.fft.plans import FORWARD, INVERSE
+from numbalite.functions import arguments
+from numbalite.functions.arguments import empty_beside
+from numbalite.ndarray import assign
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime.shapes import AxisError, items_of, numbers_of
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 

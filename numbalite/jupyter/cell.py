@@ -14,11 +14,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from numbalite.cxx import capture, linemap, scanner
+from numbalite.cxx.definition import Definition
 from numbalite.kernels import builder, options
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.module import Module, device_part
-from numbalite.text import capture, linemap, scanner
-from numbalite.text.definition import Definition
 
 
 def _add(*names, **keywords):

@@ -13,8 +13,8 @@ import sys
 
 from IPython.core import completer
 
+from numbalite.cxx import devicelib, scanner
 from numbalite.jupyter import session
-from numbalite.text import devicelib, scanner
 
 _QUALIFIERS = """__global__ __device__ __host__ __shared__ __constant__ __managed__ __restrict__
     __forceinline__ __noinline__ __launch_bounds__""".split()

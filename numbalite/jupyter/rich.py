@@ -9,9 +9,10 @@ from __future__ import annotations
 from html import escape
 
 from numbalite import _core
-from numbalite.cuda import devices, printing
 from numbalite.kernels.kernel import threads_of
 from numbalite.kernels.targets import current_device, target_of
+from numbalite.ndarray import printing
+from numbalite.runtime import devices
 
 BLOCKS = (64, 128, 256, 512, 1024)
 """Block sizes that occupancy is shown for."""

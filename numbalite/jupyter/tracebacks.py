@@ -13,9 +13,9 @@ import re
 import traceback
 
 from numbalite.compilers.hostlog import places
+from numbalite.cxx import linemap
 from numbalite.errors import users_frames
 from numbalite.jupyter import session
-from numbalite.text import linemap
 
 _PLACE = re.compile(
     r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:fatal )?error|warning): (?P<text>.*)$"

@@ -6,15 +6,14 @@ import sys
 import types as python_types
 from typing import TYPE_CHECKING
 
-from numbalite import types
-from numbalite.cuda import required
+from numbalite import required, types
+from numbalite.cxx import capture
 from numbalite.kernels import exported, options, pyfunc
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import Dispatcher, check
 from numbalite.kernels.images import Images
 from numbalite.kernels.source import BodySource
-from numbalite.text import capture
 from numbalite.types import signatures
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from typing import Any
 
 from numbalite import types
 from numbalite.compilers import Source, headers, templates
+from numbalite.cxx import capture as capturing
+from numbalite.cxx import reserved, scanner
+from numbalite.cxx.capture import ascii_name
+from numbalite.cxx.definition import INCLUDES, Definition, linked_of
+from numbalite.cxx.freenames import free_names
+from numbalite.cxx.linemap import Text, plain, quote
+from numbalite.cxx.scanner import directive_word, tokenize
 from numbalite.kernels import macros
-from numbalite.text import capture as capturing
-from numbalite.text import reserved, scanner
-from numbalite.text.capture import ascii_name
-from numbalite.text.definition import INCLUDES, Definition, linked_of
-from numbalite.text.freenames import free_names
-from numbalite.text.linemap import Text, plain, quote
-from numbalite.text.scanner import directive_word, tokenize
 from numbalite.types.keywords import KEYWORDS
 
 
@@ -286,7 +286,7 @@ class Builder:
 
     def spelled(self, t) -> str:
         """The C++ type, where names of the Python scope may hide its words."""
-        from numbalite.text import devicelib
+        from numbalite.cxx import devicelib
 
         words = names_of_type(t)
         # A header may have words of ours, too.
@@ -557,6 +557,6 @@ def _included(texts) -> list:
 
 
 def _own_includes(used, includes):
-    from numbalite.text import devicelib
+    from numbalite.cxx import devicelib
 
     return devicelib.prologue(set(used), includes)

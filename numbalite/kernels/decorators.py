@@ -9,13 +9,13 @@ import types as python_types
 from typing import TYPE_CHECKING, overload
 
 from numbalite import types
+from numbalite.cxx import capture, executed, linemap, scanner
+from numbalite.cxx.definition import Definition
 from numbalite.errors import SignatureError
 from numbalite.kernels import options, pyfunc
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import Dispatcher, body_kernel
 from numbalite.kernels.exported import check_count
-from numbalite.text import capture, executed, linemap, scanner
-from numbalite.text.definition import Definition
 from numbalite.types import signatures
 
 if TYPE_CHECKING:

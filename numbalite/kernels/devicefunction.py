@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from numbalite import frontend, types
+from numbalite.cxx import readable, reserved
+from numbalite.cxx.capture import ascii_name
 from numbalite.kernels import builder, pyfunc
 from numbalite.kernels.compiled import Parameters, Result
-from numbalite.text import readable, reserved
-from numbalite.text.capture import ascii_name
 
 
 class DeviceFunction(Generic[Parameters, Result]):

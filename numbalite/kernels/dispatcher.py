@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 from numbalite import _core, config, frontend, types
+from numbalite.cxx.definition import Definition
 from numbalite.errors import (
     CompileError,
     PerformanceWarning,
@@ -22,7 +23,6 @@ from numbalite.kernels import options, pyfunc
 from numbalite.kernels.compiled import ByTypes, Parameters
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.source import BodySource
-from numbalite.text.definition import Definition
 from numbalite.types import Signature
 
 

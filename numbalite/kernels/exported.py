@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from numbalite.compilers import Source
+from numbalite.cxx.definition import Definition, device_texts
 from numbalite.errors import SignatureError
 from numbalite.kernels import builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.options import Options
-from numbalite.text.definition import Definition, device_texts
 from numbalite.types import Signature, signatures
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def source(
     made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 
     def explain(problem):
-        from numbalite.text import hints
+        from numbalite.compilers import hints
 
         definition = function.definition
         refused = definition.capture().refused

@@ -12,13 +12,13 @@ import re
 from typing import TYPE_CHECKING
 
 from numbalite import types
+from numbalite.cxx import capture
+from numbalite.cxx.definition import Definition
+from numbalite.cxx.linemap import plain
 from numbalite.errors import SignatureError
 from numbalite.kernels import options
 from numbalite.kernels.builder import DECLARATION
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.text import capture
-from numbalite.text.definition import Definition
-from numbalite.text.linemap import plain
 from numbalite.types import signatures
 from numbalite.types.keywords import KEYWORDS
 

@@ -8,10 +8,10 @@ from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
 from numbalite.compilers import Source, compile_source, origin
+from numbalite.cxx.advice import advice
 from numbalite.errors import CompileError, CudaAPIError, warn
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
-from numbalite.text.advice import advice
 
 if TYPE_CHECKING:
     from numbalite.compilers import Image
@@ -136,7 +136,7 @@ class Images:
 def _tell_workers(device):
     """Workers of dask.distributed are told when they share a device without meaning to."""
     if "distributed" in sys.modules:
-        from numbalite.cuda import workers
+        from numbalite.runtime import workers
 
         workers.tell_of_sharing(device)
 

@@ -7,12 +7,12 @@ from math import prod
 from types import SimpleNamespace
 
 from numbalite import frontend
+from numbalite.cxx import readable
+from numbalite.cxx.capture import ascii_name
 from numbalite.errors import KernelError
 from numbalite.kernels import fault
 from numbalite.kernels.images import Images
 from numbalite.kernels.targets import current_device, target_of
-from numbalite.text import readable
-from numbalite.text.capture import ascii_name
 
 # CUfunction_attribute
 MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)

@@ -20,7 +20,7 @@ import numpy as np
 
 from numbalite import frontend, types
 from numbalite.compilers import Source, files
-from numbalite.cuda import devices
+from numbalite.cxx import cooperative, linemap, scanner
 from numbalite.errors import CompileError, SignatureError
 from numbalite.kernels import builder
 from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
@@ -29,7 +29,7 @@ from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
 from numbalite.kernels.targets import current_device, target_of
-from numbalite.text import cooperative, linemap, scanner
+from numbalite.runtime import devices
 from numbalite.types import describe, parameters
 
 
@@ -94,7 +94,7 @@ class Module:
         return Images(source, self._explain)
 
     def _explain(self, problem):
-        from numbalite.text import hints
+        from numbalite.compilers import hints
 
         return hints.explain(problem, self._label, self._refused, (), self._text)
 

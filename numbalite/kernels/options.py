@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbalite import config
 from numbalite.compilers import files
 from numbalite.compilers.linking import SUFFIXES, Binary
+from numbalite.cxx.linemap import Text, plain
 from numbalite.errors import DeprecationError, InvalidConfigWarning, warn
-from numbalite.text.linemap import Text, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from numbalite import config
 from numbalite.compilers import files, headers, toolkit
-from numbalite.text import hostcode, scanner
-from numbalite.text.linemap import Text, quote
+from numbalite.cxx import hostcode, scanner
+from numbalite.cxx.linemap import Text, quote
 
 _HOST_LIBRARY = re.compile(
     r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|curand_mtgp32(?:_host|dc_)|cudnn|nvml|nvToolsExt|nvtx3|nccl|npp|nvjpeg|nvrtc

@@ -4,13 +4,12 @@ terms."""
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.compilers import compile_source, templates
+from numbalite.compilers import compile_source, hints, templates
+from numbalite.cxx.definition import device_texts
 from numbalite.errors import CompileError
 from numbalite.kernels.builder import Builder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
-from numbalite.text import hints
-from numbalite.text.definition import device_texts
 
 MOST_RESULTS = 8  # items of numbalite's tuple
 

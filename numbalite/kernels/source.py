@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from numbalite import types
+from numbalite.cxx.definition import Definition, calls_cooperative, device_texts, unpickle
 from numbalite.kernels import builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
-from numbalite.text.definition import Definition, calls_cooperative, device_texts, unpickle
 from numbalite.types import Array, Signature, parameters
 
 
@@ -58,7 +58,7 @@ class BodySource:
         ]
 
         def explain(problem):
-            from numbalite.text import hints
+            from numbalite.compilers import hints
 
             others = device_texts(definition)
             return hints.explain(problem, self.name, made.refused, arrays, definition.text, others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbalite import _core, config
-from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
+from numbalite.runtime import devices  # noqa: F401  (sets how the driver is opened)
 
 SIMULATOR = ("sim",)
 _CAPABILITY = 75, 76  # CUdevice_attribute

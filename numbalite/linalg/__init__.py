@@ -8,6 +8,6 @@ products are made such in `matmul`; whole numbers and booleans have a kernel of 
 `arguments` reads matrices and batches of them, `lapack` calls the library on them, `solving`,
 `decompositions` and `norms` are NumPy's functions. Matrices are given to the library as they lie, by rows, where the
 mathematics of the transposed matrix lets that be; otherwise one copy turns them. What a factorization has to
-say (a singular matrix) is read once, at the end: those functions wait for the device. Uses libraries, kernels
-and cuda. Begin with solving.py.
+say (a singular matrix) is read once, at the end: those functions wait for the device. Uses types,
+compilers, runtime, kernels, ndarray, ufuncs and functions. Begin with solving.py.
 """

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 LinAlgError = np.linalg.LinAlgError
 _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}

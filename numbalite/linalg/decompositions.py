@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments as given
-from numbalite.cuda.arrayfunctions import reductions
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
-from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.assign import on_device_of
-from numbalite.cuda.elsewhere import WAYS_OUT
+from numbalite.functions import arguments as given
+from numbalite.functions import reductions
+from numbalite.functions.arguments import empty_beside
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
@@ -26,6 +23,9 @@ from numbalite.linalg.arguments import (
     turned,
 )
 from numbalite.linalg.results import identities, joined_pairs, named, triangle
+from numbalite.missingnames import WAYS_OUT
+from numbalite.ndarray.assign import on_device_of
+from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise
 
 if TYPE_CHECKING:

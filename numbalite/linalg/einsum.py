@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments, outputs, reductions
-from numbalite.cuda.arrayfunctions.dispatch import implements
+from numbalite.functions import arguments, outputs, reductions
+from numbalite.ndarray import assign
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
 
 from . import matmul
 

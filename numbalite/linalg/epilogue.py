@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.recorded import recorded
+from numbalite.functions import arguments
 from numbalite.linalg import matmul as products
+from numbalite.ndarray import assign
+from numbalite.runtime.recorded import recorded
 from numbalite.ufuncs import operands as operands_
 from numbalite.ufuncs import protocols
 from numbalite.ufuncs.cudaufunc import CudaUfunc

@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
-from numbalite.libraries.table import CUBLAS, CUDA_TYPES, CUSOLVER, LETTERS, memory, workspace
+from numbalite.functions.arguments import empty_beside
 from numbalite.linalg.arguments import real_of
+from numbalite.runtime.libraries.table import (
+    CUBLAS,
+    CUDA_TYPES,
+    CUSOLVER,
+    LETTERS,
+    memory,
+    workspace,
+)
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 SMALL = 128
 """Up to this order many matrices are factorized by one call."""

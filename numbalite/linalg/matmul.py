@@ -10,20 +10,21 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.compilers import templates
-from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.geometry import moveaxis
-from numbalite.cuda.arrayfunctions.reductions import sum_of_products
-from numbalite.cuda.recorded import recorded
+from numbalite.functions import arguments
+from numbalite.functions.geometry import moveaxis
+from numbalite.functions.reductions import sum_of_products
 from numbalite.kernels.decorators import jit
-from numbalite.libraries.table import CUBLAS
+from numbalite.ndarray import assign
+from numbalite.runtime import shapes
+from numbalite.runtime.libraries.table import CUBLAS
+from numbalite.runtime.recorded import recorded
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
 _BLOCK = 16, 16  # threads of the kernel for whole numbers

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.cuda.arrayfunctions import arguments as given
-from numbalite.cuda.arrayfunctions import reductions
-from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrayfunctions.onepass import accumulator, cxx, run
-from numbalite.cuda.assign import on_device_of
+from numbalite.functions import arguments as given
+from numbalite.functions import reductions
+from numbalite.functions.onepass import accumulator, cxx, run
 from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
 from numbalite.linalg.decompositions import svd
 from numbalite.linalg.solving import inverses
+from numbalite.ndarray.assign import on_device_of
+from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
 from numbalite.ufuncs.protocols import counterpart

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import shapes
-from numbalite.cuda.arrayfunctions import arguments, outputs
-from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.arrayfunctions.geometry import axes_of
+from numbalite.functions import arguments, outputs
+from numbalite.functions.geometry import axes_of
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
 
 from . import matmul as _matmul
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 def _accept(name, out, shape, dtype):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
+from numbalite.functions import arguments
+from numbalite.functions.arguments import empty_beside
 from numbalite.kernels.decorators import jit
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 @functools.cache

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments as given
-from numbalite.cuda.arrayfunctions import reductions
-from numbalite.cuda.arrayfunctions.arguments import empty_beside
-from numbalite.cuda.arrayfunctions.creation import numbers
-from numbalite.cuda.arrayfunctions.dispatch import implements
-from numbalite.cuda.assign import on_device_of
+from numbalite.functions import arguments as given
+from numbalite.functions import reductions
+from numbalite.functions.arguments import empty_beside
+from numbalite.functions.creation import numbers
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
@@ -25,6 +23,8 @@ from numbalite.linalg.arguments import (
     turned,
 )
 from numbalite.linalg.results import identities, named, triangle
+from numbalite.ndarray.assign import on_device_of
+from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
 
 if TYPE_CHECKING:

@@ -2,18 +2,18 @@
 
 `install` puts a finder (finder.py) in front of Python's own, which answers ``import numba`` and the imports
 of numba's modules with numbalite's (names.py says which is which). top.py is the module `numba`, testing.py
-`numba.cuda.testing`; program.py is ``python -m numbalite run``. Begin with names.py. This package may use
-all others but jupyter and course; nothing but `numbalite.install_as_numba`, the command line and the magic
-``%numba`` uses it.
+`numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`, the command line and the magic
+``%numba`` use it. Uses types, cxx,
+runtime, kernels, python, ufuncs, cpu and cuda. Begin with names.py.
 """
 
 from __future__ import annotations
 
 import sys
 
-from numbalite.cuda import devices
+from numbalite.cxx import executed
 from numbalite.numba import finder
-from numbalite.text import executed
+from numbalite.runtime import devices
 
 __all__ = ["install"]
 

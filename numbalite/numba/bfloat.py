@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbalite.cuda.inkernel import PARTS, Word
+from numbalite.types.inkernel import PARTS, Word
 
 
 def __getattr__(name: str) -> Word:

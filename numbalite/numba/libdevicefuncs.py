@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 
-from numbalite.cuda.libdevice import SIGNATURES
 from numbalite.types import Signature, Tuple, Type, void
+from numbalite.types.libdevice import SIGNATURES
 
 arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 

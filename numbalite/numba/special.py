@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numbalite.cpu.prange import prange
 from numbalite.numba import names
 from numbalite.python.unroll import literal_unroll
 from numbalite.types import typeof
+from numbalite.types.parallelrange import prange
 
 __all__ = ["literal_unroll", "prange", "typeof"]
 

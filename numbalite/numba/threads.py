@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbalite.cpu import threads
+from numbalite.runtime import threads
 
 
 def threading_layer() -> str:

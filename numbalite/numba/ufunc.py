@@ -7,9 +7,9 @@ from typing import Any
 from numpy import ufunc as DUFunc
 from numpy import ufunc as GUFunc
 
-from numbalite.cpu.threads import get_num_threads, set_num_threads
 from numbalite.numba import names
 from numbalite.numba.threads import get_thread_count, threading_layer
+from numbalite.runtime.threads import get_num_threads, set_num_threads
 from numbalite.ufuncs.decorators import guvectorize, vectorize
 
 __all__ = [

@@ -8,13 +8,13 @@ from types import ModuleType
 from typing import Any
 
 from numbalite import types
+from numbalite.cxx import capture
+from numbalite.cxx.definition import Definition
+from numbalite.cxx.linemap import Text
 from numbalite.python import rules, tree
+from numbalite.python.context import Instance, Session
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, fixed, read, reread
-from numbalite.python.session import Instance, Session
-from numbalite.text import capture
-from numbalite.text.definition import Definition
-from numbalite.text.linemap import Text
 
 
 class PythonDefinition(Definition):

@@ -1,6 +1,6 @@
 """Python expressions as typed C++ expressions.
 
-One method for each kind of node; functions that have a meaning in kernels stand in known.py. What the
+One method for each kind of node; functions that have a meaning in kernels stand in builtins.py. What the
 variables are is the caller's to say (``variable``), as is what becomes of a call of another function.
 """
 
@@ -15,11 +15,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
+from numbalite.cxx import capture, reserved
 from numbalite.python import (
     arithmetic,
     bfloat,
+    builtins,
     elementwise,
-    known,
     literals,
     remedies,
     subscripts,
@@ -47,7 +48,6 @@ from numbalite.python.values import (
     number,
     tuple_of,
 )
-from numbalite.text import capture, reserved
 
 UNSUPPORTED = {
     "ListComp": ("a list comprehension", "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread"),
@@ -204,12 +204,12 @@ class Expressions:
         base = self.value(node.value)
         if isinstance(base.type, Known):
             return self._member(node, base.type.value)
-        rule = known.attribute(base.type, node.attr)
+        rule = builtins.attribute(base.type, node.attr)
         if rule is not None:
             return rule(Call(self, node, node.attr, [base]))
         self.fail(
             node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel",
-            remedies.near(node.attr, known.attributes(base.type)) or remedies.of_method(node.attr),
+            remedies.near(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr),
         )  # fmt: skip
 
     def _member(self, node, owner):
@@ -220,7 +220,7 @@ class Expressions:
         except AttributeError as problem:
             remedy = remedies.near(node.attr, remedies.names_of(owner))
             self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}", remedy)
-        rule = known.word(value)
+        rule = builtins.word(value)
         if rule is not None:
             return rule(Call(self, node, node.attr, []))
         name = node.attr
@@ -535,7 +535,7 @@ class Expressions:
         if isinstance(node.func, ast.Attribute):
             base = self.value(node.func.value)
             if not isinstance(base.type, Known):
-                rule = known.method(base.type, node.func.attr)
+                rule = builtins.method(base.type, node.func.attr)
                 if rule is None:
                     self.fail(
                         node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel",
@@ -548,7 +548,7 @@ class Expressions:
         if not isinstance(function.type, Known):
             dtype = getattr(function.type, "dtype", None)
             if isinstance(function.type, types.Empty) and dtype is not None:
-                return known.cast(Call(self, node, str(dtype), self._arguments(node)), dtype)
+                return builtins.cast(Call(self, node, str(dtype), self._arguments(node)), dtype)
             self.fail(node.func, f"{described(function.type)} cannot be called")
         return self._called(node, function.type.value)
 
@@ -562,13 +562,13 @@ class Expressions:
         return found
 
     def _called(self, node, function):
-        rule = known.function(function)
+        rule = builtins.function(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         if any(map(bfloat.is_bfloat, args)):
             rule = bfloat.MATH.get(function, rule)
         if rule is not None:
-            call = Call(self, node, known.name_of(function), args, keywords)
+            call = Call(self, node, builtins.name_of(function), args, keywords)
             if isinstance(function, np.ufunc) and any(
                 map(elementwise.is_array, (*args, *keywords.values()))
             ):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from numbalite import types
-from numbalite.cuda.libdevice import SIGNATURES, Signature
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule
 from numbalite.python.values import Value, is_whole
+from numbalite.types.libdevice import SIGNATURES, Signature
 
 _UNDERSCORES = re.compile(
     r"brev|clz|ffs|popc|byte_perm|u?sad|u?mul24|u?mulhi|u?mul64hi|u?r?hadd|saturatef|hiloint2double"

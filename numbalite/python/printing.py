@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from numbalite.text.linemap import Text
+from numbalite.cxx.linemap import Text
 
 _COLUMN = 60
 """Comments stand no farther to the right than lines of this length let them."""

@@ -11,11 +11,11 @@ import types as python_types
 from collections.abc import Callable
 from typing import Any
 
+from numbalite.cxx import linemap
+from numbalite.cxx.capture import Scope
+from numbalite.cxx.executed import file_of
 from numbalite.python import tree
 from numbalite.python.problem import Place, Problem
-from numbalite.text import linemap
-from numbalite.text.capture import Scope
-from numbalite.text.executed import file_of
 
 
 class Function:

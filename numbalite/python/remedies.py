@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from numbalite.cuda import inkernel
+from numbalite.types import inkernel
 
 _ELEMENTS = (
     "Arrays have no arithmetic in kernels: each thread computes its element, y[i] = 2 * x[i]."

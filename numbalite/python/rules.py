@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
-from numbalite.cuda.inkernel import Word
 from numbalite.python.values import Fixed, Known, is_complex, is_number, is_real, is_whole
+from numbalite.types.inkernel import Word
 
 _SIGNED, _UNSIGNED = types.int64, types.uint64
 

@@ -10,14 +10,15 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
+from numbalite.cxx.reserved import is_reserved
 from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, tree
 from numbalite.python.bindings import INDENT, Bindings, Line, mentions
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
+from numbalite.python.declarations import Blocks
 from numbalite.python.flow import Flow, free_names
-from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
 from numbalite.python.read import Function, fixed, lookup
 from numbalite.python.unroll import literal_unroll, unrolled
@@ -31,7 +32,6 @@ from numbalite.python.values import (
     is_whole,
 )
 from numbalite.python.variables import NotYet, Variables, cxx_name
-from numbalite.text.reserved import is_reserved
 
 _MOST_ROUNDS = 40
 _STATEMENTS = {

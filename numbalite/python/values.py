@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
-from numbalite.text import capture
+from numbalite.cxx import capture
 
 # Precedence of C++ expressions.
 PRIMARY, UNARY, PRODUCT, SUM, SHIFT, ORDER, EQUAL = 100, 90, 80, 70, 60, 50, 40

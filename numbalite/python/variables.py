@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
+from numbalite.cxx import reserved
+from numbalite.cxx.capture import ascii_name
 from numbalite.python import rules
 from numbalite.python.arithmetic import converted
 from numbalite.python.conditions import Told
+from numbalite.python.declarations import Blocks, Place
 from numbalite.python.flow import Definition, Flow, Web
-from numbalite.python.place import Blocks, Place
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
     NOTHING,
@@ -30,8 +32,6 @@ from numbalite.python.values import (
     is_whole,
     within,
 )
-from numbalite.text import reserved
-from numbalite.text.capture import ascii_name
 
 _ROUNDS_UNTIL_WIDENED = 2
 

@@ -3,5 +3,5 @@
 `philox` is the bit generator: a key and a counter on the host, from which every launch takes its part.
 `generator` has the distributions as methods, `parameters` reads their arguments, `kernels` knows the kernel for
 each (cuda_src/numbalite/random_fill.cuh, random_draw.cuh, permute.cuh), `shuffling` makes permutations. Uses
-kernels and, of cuda, arrays. Begin with generator.py.
+types, runtime, kernels, ndarray, ufuncs and algorithms. Begin with generator.py.
 """

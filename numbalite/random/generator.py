@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from numbalite.arguments import StreamLike
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 _LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
 _UNIFORM, _UNIFORM_BETWEEN = Distribution("uniform"), Distribution("uniform", None, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda import arrays
+from numbalite.ndarray import arrays
 from numbalite.random import parameters
 from numbalite.ufuncs import operands
 

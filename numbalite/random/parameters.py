@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import shapes
-from numbalite.cuda.arrays import device_array
-from numbalite.cuda.foreign import if_cuda_array
+from numbalite.ndarray.arrays import device_array
+from numbalite.ndarray.foreign import if_cuda_array
+from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

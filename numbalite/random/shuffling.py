@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import shapes
-from numbalite.cuda.algorithms import permuting
-from numbalite.cuda.arrays import DeviceNDArray, device_array, to_device
-from numbalite.cuda.foreign import if_cuda_array
+from numbalite.algorithms import permuting
+from numbalite.ndarray.arrays import DeviceNDArray, device_array, to_device
+from numbalite.ndarray.foreign import if_cuda_array
 from numbalite.random import parameters
+from numbalite.runtime import shapes
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@
 conversions from and to dense arrays. `building` and `joining` have the functions that make arrays. What has to know
 how many elements a result has (a product or sum of two sparse arrays, a conversion from a dense one) waits for the
 device.
-Uses libraries, kernels and cuda. Begin with formats.py.
+Uses runtime, kernels, ndarray, ufuncs, functions and random. Begin with formats.py.
 """
 
 from numbalite.sparse import linalg

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 from numbalite.sparse import (
     changes,
     construct,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 class SparseArray(construct.Sparse, abc.ABC):

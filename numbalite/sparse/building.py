@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 from numbalite.random.generator import Generator, default_rng
 from numbalite.sparse import construct
 from numbalite.sparse.diagonals import dia_array

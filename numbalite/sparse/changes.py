@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.creation import numbers
+from numbalite.functions import arguments
+from numbalite.functions.creation import numbers
 from numbalite.sparse import construct
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import assign, shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
+from numbalite.ndarray import assign
+from numbalite.runtime import shapes
 from numbalite.sparse import kernels
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.protocols import counterpart
@@ -17,7 +18,7 @@ from numbalite.ufuncs.protocols import counterpart
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 VALUES = "efdFD"
 """What cuSPARSE computes with, as characters of NumPy's dtypes."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
 from numbalite.errors import PerformanceWarning, warn
+from numbalite.functions import arguments
 from numbalite.sparse import changes, construct, kernels
 from numbalite.sparse.array import SparseArray
 from numbalite.sparse.construct import issparse
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 _MANY = 100
 """Diagonals, from which a conversion warns, as SciPy's does: there are zeros along each."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrays import DeviceNDArray
 from numbalite.errors import PerformanceWarning, warn
+from numbalite.functions import arguments
+from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse import construct, kernels, products
 from numbalite.sparse.construct import issparse
 from numbalite.ufuncs import operands

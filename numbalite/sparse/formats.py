@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda import shapes
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
+from numbalite.runtime import shapes
 from numbalite.sparse import construct, kernels, products
 from numbalite.sparse.array import SparseArray
 from numbalite.sparse.construct import issparse
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 class Compressed(SparseArray):

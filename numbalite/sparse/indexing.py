@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.creation import numbers
-from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.functions import arguments
+from numbalite.functions.creation import numbers
+from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse import construct, kernels, products
 
 if TYPE_CHECKING:

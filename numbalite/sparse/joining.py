@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 from numbalite.sparse import construct, products
 from numbalite.sparse.building import eye_array
 from numbalite.sparse.construct import issparse
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 def _sparse(block):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 from numbalite.sparse.construct import issparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numbalite.cuda.arrays import DeviceNDArray
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 __all__ = ["cg"]
 

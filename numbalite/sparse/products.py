@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.arrayfunctions import arguments
-from numbalite.cuda.arrayfunctions.creation import numbers
-from numbalite.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
+from numbalite.functions import arguments
+from numbalite.functions.creation import numbers
+from numbalite.runtime.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
 from numbalite.sparse import construct, kernels
 from numbalite.ufuncs import operands
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrayfunctions import arguments
+from numbalite.functions import arguments
 from numbalite.sparse import construct, kernels
 
 if TYPE_CHECKING:

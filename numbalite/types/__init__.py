@@ -8,7 +8,8 @@ a type, a NumPy scalar of the type (``float32(0.25)``).
 This file has the types' names, and the types of dtypes and of values. classes.py has their classes,
 structs.py writes the C++ structs of records, signatures.py reads signatures, parameters.py says what
 types are as parameters of kernels, describe.py reads what a compiler says of these, demangle.py
-mangled names. Uses text and errors alone. Begin with this file.
+mangled names. inkernel.py and libdevice.py have the names that exist in kernels only, keywords.py the keywords of C++.
+Uses nothing but the modules of the top folder. Begin with this file.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ floating-point numbers are rounded, which is any order's right.
 
 from __future__ import annotations
 
-from numbalite.text.scanner import tokenize
+from numbalite.cxx.scanner import tokenize
 
 _SIGNS = frozenset("+*&|^")
 _NAMES = frozenset(

@@ -12,8 +12,9 @@ import operator
 
 import numpy as np
 
+from numbalite.ndarray.arrays import DeviceNDArray, to_device
+
 from .. import _core, frontend, types
-from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
 from ..kernels.kernel import SHARED_SIZE
 from . import gufuncloops, gusignature, resolve

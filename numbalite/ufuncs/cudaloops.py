@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from numbalite import types
 from numbalite.compilers import templates
+from numbalite.cxx.capture import ascii_name
 from numbalite.kernels.builder import Builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
-from numbalite.text.capture import ascii_name
 from numbalite.types.describe import Parameter
 
 from . import element

@@ -12,6 +12,9 @@ from __future__ import annotations
 import sys
 
 from numbalite import types
+from numbalite.cxx import capture, scanner
+from numbalite.cxx.capture import ascii_name
+from numbalite.cxx.definition import Definition
 from numbalite.kernels import builder
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
@@ -23,9 +26,6 @@ from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
     result_types,
     results,
 )
-from numbalite.text import capture, scanner
-from numbalite.text.capture import ascii_name
-from numbalite.text.definition import Definition
 
 from ..errors import CompileError, SignatureError, TranslationError
 

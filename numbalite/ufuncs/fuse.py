@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from numbalite import _core, types
-from numbalite.cuda import assign
+from numbalite.cxx import capture, linemap
+from numbalite.cxx.definition import Definition
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
-from numbalite.text import capture, linemap
-from numbalite.text.definition import Definition
+from numbalite.ndarray import assign
 
 from . import mapped, operands
 from .cudaufunc import CudaUfunc

@@ -12,8 +12,8 @@ from _thread import RLock
 import numpy as np
 
 from numbalite import _core, types
-from numbalite.cpu import threads
 from numbalite.python.problem import on_cpu
+from numbalite.runtime import threads
 
 from ..errors import SignatureError
 from . import element, hostloops, resolve

@@ -13,11 +13,12 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import templates
-from numbalite.cuda import assign, shapes
 from numbalite.kernels.builder import Builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
+from numbalite.ndarray import assign
+from numbalite.runtime import shapes
 from numbalite.types.describe import Parameter
 
 from . import element, operands, reduceloops

@@ -15,10 +15,10 @@ import functools
 import numpy as np
 
 from numbalite import _core
+from numbalite.ndarray import assign
+from numbalite.runtime.recorded import recorded
 from numbalite.types import describe
 
-from ..cuda import assign
-from ..cuda.recorded import recorded
 from . import element, operands, reduceloops, scatter
 from .reduction import fold
 

@@ -7,10 +7,9 @@ import operator
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda import shapes
-
-from ..cuda import arrays, assign, foreign
-from ..cuda.exchange import from_dlpack
+from numbalite.ndarray import arrays, assign, foreign
+from numbalite.ndarray.exchange import from_dlpack
+from numbalite.runtime import shapes
 
 
 def is_on_device(value) -> bool:

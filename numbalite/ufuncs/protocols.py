@@ -174,7 +174,7 @@ class NumpyUfunc(CudaUfunc):
     def _folds_in(self, stored, loop):
         """Sums and products of numbers with a fraction are folded in a type of more precision."""
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
-            onepass = importlib.import_module("numbalite.cuda.arrayfunctions.onepass")
+            onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
             loops = onepass.sums(stored, loop) if is_sum else onepass.products(loop)
             return loops, loops.loop_dtype

@@ -21,8 +21,8 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.kernels import options as options_
+from numbalite.ndarray import assign
 
-from ..cuda import assign
 from . import element, operands, reduceloops
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import OperationLike
-    from numbalite.cuda.arrays import DeviceNDArray
     from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
 
 
 class Reduce(_core.Reduction):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.assign import is_number
+from numbalite.ndarray.assign import is_number
 
 from . import element, elementwise, operands, resolve
 from .cudaufunc import CudaUfunc

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrays import device_array
 from numbalite.kernels.decorators import jit
+from numbalite.ndarray.arrays import device_array
 
 from . import commuting, operands
 from . import reduceplan as plans

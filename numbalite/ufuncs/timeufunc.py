@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
+from numbalite.cxx import linemap
+from numbalite.cxx.capture import Scope, ascii_name
+from numbalite.cxx.definition import Definition
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.text import linemap
-from numbalite.text.capture import Scope, ascii_name
-from numbalite.text.definition import Definition
 from numbalite.types import Signature
 
 from . import element

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numbalite import _core, cuda
-from numbalite.cuda.arrayfunctions import dispatch
+from numbalite.ndarray import dispatch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

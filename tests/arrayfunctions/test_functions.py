@@ -11,7 +11,7 @@ from kit.drawn import examples
 from kit.likenumpy import alike, compare, same
 
 from numbalite import cuda
-from numbalite.cuda.arrays import DeviceNDArray
+from numbalite.ndarray.arrays import DeviceNDArray
 
 NUMBERS = ["f4", "f8", "i4", "u1", "c8", "?"]
 

@@ -10,7 +10,7 @@ from kit import drawn
 from kit.drawn import compare, examples, outcome
 
 from numbalite import _core, cuda
-from numbalite.libraries.table import CUBLAS
+from numbalite.runtime.libraries.table import CUBLAS
 
 DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
 

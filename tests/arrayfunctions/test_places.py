@@ -9,8 +9,8 @@ from kit.drawn import examples
 from kit.likenumpy import compare, same
 
 from numbalite import cuda
-from numbalite.cuda import gather
 from numbalite.errors import KernelError
+from numbalite.ndarray import gather
 
 DTYPES = ["f4", "f8", "u1"]
 

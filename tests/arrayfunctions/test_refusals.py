@@ -12,7 +12,7 @@ from kit.numpycalls import CALLS, NEEDED, M, V
 from kit.sample import some
 
 from numbalite import cuda
-from numbalite.cuda.arrayfunctions import dispatch
+from numbalite.ndarray import dispatch
 
 AXES = (7, -8, 1.5, "a")
 DTYPES = ("nonsense", "i4", "c8")

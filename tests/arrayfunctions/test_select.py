@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbalite import cuda
-from numbalite.cuda.algorithms import selection
+from numbalite.algorithms import selection
 
 large = cuda.select("x > 5")
 by_size = cuda.partition("x > 5")

@@ -8,7 +8,7 @@ from kit import drawn
 from kit.drawn import examples, outcome
 
 from numbalite import cuda
-from numbalite.cuda.algorithms import order, radix
+from numbalite.algorithms import order, radix
 
 DTYPES = ["?", "u1", "i1", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 KINDS_APART = ["u1", "i4", "f4", "c8"]  # of which each has its own kernels

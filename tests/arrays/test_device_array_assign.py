@@ -9,8 +9,8 @@ from kit.arrays import same
 from kit.calls import traced_again
 
 from numbalite import cuda
-from numbalite.cuda import assign, transposing
 from numbalite.errors import KernelError
+from numbalite.ndarray import assign, transposing
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning

@@ -62,7 +62,7 @@ def test_a_record():
 @pytest.fixture
 def protocol():
     protocol = pytest.importorskip("distributed.protocol")
-    from numbalite.cuda import serialize
+    from numbalite.ndarray import serialize
 
     serialize.register()
     return protocol
@@ -107,7 +107,7 @@ def test_split_frames(protocol):
 
 def test_sizeof():
     sizeof = pytest.importorskip("dask.sizeof").sizeof
-    from numbalite.cuda import serialize
+    from numbalite.ndarray import serialize
 
     serialize.register()
     assert sizeof(cuda.to_device(np.zeros(1000))) == 8000

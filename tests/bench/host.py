@@ -144,7 +144,7 @@ def measure(only):
 
 
 def main(library, only=""):
-    from numbalite.libraries import table
+    from numbalite.runtime.libraries import table
 
     warnings.simplefilter("ignore")
     table.Library.path = lambda self: library

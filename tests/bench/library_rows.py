@@ -18,7 +18,7 @@ class CLibrary:
     """A CUDA library by ctypes, for what is called once, and for the floor."""
 
     def __init__(self, name):
-        from numbalite.libraries import table
+        from numbalite.runtime.libraries import table
 
         self.functions = ctypes.CDLL(getattr(table, name).path())
 

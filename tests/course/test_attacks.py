@@ -266,7 +266,7 @@ def test_a_program_that_ends_the_warden(graded, tmp_path):
 def test_output_without_end(graded, tmp_path, monkeypatch):
     from numbalite.course import warden
 
-    text = RIGHT + "from numbalite.course import patience\npatience.CELL_LIMIT = 2\n# %%\n"
+    text = RIGHT + "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = 2\n# %%\n"
     text += "while True: print('x' * 10000)\n"
     sizes, closed = [], Grader.close
 

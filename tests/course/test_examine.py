@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.course import examine, place
+from numbalite.course import device, examine
 
 CONSTANT = 2
 
@@ -23,7 +23,7 @@ def tally(values, counts):
 @pytest.fixture(params=["here", "elsewhere"])
 def anywhere(request, monkeypatch):
     if request.param == "elsewhere":
-        monkeypatch.setattr(place, "simulated", lambda: False)
+        monkeypatch.setattr(device, "simulated", lambda: False)
 
 
 def test_what_is_found(anywhere, capsys):

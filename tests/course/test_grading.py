@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.course import exercises, patience
+from numbalite.course import exercises, timeouts
 from numbalite.course.learner import Learner, Missing
 
 ANSWERS = '''"""Some answers."""
@@ -99,10 +99,10 @@ ENDS = 'assess("bank_conflicts", lambda stride: 5)'
 
 @pytest.mark.parametrize("magic", ["", "%load_ext numbalite\n"], ids=["python", "ipython"])
 def test_a_cell_that_never_ends(tmp_path, monkeypatch, magic):
-    monkeypatch.setattr(patience, "CELL_LIMIT", 60)  # and what it was, afterwards
+    monkeypatch.setattr(timeouts, "CELL_LIMIT", 60)  # and what it was, afterwards
     path = notebook(
         tmp_path / "mine.ipynb",
-        magic + "from numbalite.course import assess, patience\npatience.CELL_LIMIT = 0.5",
+        magic + "from numbalite.course import assess, timeouts\ntimeouts.CELL_LIMIT = 0.5",
         "def wait():\n    while True:\n        try:\n            1 + 1\n        except Exception:\n            pass",
         "wait()",
         ENDS,
@@ -123,9 +123,9 @@ def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
 
     x = cuda.to_device(np.zeros(1, np.int32))
     waits.specialize(x)
-    monkeypatch.setattr(patience, "CELL_LIMIT", 0.5)
-    with pytest.raises(patience.Endless, match=r"The cell was not done"):
-        with patience.limited(patience.CELL_LIMIT, "The cell"):
+    monkeypatch.setattr(timeouts, "CELL_LIMIT", 0.5)
+    with pytest.raises(timeouts.Endless, match=r"The cell was not done"):
+        with timeouts.limited(timeouts.CELL_LIMIT, "The cell"):
             waits[1, 1](x)
             cuda.synchronize()
 
@@ -136,7 +136,7 @@ def test_compiled_code_that_never_ends(tmp_path, run_python, driver_kind):
         tmp_path / "mine.ipynb",
         "from numbalite import jit\nfrom numbalite.course import assess",
         '@jit("int32()")\ndef wait():\n    "volatile int z = 1; while (z) {} return 0;"\n'
-        "from numbalite.course import patience\npatience.CELL_LIMIT = patience.GRACE = 0.5",
+        "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = timeouts.GRACE = 0.5",
         "wait()",
         ENDS,
     )
@@ -225,9 +225,9 @@ PATIENCE = 1 if cuda.is_simulated() else 6
 RIGHT = f"""
 import math
 from numbalite import cuda, jit
-from numbalite.course import assess, patience
+from numbalite.course import assess, timeouts
 
-patience.LIMIT = patience.CALL_LIMIT = {PATIENCE}
+timeouts.LIMIT = timeouts.CALL_LIMIT = {PATIENCE}
 
 # %%
 assess("bank_conflicts", lambda stride: math.gcd(stride, 32))
@@ -247,7 +247,7 @@ OF_TEN = {
         RIGHT.replace(
             "math.gcd(stride, 32))",
             '@jit("int32()")\ndef wait():\n    "volatile int z = 1; while (z) {} return 0;"\n'
-            f"patience.CELL_LIMIT = patience.GRACE = {PATIENCE}\n# %%\nwait()",
+            f"timeouts.CELL_LIMIT = timeouts.GRACE = {PATIENCE}\n# %%\nwait()",
         ).replace('assess("bank_conflicts", lambda stride: ', ""),
         [0, 1],
     ),

@@ -231,7 +231,7 @@ def test_the_race_of_the_exercise_is_told():
 @pytest.mark.sim
 def test_a_race_beside_a_gpu(monkeypatch):
     """Where there is a GPU, the simulator looks at the kernel in another process."""
-    from numbalite.course import place
+    from numbalite.course import device
 
     @cuda.jit
     def increment_2d(image):
@@ -242,7 +242,7 @@ def test_a_race_beside_a_gpu(monkeypatch):
         last = column;
         """
 
-    monkeypatch.setattr(place, "simulated", lambda: False)
+    monkeypatch.setattr(device, "simulated", lambda: False)
     verdict = judge("increment_2d", increment_2d, speed=False)
     assert not verdict and "cuda.checks" in verdict.reason and "last" in verdict.case
     verdict = judge("increment_2d", find("increment_2d").reference(), speed=False)
@@ -339,7 +339,7 @@ def test_a_kernel_error():
 @pytest.mark.sim
 def test_a_kernel_that_never_ends(monkeypatch):
     """It is stopped, and the judge can go on."""
-    from numbalite.course import patience
+    from numbalite.course import timeouts
 
     @cuda.jit
     def vadd(a, b, out):
@@ -348,7 +348,7 @@ def test_a_kernel_that_never_ends(monkeypatch):
         while (i < out.size()) out[i] = a[i] + b[i];
         """
 
-    monkeypatch.setattr(patience, "LIMIT", 0.5)
+    monkeypatch.setattr(timeouts, "LIMIT", 0.5)
     start = time.perf_counter()
     verdict = judge("vadd", vadd)
     assert verdict.reason == "It never ends: look at the condition of each loop."
@@ -360,34 +360,34 @@ def test_a_kernel_that_never_ends(monkeypatch):
 
 def test_an_answer_that_is_given_up(monkeypatch):
     """As beside a GPU, which cannot stop a kernel."""
-    from numbalite.course import patience
+    from numbalite.course import timeouts
     from numbalite.course.mistakes import Failed
 
     given_up, done = [], threading.Event()
-    monkeypatch.setattr(patience, "LIMIT", 0.1)
+    monkeypatch.setattr(timeouts, "LIMIT", 0.1)
     monkeypatch.setattr("numbalite._core.give_up", lambda: given_up.append(1))
     with pytest.raises(Failed, match="It never ends.* restart the notebook's kernel"):
-        patience.apart(lambda: done.wait(60))
+        timeouts.apart(lambda: done.wait(60))
     done.set()
-    monkeypatch.setattr(patience, "LIMIT", 60)
-    assert given_up == [1] and patience.apart(lambda: 5) == 5
+    monkeypatch.setattr(timeouts, "LIMIT", 60)
+    assert given_up == [1] and timeouts.apart(lambda: 5) == 5
     with pytest.raises(KeyError):
-        patience.apart(lambda: {}["x"])
+        timeouts.apart(lambda: {}["x"])
 
 
 def test_a_loop_of_python_that_never_ends(monkeypatch):
-    from numbalite.course import patience
+    from numbalite.course import timeouts
 
     def endless(stride):
         while True:
             pass
 
     for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
-        monkeypatch.setattr(patience, limit, 0.3)
+        monkeypatch.setattr(timeouts, limit, 0.3)
     with pytest.raises(
-        patience.Failed, match=r"It never ends: .*\(It was not done.*seconds.\)$"
+        timeouts.Failed, match=r"It never ends: .*\(It was not done.*seconds.\)$"
     ) as failed:
-        patience.apart(lambda: endless(2))
+        timeouts.apart(lambda: endless(2))
     assert "while True" in failed.value.case or "pass" in failed.value.case
     handler = signal.getsignal(signal.SIGALRM)
     verdict = judge("bank_conflicts", endless)

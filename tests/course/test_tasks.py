@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, vectorize
-from numbalite.course import check, patience
+from numbalite.course import check, timeouts
 
 NUMBERS = np.arange(5, dtype=np.float32)
 
@@ -47,7 +47,7 @@ def test_what_passes():
 
 def test_what_never_ends(monkeypatch):
     for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
-        monkeypatch.setattr(patience, limit, 0.3)
+        monkeypatch.setattr(timeouts, limit, 0.3)
 
     def endless():
         while True:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.course import place, size, stamp, timed, where
+from numbalite.course import device, size, stamp, timed, where
 
 
 @cuda.jit("void(float32[:])")
@@ -44,7 +44,7 @@ def test_a_plot_of_times_says_where_they_were_taken(monkeypatch, simulated):
     """Simulated ones are pale, and "simulated" stands across them: nobody takes them for a GPU's."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     name = type("Device", (), {"name": "NVIDIA H200"})
-    monkeypatch.setattr(place, "simulated", lambda: simulated)
+    monkeypatch.setattr(device, "simulated", lambda: simulated)
     monkeypatch.setattr(cuda, "get_current_device", lambda: name)
     fig, ax = pyplot.subplots()
     ax.bar(["a", "b"], [1, 2])

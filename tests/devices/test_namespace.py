@@ -71,7 +71,7 @@ def test_an_arrays_module_by_another_name(capsys):
 
 
 def test_names_for_the_inside_of_kernels_say_what_to_write():
-    from numbalite.cuda import inkernel
+    from numbalite.types import inkernel
 
     with pytest.raises(TypeError, match=r"cuda.grid is for the inside of kernels.*grid<1>\(\)"):
         cuda.grid(1)

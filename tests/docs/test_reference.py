@@ -101,13 +101,14 @@ def test_the_table_of_variables():
 
 def more():
     """What the reference describes beside the names of __all__."""
-    from numbalite.cuda import memory, random
+    from numbalite.cuda import random
+    from numbalite.runtime import memory
 
     yield from (
         ("numbalite.types", name, getattr(numbalite.types, name))
         for name in ("from_dtype", "typeof")
     )
-    yield "numbalite.cuda.memory", "MemoryPool", memory.MemoryPool
+    yield "numbalite.runtime.memory", "MemoryPool", memory.MemoryPool
     yield "numbalite.cuda.random", "create_xoroshiro128p_states", random.create_xoroshiro128p_states
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from numbalite import editor
 from numbalite.compilers import headers
-from numbalite.text import devicelib
+from numbalite.cxx import devicelib
 
 RIGHT = """#include <cuda_fp16.h>
 __constant__ float coefficients[4];

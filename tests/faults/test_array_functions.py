@@ -10,7 +10,7 @@ from kit.numpycalls import CALLS, NEEDED
 from kit.sample import some
 
 from numbalite import _core
-from numbalite.cuda.arrayfunctions import dispatch
+from numbalite.ndarray import dispatch
 
 CASES = [name for name in CALLS if dispatch.numpy_function(name) is not None]
 

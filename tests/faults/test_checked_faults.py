@@ -149,8 +149,8 @@ COLD = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 import test_checked_faults as here
-import numbalite.sim.checks, numbalite.kernels.module, numbalite.compilers.cache  # each child would
-import numbalite.compilers.hostbuild, numbalite.types.describe, numbalite.cuda.arrays
+import numbalite.runtime.checks, numbalite.kernels.module, numbalite.compilers.cache  # each child would
+import numbalite.compilers.hostbuild, numbalite.types.describe, numbalite.ndarray.arrays
 from numbalite import _core
 
 step = 0

@@ -12,7 +12,7 @@ from numbalite import _core, cuda
 from numbalite.cuda import sparse
 from numbalite.cuda.libs import cufft
 from numbalite.errors import CudaAPIError
-from numbalite.libraries.table import CUBLAS, CUFFT, CUSOLVER, CUSPARSE
+from numbalite.runtime.libraries.table import CUBLAS, CUFFT, CUSOLVER, CUSPARSE
 
 L = np.linalg
 A = np.array([[2.0, 1], [1, 3]])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from kit.frames import ours_in
 
 from numbalite import _core, cuda
-from numbalite.cuda import assign
 from numbalite.cuda.libs import cufft
-from numbalite.libraries.table import CUFFT
+from numbalite.ndarray import assign
+from numbalite.runtime.libraries.table import CUFFT
 
 NORMS = (None, "backward", "ortho", "forward")
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")

@@ -14,8 +14,8 @@ from source import EXPECTED, Source, attempt
 
 from numbalite import _core, compilers, cuda, types
 from numbalite.compilers import cache, compile_count, folders, hostheaders, image
-from numbalite.cuda.ipchandles import IpcHandle
 from numbalite.kernels import options
+from numbalite.runtime.ipchandles import IpcHandle
 
 KEY = cache.digest("fuzz")
 IMAGE = image.Image("sim", b"code" * 50, "sim", {"k": "nl_k"}, {"k": "text"}, "log", None, "source")

@@ -24,9 +24,9 @@ from numbalite.compilers import (
     hostlog,
     image,
 )
+from numbalite.compilers.sim import divisions, irpatch, translation
+from numbalite.cxx import freenames, linemap, scanner
 from numbalite.kernels import fault
-from numbalite.sim import divisions, irpatch, translation
-from numbalite.text import freenames, linemap, scanner
 from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
 
@@ -685,7 +685,7 @@ def prepare():
 
 def live():
     """What C code holds, after everything that nobody refers to has gone."""
-    from numbalite.cuda import recorded
+    from numbalite.runtime import recorded
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()

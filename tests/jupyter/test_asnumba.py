@@ -5,8 +5,8 @@ import sys
 import pytest
 from IPython.core.error import UsageError
 
-from numbalite.cuda import devices
-from numbalite.text import executed
+from numbalite.cxx import executed
+from numbalite.runtime import devices
 
 
 @pytest.fixture

@@ -637,7 +637,7 @@ def test_pickles_with_names_that_have_changed():
     for now, before in (
         (b"source\nBodySource", b"dispatcher\nBodyKernel"),
         (b"module\nModuleSource", b"module\nUnitKernel"),
-        (b"numbalite.text.definition\nunpickle", b"numbalite.kernels.source\n_definition"),
+        (b"numbalite.cxx.definition\nunpickle", b"numbalite.kernels.source\n_definition"),
     ):
         assert now in pickled
         pickled = pickled.replace(now, before)

@@ -5,7 +5,7 @@ import gc
 import itertools
 
 from numbalite import _core, cuda, errors
-from numbalite.cuda import recorded
+from numbalite.runtime import recorded
 
 CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
 

@@ -5,12 +5,12 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = "cuda fft linalg numba python random".split()
-MODULES = """__init__ arguments config errors compilers/templates cpu/jit cpu/prange cpu/threads
-    kernels/compiled kernels/conversions kernels/decorators kernels/dispatcher kernels/module kernels/targets
-    sim/checks sparse/__init__ sparse/array sparse/building sparse/construct sparse/elementwise
-    sparse/formats sparse/indexing sparse/joining sparse/products sparse/reductions
-    ufuncs/decorators ufuncs/deviceufunc ufuncs/elementwise""".split()
+PACKAGES = "algorithms cuda fft functions linalg ndarray numba python random runtime".split()
+MODULES = """__init__ arguments config errors compilers/templates cpu/jit types/parallelrange kernels/compiled
+    kernels/conversions kernels/decorators kernels/dispatcher kernels/module kernels/targets
+    sparse/__init__ sparse/array sparse/building sparse/construct sparse/elementwise sparse/formats
+    sparse/indexing sparse/joining sparse/products sparse/reductions ufuncs/decorators
+    ufuncs/deviceufunc ufuncs/elementwise""".split()
 
 
 def annotated():
@@ -18,7 +18,7 @@ def annotated():
     top = ROOT / "numbalite"
     yield from (top / f"{name}.py" for name in MODULES)
     for name in PACKAGES:
-        yield from (top / name).rglob("*.py")
+        yield from (p for p in (top / name).rglob("*.py") if p.parent.name != "libraries")
 
 
 def is_public(name):

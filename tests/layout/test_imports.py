@@ -5,6 +5,7 @@ import ast
 import functools
 import graphlib
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = "each command loads what it needs"
@@ -16,29 +17,38 @@ LATER = {
     "numbalite": ("jupyter", "what is below gets numbalite.jupyter from here, when it asks"),
     "numbalite.__main__": ("*", COMMAND),
     "numbalite.compilers": (
-        "compilers.host compilers.hostbuild compilers.namesakes compilers.nvrtc",
+        "compilers.host compilers.hostbuild compilers.nameconflicts compilers.nvrtc",
         "a hit of the cache loads no compiler",
     ),
-    "numbalite.compilers.source": ("text.scanner", "a hit of the cache reads no tokens"),
+    "numbalite.compilers.source": ("cxx.scanner", "a hit of the cache reads no tokens"),
     "numbalite.course.*": ("*", LESSON),
     "numbalite.cuda": (
-        "cuda.algorithms.masks cuda.serialize types ufuncs.cudaufunc",
+        "algorithms.masks ndarray.serialize types ufuncs.cudaufunc",
         "dask, type names and what computes are loaded when they are asked for",
     ),
-    "numbalite.cuda.arrays": ("cuda.ipc types", QUICK),
-    "numbalite.cuda.contexts": (
-        "cuda.ipchandles cuda.managers cuda.memory cuda.rawmodules",
+    "numbalite.ndarray.arrays": ("runtime.ipc types", QUICK),
+    "numbalite.runtime.contexts": (
+        "runtime.ipchandles runtime.managers runtime.memory runtime.rawmodules",
         QUICK,
     ),
-    "numbalite.cuda.devices": ("compilers.toolkit cuda.managers cuda.memory sim.checks", QUICK),
-    "numbalite.cuda.hostarrays": ("types", QUICK),
-    "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
-    "numbalite.cuda.gather": ("compilers.templates kernels.decorators", "kernels are above arrays"),
-    "numbalite.cuda.joined": ("compilers.templates kernels.decorators", "kernels are above arrays"),
-    "numbalite.cuda.printing": ("sim.checks", QUICK),
+    "numbalite.runtime.devices": (
+        "compilers.toolkit runtime.managers runtime.memory runtime.checks",
+        QUICK,
+    ),
+    "numbalite.ndarray.hostarrays": ("types", QUICK),
+    "numbalite.runtime.managers": ("runtime.ipchandles", "few programs share memory"),
+    "numbalite.ndarray.gather": (
+        "compilers.templates kernels.decorators",
+        "kernels are above arrays",
+    ),
+    "numbalite.ndarray.batchcopy": (
+        "compilers.templates kernels.decorators",
+        "kernels are above arrays",
+    ),
+    "numbalite.ndarray.printing": ("runtime.checks", QUICK),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
-    "numbalite.cuda.records": ("types", QUICK),
-    "numbalite.cuda.transposing": (
+    "numbalite.ndarray.records": ("types", QUICK),
+    "numbalite.ndarray.transposing": (
         "compilers.templates kernels.decorators",
         "kernels are above arrays",
     ),
@@ -54,18 +64,18 @@ LATER = {
     "numbalite.kernels.ahead": ("kernels.inspection kernels.module", FAILED),
     "numbalite.kernels.devicefunction": ("kernels.exported", "few programs look at PTX"),
     "numbalite.kernels.exported": (
-        "kernels.inspection text.hints",
+        "kernels.inspection compilers.hints",
         "inspection loads subprocess",
     ),
-    "numbalite.kernels.builder": ("text.devicelib", "its tables are long; most sources need none"),
-    "numbalite.kernels.images": ("cuda.workers", "where dask.distributed is used"),
+    "numbalite.kernels.builder": ("cxx.devicelib", "its tables are long; most sources need none"),
+    "numbalite.kernels.images": ("runtime.workers", "where dask.distributed is used"),
     "numbalite.kernels.kernel": ("kernels.inspection", "inspection loads subprocess"),
     "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
-    "numbalite.kernels.module": ("kernels.inspection kernels.project text.hints", FAILED),
-    "numbalite.kernels.source": ("text.hints", FAILED),
-    "numbalite.sim.checks": ("compilers", "opening the simulator loads no compiler"),
-    "numbalite.text.hints": ("sim.translation", FAILED),
-    "numbalite.text.pythonisms": ("cuda.inkernel", FAILED),
+    "numbalite.kernels.module": ("kernels.inspection kernels.project compilers.hints", FAILED),
+    "numbalite.kernels.source": ("compilers.hints", FAILED),
+    "numbalite.runtime.checks": ("compilers", "opening the simulator loads no compiler"),
+    "numbalite.compilers.hints": ("compilers.sim.translation", FAILED),
+    "numbalite.compilers.pythonisms": ("types.inkernel", FAILED),
     "numbalite.types.classes": ("types.structs", QUICK),
     "numbalite.ufuncs.cudagufunc": ("ufuncs.cudaufunc", "only arguments that are cast need it"),
     "numbalite.ufuncs.decorators": (
@@ -74,6 +84,17 @@ LATER = {
     ),
     "numbalite.ufuncs.element": ("kernels.module", "for whole sources alone"),
     "numbalite.ufuncs.hostufunc": ("kernels.options", "only options= needs it"),
+}
+
+
+# From the bottom up: a package imports from those before it. README's map has the same order.
+ORDER = """types cxx compilers runtime kernels python ndarray ufuncs cpu algorithms functions linalg fft random
+    sparse cuda numba editor jupyter course""".split()
+UPWARD = {
+    (
+        "kernels",
+        "python",
+    ): "the decorators import the translator when they meet the first Python body",
 }
 
 
@@ -192,3 +213,48 @@ def test_every_package_may_be_the_first(run_python):
     """Packages import one another by way of their parents, too: `%load_ext numbalite` comes before
     `from numbalite import cuda`."""
     run_python(FIRST, ROOT)
+
+
+def package_of(module):
+    """The folder of a module below numbalite; None for a module of the top folder."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ORDER else None
+
+
+def package_imports():
+    """Package -> the packages that its modules import, at the top and in functions."""
+    found = {package: set() for package in ORDER}
+    for module in modules():
+        package = package_of(module)
+        if package:
+            found[package] |= {package_of(name) for name in set().union(*imports(module))}
+    return {package: names - {package, None} for package, names in found.items()}
+
+
+def test_packages_import_from_below():
+    folders = {path.parent.name for path in (ROOT / "numbalite").glob("*/__init__.py")}
+    assert folders == set(ORDER)
+    upward = {
+        (package, name)
+        for package, names in package_imports().items()
+        for name in names
+        if ORDER.index(name) > ORDER.index(package)
+    }
+    assert upward == set(UPWARD)
+
+
+def test_docstrings_of_packages_list_their_imports():
+    for package, names in package_imports().items():
+        text = ast.get_docstring(ast.parse(modules()[f"numbalite.{package}"].read_text()))
+        found = re.search(r"Uses ([^.]*)\.", " ".join(text.split()))
+        assert found, f"{package}: its docstring does not say what it uses"
+        listed = set(re.findall(r"\w+", found[1])) & set(ORDER)
+        assert listed == names, f"{package} uses {' '.join(sorted(names, key=ORDER.index))}"
+
+
+def test_readme_lists_packages_in_their_order():
+    text = (ROOT / "README.md").read_text()
+    listed = re.findall(
+        r"^  (\w+)/ ", text[text.index("\nnumbalite/ ") : text.index("\ntests/")], re.M
+    )
+    assert listed == ORDER

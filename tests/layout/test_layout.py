@@ -209,7 +209,7 @@ def test_threads_have_one_file(c_file):
 ASKS_THE_KIND = {
     "cext/driver/driver.h", "cext/driver/driver.c", "cext/driver/driver_real.c",
     "cext/sim/driver/calls.c", "cext/core/device.c", "cext/py/device.c",
-    "numbalite/cuda/devices.py", "numbalite/__main__.py", "numbalite/jupyter/rich.py",
+    "numbalite/runtime/devices.py", "numbalite/__main__.py", "numbalite/jupyter/rich.py",
 }  # fmt: skip
 
 
@@ -365,8 +365,11 @@ def test_files_that_the_docs_name_are_there():
             r"`((?:cext|numbalite|cuda_src|tests)/[\w/.]+\.\w+)`", page.read_text()
         ):
             assert (ROOT / path).is_file(), f"{name(page)} names {path}"
-    walks = (ROOT / "docs" / "contributing.md").read_text().partition("## Three walks")[2]
+    walks = (
+        (ROOT / "docs" / "contributing.md").read_text().partition("## Walks through the sources")[2]
+    )
     walks = walks.partition("\n## ")[0]
+    assert walks
     sources = "".join(path.read_text() for path in ours() if path.suffix in {".c", ".h", ".py"})
     for word in re.findall(r"`([a-z_]{4,}|[A-Z]\w+\.\w+)`", walks):
         assert re.search(rf"\b{word.rpartition('.')[2]}\b", sources), f"nothing is called {word}"

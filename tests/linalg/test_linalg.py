@@ -9,7 +9,7 @@ from kit.likenumpy import alike
 
 from numbalite import _core, cuda
 from numbalite.errors import CudaAPIError
-from numbalite.libraries.table import CUSOLVER
+from numbalite.runtime.libraries.table import CUSOLVER
 
 L = np.linalg
 DTYPES = ["f4", "f8", "c8", "c16", "i4"]

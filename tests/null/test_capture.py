@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numbalite import types
-from numbalite.text.capture import (
+from numbalite.cxx.capture import (
     CONSTANT_MEMORY,
     Capture,
     Scope,
@@ -23,7 +23,7 @@ from numbalite.text.capture import (
     members,
     scope_of,
 )
-from numbalite.text.freenames import free_names
+from numbalite.cxx.freenames import free_names
 
 
 def captured(source, parameters=(), **values):

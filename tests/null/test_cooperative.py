@@ -2,7 +2,7 @@
 
 import pytest
 
-from numbalite.text import cooperative
+from numbalite.cxx import cooperative
 
 
 @pytest.mark.parametrize(

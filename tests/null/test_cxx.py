@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numbalite.text import scanner
-from numbalite.text.freenames import free_names
+from numbalite.cxx import scanner
+from numbalite.cxx.freenames import free_names
 
 
 def texts(source):

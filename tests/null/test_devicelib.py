@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from numbalite.cxx import devicelib
 from numbalite.kernels import fault
-from numbalite.text import devicelib
 
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 

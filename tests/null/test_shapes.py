@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from numbalite.cuda import shapes
+from numbalite.runtime import shapes
 
 
 def arrays():

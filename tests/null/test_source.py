@@ -9,14 +9,14 @@ import textwrap
 import numpy as np
 import pytest
 
+from numbalite.compilers.hints import explain, undefined_names
+from numbalite.cxx import linemap
+from numbalite.cxx.capture import Scope
+from numbalite.cxx.definition import Definition
+from numbalite.cxx.linemap import of_function, of_source
 from numbalite.kernels import builder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
-from numbalite.text import linemap
-from numbalite.text.capture import Scope
-from numbalite.text.definition import Definition
-from numbalite.text.hints import explain, undefined_names
-from numbalite.text.linemap import of_function, of_source
 from numbalite.types import signatures
 
 

@@ -58,9 +58,9 @@ def _read(path):
 
 def source_of(path: str):
     """What compilers get of a file."""
+    from numbalite.cxx import scanner
+    from numbalite.cxx.linemap import plain
     from numbalite.kernels import module, options
-    from numbalite.text import scanner
-    from numbalite.text.linemap import plain
 
     text = _read(path)
     kernels = {scanner.last_name(k.name): k.name for k in scanner.scan(text)[0] if k.template}

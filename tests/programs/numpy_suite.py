@@ -121,7 +121,7 @@ def on_device(name, function):
 def replace():
     """Puts our functions into NumPy's namespaces."""
     from numbalite import _core
-    from numbalite.cuda.arrayfunctions import dispatch
+    from numbalite.ndarray import dispatch
 
     for namespace in dispatch.MODULES:
         dispatch.load(namespace)

@@ -120,7 +120,7 @@ def test_who_has_chosen_is_not_told(run_python):
     code = """
 import sys, types, warnings
 from numbalite import config, cuda
-from numbalite.cuda import devices, workers
+from numbalite.runtime import devices, workers
 workers.get_worker = lambda: types.SimpleNamespace(name="w-3")
 def told(device=0):
     workers._here.clear()
@@ -156,7 +156,7 @@ assert not told()
 
 def test_numbers_of_workers():
     pytest.importorskip("distributed")
-    from numbalite.cuda.workers import number_of
+    from numbalite.runtime.workers import number_of
 
     names = {0: 0, "3": 3, "gpu-2": 2, "SLURMCluster-4-1": 1, "host_7": 7}
     assert {name: number_of(name) for name in names} == names
@@ -168,7 +168,7 @@ def test_numbers_of_workers():
 def test_workers_of_one_process_are_refused():
     """They would all get the device of the last one."""
     distributed = pytest.importorskip("distributed")
-    from numbalite.cuda import devices, workers
+    from numbalite.runtime import devices, workers
 
     options = {"n_workers": 2, "processes": False, "dashboard_address": None}
     before = dict(workers._here), devices.default_is_chosen

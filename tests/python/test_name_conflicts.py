@@ -12,12 +12,12 @@ from kit.needs import needs_nvrtc
 from kit.sample import VARIABLE, some
 
 from numbalite import cuda, guvectorize, jit, njit, types, vectorize
+from numbalite.cxx.freenames import free_names
+from numbalite.cxx.reserved import is_reserved
 from numbalite.errors import TranslationError
-from numbalite.python import known, session
+from numbalite.python import builtins, context
 from numbalite.python.definition import PythonDefinition, definition_of
 from numbalite.python.problem import Problem
-from numbalite.text.freenames import free_names
-from numbalite.text.reserved import is_reserved
 
 # The name in CUDA C++ -> the name in NumPy or math, and the interval of its arguments.
 UNARY = {
@@ -295,7 +295,7 @@ def _texts(target):
         exec(compile(text, name, "exec"), scope)
         python = definition_of(scope["nl_test"])
         try:
-            made = session.Session(definition_of, PythonDefinition).instance(python, args)
+            made = context.Session(definition_of, PythonDefinition).instance(python, args)
         except (TranslationError, Problem):
             continue
         if made.is_finished:
@@ -303,8 +303,8 @@ def _texts(target):
 
 
 def _targets():
-    yield from (f for f in known.FUNCTIONS if callable(f))
-    for path in known.WORDS:
+    yield from (f for f in builtins.FUNCTIONS if callable(f))
+    for path in builtins.WORDS:
         found = cuda
         for part in path.split("."):
             found = getattr(found, part, None)

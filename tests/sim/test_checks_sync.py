@@ -256,7 +256,7 @@ def test_what_an_endless_kernel_touched_last_is_told():
 @pytest.mark.usefixtures("unchecked")
 def test_every_kernel_has_the_limit_of_the_environment(module):
     from numbalite import config
-    from numbalite.sim import checks
+    from numbalite.runtime import checks
 
     config.SIM_LIMIT = 0.5
     try:

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from numbalite.sim import debugger
+from numbalite.compilers.sim import debugger
 from tests.conftest import ROOT
 
 HAS_GDB = shutil.which("gdb") is not None

@@ -14,9 +14,9 @@ from kit.sample import some
 
 from numbalite import cuda
 from numbalite.compilers import headers, hostbuild, toolkit
+from numbalite.compilers.sim import translation
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
-from numbalite.sim import translation
 
 STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmath complex concepts cstddef
     cstdint cstdio cstdlib cstring ctime float.h functional initializer_list inttypes.h iterator limits limits.h

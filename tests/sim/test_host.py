@@ -167,7 +167,7 @@ before = set(sys.modules)
 from numbalite.compilers import host, source
 host.fingerprint(source.Source("", "user.cu"))
 new = set(sys.modules) - before
-print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.text.scanner"} & new))
+print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.cxx.scanner"} & new))
 """
     assert run_python(code, NUMBALITE_CXX="").stdout.strip() == ""  # words are for shlex
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from numbalite.sim.irpatch import patch
+from numbalite.compilers.sim.irpatch import patch
 
 
 def body(line, before=""):

@@ -1,6 +1,6 @@
 """The table of places at which names are indexed, that instrumented images bring."""
 
-from numbalite.sim import places
+from numbalite.compilers.sim import places
 
 
 def test_names_with_their_brackets():

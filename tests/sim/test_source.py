@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numbalite.sim import divisions
-from numbalite.sim.translation import translate
+from numbalite.compilers.sim import divisions
+from numbalite.compilers.sim.translation import translate
 
 REFERENCE = "::numbalite_sim::dynamic_shared"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
+from numbalite.cxx.advice import advice
 from numbalite.errors import NumbaliteWarning
-from numbalite.text.advice import advice
 
 KERNEL = "__global__ void twice(float* x) { x[threadIdx.x] *= 2; }\n"
 MAINS = [

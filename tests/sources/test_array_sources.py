@@ -6,8 +6,8 @@ from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import templates
-from numbalite.cuda import gather, joined
-from numbalite.cuda.arrayfunctions import reductions
+from numbalite.functions import reductions
+from numbalite.ndarray import batchcopy, gather
 from numbalite.ufuncs import element, mapped
 from numbalite.ufuncs.protocols import counterpart
 
@@ -22,7 +22,7 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
     result = nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
     assert result.status == 0, result.log
     for count, name in (2, "join<uint8, 1>"), (16, "join<complex128, 4>"), (32, "join<int8, 3>"):
-        result = nvrtc(HEAD + joined.source(count), arch, toolkit_options, [name])
+        result = nvrtc(HEAD + batchcopy.source(count), arch, toolkit_options, [name])
         assert result.status == 0, result.log
     names = ["gather<uint32, int32, 1, 0, false, 1>", "gather<complex128, int64, 3, 2, true, 4>"]
     for count in (1, 3):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kit.sample import some
 
-from numbalite.text import devicelib
+from numbalite.cxx import devicelib
 from numbalite.types import describe
 
 HERE = Path(__file__).resolve().parent

@@ -10,8 +10,9 @@ import time
 import pytest
 
 from numbalite import cuda, errors
+from numbalite.compilers import hints
+from numbalite.cxx import linemap
 from numbalite.kernels import ahead, options
-from numbalite.text import hints, linemap
 
 A, M = "float32[:]", "float32[:, :]"
 # body, marked with @ in front of the line that is wrong -> hint; x is the first array, y the second

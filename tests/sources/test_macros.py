@@ -12,10 +12,10 @@ from kit.needs import needs_nvrtc
 from numbalite import cuda, types
 from numbalite.compilers import Source, compile_source
 from numbalite.cpu import entries
+from numbalite.cxx import capture, scanner
 from numbalite.kernels import decorators, results
 from numbalite.kernels.options import Options
 from numbalite.kernels.source import BodySource
-from numbalite.text import capture, scanner
 from numbalite.types import signatures
 from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostloops, reduceloops
 

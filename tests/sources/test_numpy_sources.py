@@ -8,7 +8,7 @@ from kit.needs import needs_nvrtc
 from kit.sample import some
 
 from numbalite.compilers import Source, compile_source
-from numbalite.text import devicelib
+from numbalite.cxx import devicelib
 from numbalite.ufuncs import protocols, special
 
 pytestmark = needs_nvrtc

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.sample import some
 
-from numbalite.cuda.arrayfunctions import nans, onepass, reductions
+from numbalite.functions import nans, onepass, reductions
 from numbalite.linalg import norms
 from numbalite.ufuncs import element, reduceloops
 

@@ -3,10 +3,10 @@
 import pytest
 
 from numbalite.compilers import nvrtc
+from numbalite.cxx import linemap
 from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
-from numbalite.text import linemap
 
 
 @pytest.fixture(scope="module")

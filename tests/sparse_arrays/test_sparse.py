@@ -15,7 +15,7 @@ from kit.drawn import examples, to_host
 from numbalite import _core, cuda
 from numbalite.cuda import sparse
 from numbalite.errors import CudaAPIError
-from numbalite.libraries.table import CUSPARSE
+from numbalite.runtime.libraries.table import CUSPARSE
 
 FORMATS = [sparse.csr_array, sparse.csc_array, sparse.coo_array]
 DTYPES = ["f4", "f8", "c8", "c16"]
@@ -215,7 +215,7 @@ def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
     not _core.driver_has("host_code"), reason="descriptors can be counted on the simulator"
 )
 def test_descriptors_are_destroyed():
-    from numbalite.libraries import sparsesim
+    from numbalite.runtime.libraries import sparsesim
 
     gc.collect()
     before = len(sparsesim._descriptors)
@@ -233,7 +233,7 @@ def test_descriptors_are_destroyed():
 )
 def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
     """The simulator captures no product: there a C function that does nothing stands for cuSPARSE's."""
-    from numbalite.libraries import sparsesim
+    from numbalite.runtime.libraries import sparsesim
 
     stream = cuda.stream()
     s, x = sparse.csr_array(np.eye(3)), cuda.to_device(np.ones(3)).bind(stream)

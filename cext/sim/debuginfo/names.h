@@ -2,7 +2,7 @@
  * an address that the engine knows.
  *
  * An instrumented image brings a table of the places in the source where a name stands before an
- * index (from numbalite/sim/places.py). */
+ * index (from numbalite/compilers/sim/places.py). */
 #ifndef NL_SIM_DEBUGINFO_NAMES_H
 #define NL_SIM_DEBUGINFO_NAMES_H
 

@@ -1,4 +1,4 @@
-"""numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
+"""numba's names around device arrays: see numbalite.ndarray.arrays, records and hostarrays."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda import required
-from numbalite.cuda.arrays import DeviceNDArray, to_device
-from numbalite.cuda.foreign import as_cuda_array
-from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
-from numbalite.cuda.ipc import IpcArrayHandle
-from numbalite.cuda.rawmemory import is_cuda_array
-from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
+from numbalite import required
+from numbalite.ndarray.arrays import DeviceNDArray, to_device
+from numbalite.ndarray.foreign import as_cuda_array
+from numbalite.ndarray.hostarrays import ManagedNDArray, MappedNDArray
+from numbalite.ndarray.records import DeviceRecord, from_array_like, from_record_like
+from numbalite.runtime.ipc import IpcArrayHandle
+from numbalite.runtime.rawmemory import is_cuda_array
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,5 +1,5 @@
-"""numba's names around devices: see numbalite.cuda.devices."""
+"""numba's names around devices: see numbalite.runtime.devices."""
 
-from numbalite.cuda.devices import get_context, gpus, require_context, reset
+from numbalite.runtime.devices import get_context, gpus, require_context, reset
 
 __all__ = ["get_context", "gpus", "require_context", "reset"]

@@ -1,34 +1,37 @@
-"""numba's names around the driver: see numbalite.errors, numbalite.cuda.devices and .streams."""
+"""numba's names around the driver: see numbalite.errors, numbalite.runtime.devices and .streams."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from numbalite import _core
-from numbalite.cuda import devices as _devices
-from numbalite.cuda.attributes import MemoryInfo
-from numbalite.cuda.contexts import PendingDeallocs as _PendingDeallocs  # noqa: F401
-from numbalite.cuda.devices import (
-    Context,
-    Device,
-    profile_start,
-    profile_stop,
-    profiling,
+from numbalite.errors import (
+    CudaAPIError,
+    CudaDriverError,
+    CudaSupportError,
+    DeadMemoryError,
+    LinkerError,
 )
-from numbalite.cuda.ipc import IpcHandle
-from numbalite.cuda.managers import (
-    AutoFreePointer,
+from numbalite.runtime import devices as _devices
+from numbalite.runtime.attributes import MemoryInfo
+from numbalite.runtime.contexts import PendingDeallocs as _PendingDeallocs  # noqa: F401
+from numbalite.runtime.devices import Context, Device, profile_start, profile_stop, profiling
+from numbalite.runtime.ipc import IpcHandle
+from numbalite.runtime.managers import (
     BaseCUDAMemoryManager,
     GetIpcHandleMixin,
     HostOnlyCUDAMemoryManager,
+    NumbaCUDAMemoryManager,
+    set_memory_manager,
+)
+from numbalite.runtime.pointers import (
+    AutoFreePointer,
     ManagedMemory,
     MappedMemory,
     MemoryPointer,
-    NumbaCUDAMemoryManager,
     PinnedMemory,
-    set_memory_manager,
 )
-from numbalite.cuda.rawmemory import (
+from numbalite.runtime.rawmemory import (
     device_ctypes_pointer,
     device_extents,
     device_memory_size,
@@ -43,15 +46,8 @@ from numbalite.cuda.rawmemory import (
     is_device_memory,
     require_device_memory,
 )
-from numbalite.cuda.rawmodules import CudaPythonFunction, CudaPythonModule, FuncAttr
-from numbalite.cuda.streams import Event, Stream, event_elapsed_time
-from numbalite.errors import (
-    CudaAPIError,
-    CudaDriverError,
-    CudaSupportError,
-    DeadMemoryError,
-    LinkerError,
-)
+from numbalite.runtime.rawmodules import CudaPythonFunction, CudaPythonModule, FuncAttr
+from numbalite.runtime.streams import Event, Stream, event_elapsed_time
 
 if TYPE_CHECKING:
     from typing import Any

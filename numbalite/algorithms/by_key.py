@@ -1,0 +1,158 @@
+"""`cuda.reduce_by_key`: folds of elements that are side by side and have equal keys (by_key.cuh)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.algorithms import selection
+from numbalite.algorithms.operation import Given, Operation, room
+from numbalite.ufuncs import operands
+from numbalite.ufuncs import reduceplan as plans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_BYTES = 64  # of the pairs that a thread has
+
+
+class ReduceByKey(Operation):
+    """Folds of the values of each run of equal keys, with an associative function of two elements, in one pass.
+
+    The operation is given as that of ``cuda.scan`` is; it need not be commutative, and equal calls give equal bits. A
+    run is what stands side by side: sort by key first to have each key once. Keys are numbers, values numbers or
+    records.
+
+    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` gives the keys of the runs and their
+    folds, two arrays of one dimension; making them waits for the number of runs. ``out`` is a pair of device arrays
+    without gaps that have room for as many elements as there are; the results are then their first parts. With
+    ``count`` too, a device array of one int64 that gets the number, nothing waits, and ``out`` is returned.
+
+    >>> total = cuda.reduce_by_key("a + b")
+    >>> print(*total(np.array([1, 1, 2, 2, 2, 1]), np.array([1, 2, 3, 4, 5, 6])))
+    [1 2 1] [ 3 12  6]
+    """
+
+    called, noun, parameters = "cuda.reduce_by_key", "reduction", "a, b"
+
+    @overload
+    def __call__(
+        self,
+        keys: DeviceArray,
+        values: Any,
+        out: None = None,
+        *,
+        count: Any = None,
+        stream: Any = 0,
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    @overload
+    def __call__(
+        self, keys: HostArray, values: Any, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self, keys: Any, values: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
+    def __call__(
+        self, keys: Any, values: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any:
+        if out is not None and not (isinstance(out, (tuple, list)) and len(out) == 2):
+            raise TypeError(f"{self.called}: out= is a pair of device arrays, of keys and of folds")
+        given = Given(keys, self, stream)
+        key = given.array
+        operands.check_dtype(key.dtype, f"{self.called}, keys")
+        with given.device:
+            of = Given(values, self, stream)
+            value = of.array
+            if key.ndim != 1 or key.shape != value.shape:
+                raise ValueError(
+                    f"{self.called}: keys and values are arrays of one dimension and one length, not of "
+                    f"shapes {key.shape} and {value.shape}"
+                )
+            if value.device != key.device:
+                raise ValueError(f"{self.called}: keys and values are on different devices")
+            found = (
+                selection.new_count()
+                if count is None
+                else selection.checked_count(self, count, key)
+            )
+            sources = key, value
+            written = [
+                room(self, one, x, sources)
+                for one, x in zip(out or (None, None), sources, strict=True)
+            ]
+            self._launch(key, value, written, found, stream)
+            if out is not None:
+                made = [operands.device_view(one)[: key.size] for one in out]
+                for one, target in zip(written, made, strict=True):
+                    if one._address != target._address:
+                        target._copy(one, stream)
+                written = made
+        if count is not None and out is not None:
+            return out
+        runs = selection.number(found, stream)
+        written = [one[:runs] for one in written]
+        if out is None and 2 * runs < key.size:  # not to keep memory for all of them
+            written = [one.copy(stream=stream) for one in written]
+        both = zip(written, (given, of), strict=True)
+        return tuple(written if out is not None else (one.result(x) for x, one in both))
+
+    def _launch(self, key, value, written, count, stream):
+        out_keys, out_values = written
+        if key.size == 0:
+            count.fill(0, stream=stream)
+            return
+        counter = np.dtype("i4" if key.size < 1 << 31 else "i8")
+        pair = value.itemsize + counter.itemsize
+        alignment = max(value.dtype.alignment, counter.itemsize)
+        pair = -(-pair // alignment) * alignment
+        items = max(1, min(plans._SCAN_RUNS, _BYTES // pair))
+        threads = min(plans.THREADS, -(-key.size // (32 * items)) * 32)
+        tiles = -(-key.size // (threads * items))
+        way = plans.Way(f"by_key{items}", threads, 1, tiles, threads * items)
+        dims = [plans.Dimension(key.size, key.strides[0], value.strides[0])]
+        plan, _ = plans.packed_plan(way, [], dims, itemsize=value.itemsize)
+        statuses = out_keys
+        if tiles > 1:
+            words = 1 + plans.statuses_of(1, tiles) * -(-pair // 4)
+            statuses = _core.device_empty((2 * words,), np.dtype("u4"), "C")
+            statuses._fill(np.array(0, "u4"), stream or None)
+        kernel = self._loops.loop(way.kind, key.dtype, value.dtype, counter)
+        firsts = map(operands.first_of, (key, value))
+        kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def reduce_by_key(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> ReduceByKey: ...
+    @overload
+    def reduce_by_key(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> ReduceByKey: ...
+    @overload
+    def reduce_by_key(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], ReduceByKey]: ...
+    def reduce_by_key(*args: Any, **kwargs: Any) -> Any: ...

@@ -1,0 +1,80 @@
+"""Numbers of elements, or sums of weights, by bins (cuda_src/numbalite/histogram.cuh)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.algorithms.order import kernel
+from numbalite.ndarray.arrays import device_array
+from numbalite.runtime.recorded import recorded
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_THREADS, _FEW_THREADS = 1024, 256
+_EACH, _MOST_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has multiprocessors
+_HALF = "#include <cuda_fp16.h>\n"
+
+
+@recorded
+def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
+    """How often each number below ``bins`` is there; or sums of weights, as doubles."""
+    counts = zeros(bins, weights, stream)
+    names = _names(x, weights, counts)
+    _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
+    return counts
+
+
+def between(
+    x: DeviceNDArray,
+    weights: Any,
+    edges: DeviceNDArray,
+    first: float,
+    scale: float,
+    stream: Any = 0,
+) -> DeviceNDArray:
+    """How many elements are between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
+    bins = edges.size - 1
+    counts = zeros(bins, weights, stream)
+    names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
+    _launch(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
+    return counts
+
+
+def dtype_of(weights: Any) -> np.dtype:
+    """What is counted in."""
+    return np.dtype(np.int64 if weights is None else np.float64)
+
+
+def blocks_of(count: int) -> tuple[int, int]:
+    """How many blocks of how many threads read so many elements."""
+    if count <= _FEW_THREADS * _EACH * _MOST_BLOCKS // 4:
+        return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
+    return min(-(-count // (_THREADS * _EACH)), _MOST_BLOCKS), _THREADS
+
+
+def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
+    """What is added to."""
+    counts = device_array(bins, dtype_of(weights), stream=stream)
+    if bins:
+        counts.fill(0, stream=stream)
+    return counts
+
+
+def _names(x, weights, counts):
+    of_weights = "void" if weights is None else types.cuda_name(weights.dtype)
+    return f"{types.cuda_name(x.dtype)}, {of_weights}, {types.cuda_name(counts.dtype)}"
+
+
+def _launch(name, x, weights, counts, stream, *more):
+    if x.size and counts.size:
+        head = _HALF if "__half" in name else ""
+        grid, threads = blocks_of(x.size)
+        kernel("histogram", name, head)[grid, threads, stream](
+            x, weights, counts, x.size, counts.size, *more
+        )

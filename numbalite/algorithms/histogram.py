@@ -1,0 +1,186 @@
+"""`cuda.histogram`: how many elements are in each bin, which a function of the user's says."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from numbalite.algorithms import counting, generated
+from numbalite.algorithms.operation import Given, Operation
+from numbalite.kernels import options as options_
+from numbalite.ufuncs import element, operands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_ROWS = [
+    generated.pointer("x", True),
+    generated.pointer("weights", True),
+    generated.pointer("counts"),
+    generated.count("n"),
+    generated.count("bins"),
+]
+
+
+class Histogram(Operation):
+    """Counts elements by bins.
+
+    ``functor`` gives the number of an element's bin: an expression or a body of ``x`` ("int(x * 10)"), or a function,
+    whose result is converted to an integer. Elements of other bins than 0 to ``bins`` - 1 are not counted. Elements
+    are numbers or records. Options are those of ``cuda.jit``.
+
+    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result are int64 numbers; with weights, an
+    array of the array's shape, float64 sums. To ``out``, a device array of this dtype, is added.
+
+    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's function.
+
+    >>> tens = cuda.histogram("int(x) / 10", bins=3)
+    >>> print(tens(np.array([1, 25, 3, 14, 29, 99])))
+    [2 1 2]
+    """
+
+    called, noun, parameters = "cuda.histogram", "histogram", "x"
+
+    def __init__(
+        self, functor: Any = None, *, bins: int, source: Any = None, name: Any = None, args: Any = None,
+        **given: Any,
+    ) -> None:  # fmt: skip
+        self.options = options_.parse(given, self.called)
+        self.bins = operator.index(bins)
+        if self.bins < 1:
+            raise ValueError(f"cuda.histogram: bins must be positive, not {bins}")
+        self.function = element.operation(
+            functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
+            options=self.options, frame=sys._getframe(1),
+        )  # fmt: skip
+        self._set()
+
+    def _set(self):
+        super()._set()
+        self._kernels: dict[Any, Any] = {}
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (self.function, self.options, self.bins)
+
+    @overload
+    def __call__(
+        self, array: DeviceArray, weights: Any = None, out: None = None, *, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, weights: Any = None, out: None = None, *, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0
+    ) -> Any: ...
+    def __call__(self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0) -> Any:
+        given = Given(array, self, stream)
+        x = given.array
+        with given.device:
+            if weights is not None:
+                weights = operands.to_device(
+                    weights if operands.is_on_device(weights) else operands.host_array(weights),
+                    stream,
+                )
+                operands.check_dtype(weights.dtype, self.called)
+                if weights.dtype.kind == "c" or weights.shape != x.shape:
+                    raise ValueError(
+                        f"cuda.histogram: weights must be real numbers of shape {x.shape}, not "
+                        f"{weights.dtype} of shape {weights.shape}"
+                    )
+                weights = _dense(weights, stream)
+            counts = self._target(out, weights, stream)
+            if x.size:
+                made = self._of(x.dtype, None if weights is None else weights.dtype)
+                grid, threads = counting.blocks_of(x.size)
+                made["nl_histogram"][grid, threads, stream](
+                    _dense(x, stream), weights, counts, x.size, self.bins
+                )
+            return counts if out is not None else given.result(counts)
+
+    def _target(self, out, weights, stream):
+        if out is None:
+            return counting.zeros(self.bins, weights, stream)
+        dtype = counting.dtype_of(weights)
+        found = operands.device_view(out) if operands.is_on_device(out) else None
+        if found is None or (found.shape, found.dtype) != ((self.bins,), dtype):
+            raise TypeError(
+                f"cuda.histogram: out= is a device array of {self.bins} {dtype}, not {out!r}"
+            )
+        if found.readonly or not found.is_c_contiguous():
+            raise ValueError("cuda.histogram: out= must be contiguous, and not read-only")
+        return found
+
+    def _of(self, dtype, weights):
+        found = self._kernels.get((dtype, weights))
+        if found is None:
+            words = {
+                "W": "void" if weights is None else weights,
+                "A": np.dtype(np.int64 if weights is None else np.float64),
+            }
+            found = self._kernels[dtype, weights] = generated.Generated(
+                self.function, self.options, dtype, "x", "histogram", "histogram",
+                {"nl_histogram": _ROWS}, words,
+            )  # fmt: skip
+        return found
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def histogram(
+        functor: OperationLike,
+        *,
+        bins: int,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Histogram: ...
+    @overload
+    def histogram(
+        functor: None = None,
+        *,
+        bins: int,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Histogram: ...
+    @overload
+    def histogram(
+        functor: None = None, *, bins: int, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Histogram]: ...
+    @overload
+    def histogram(
+        a: DeviceArray | HostArray,
+        bins: Any = 10,
+        range: Any = None,
+        density: Any = None,
+        weights: Any = None,
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    def histogram(*args: Any, **kwargs: Any) -> Any: ...
+
+
+def _dense(array, stream):
+    good = array.is_c_contiguous() and operands.is_aligned(array)
+    return array if good else array.copy(stream=stream)
+
+
+def _unpickle(function, options, bins):
+    made = object.__new__(Histogram)
+    made.function, made.options, made.bins = function, options, bins
+    made._set()
+    return made

@@ -1,0 +1,71 @@
+"""The elements that a mask chooses, an array of bool of the array's shape: read, or written in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.algorithms import selection
+from numbalite.ndarray import assign as assignment
+from numbalite.ndarray.assign import on_device_of
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+def flags(condition: Any) -> Any:
+    """Whether elements are true."""
+    return condition if condition.dtype == bool else np.not_equal(condition, 0)
+
+
+def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
+    """The elements that the mask chooses, in C order; their number is waited for."""
+    with on_device_of(array):
+        mask = _beside(mask, array)
+        count = int(np.count_nonzero(mask))
+        out = _core.device_empty((count,), array.dtype, "C")
+        source = array if operands.is_aligned(array) else array.copy(stream=stream)
+        if count:
+            selection.run(
+                "values", selection.words(source), selection.words(out), selection.new_count(),
+                mask=mask, stream=stream or array.stream,
+            )  # fmt: skip
+    return out
+
+
+def assign(
+    array: DeviceNDArray, mask: Any, values: Any, stream: Any = 0, in_order: bool = True
+) -> None:
+    """array[mask] = values, which have one dimension and the array's dtype, and are taken again from the
+    first where there are more elements. Without `in_order` an element gets the value of its own number,
+    in C order, whatever the mask chooses before it."""
+    if array.readonly:
+        raise ValueError("assignment destination is read-only")
+    if not array.size:
+        return
+    with on_device_of(array):
+        stream = stream or array.stream
+        mask, values = _apart(_beside(mask, array), array, stream), _apart(values, array, stream)
+        if not values.is_c_contiguous():
+            values = values.copy(stream=stream)
+        aligned = operands.is_aligned(array)
+        target = array if aligned else array.copy(stream=stream)
+        what = "spread" if in_order and values.size > 1 else "cover"
+        moved = selection.words(target)
+        values = values._view(values.shape, values.strides, moved.dtype)
+        selection.run(what, moved, values, selection.new_count(), mask=mask, stream=stream)
+        if not aligned:
+            array._copy(target, stream)
+
+
+def _apart(other, array, stream):
+    return other.copy(stream=stream) if assignment.overlap(other, array) else other
+
+
+def _beside(mask, array):
+    return mask if mask.device == array.device else assignment.moved(mask, array.device)

@@ -1,0 +1,73 @@
+"""Rows sorted by a comparison of the user's (cuda_src/numbalite/merge_sort.cuh)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.algorithms import generated
+from numbalite.ndarray.arrays import device_array
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_THREADS, _EACH, _MOST_BLOCKS = 256, 4, 1 << 13  # EACH of merge_sort.cuh
+_TILE_BYTES, _MOST_WIDTH, _LEAST_WIDTH = 40 << 10, 1024, 32
+_ROWS = [
+    generated.pointer("from", True),
+    generated.pointer("to"),
+    *(generated.count(name) for name in ("rows", "n", "parts", "length")),
+]
+_NAMES = ("nl_tiles", "nl_tiles_placed", "nl_merge_values", "nl_merge_placed", "nl_places")
+
+
+class Comparison:
+    """The kernels that sort elements of a dtype by a function of two."""
+
+    def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
+        held = -(-dtype.itemsize // 8) * 8 + 16  # with its place, aligned anyhow, and a number
+        self.width = _MOST_WIDTH
+        while self.width > _LEAST_WIDTH and self.width * held > _TILE_BYTES:
+            self.width //= 2
+        if self.width * held > _TILE_BYTES:
+            raise TypeError(
+                f"{function.name}: elements of {dtype.itemsize} bytes are too large to be compared; "
+                f"{_TILE_BYTES // _LEAST_WIDTH - 24} are the most"
+            )
+        self.dtype = dtype
+        self.kernels = generated.Generated(
+            function, options, dtype, "a, b", "sort_less", "merge_sort",
+            dict.fromkeys(_NAMES, _ROWS), {"width": self.width},
+        )  # fmt: skip
+
+    def sort(self, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any) -> None:
+        """Sorts contiguous rows into ``target``, or their places into ``places``, an int64 array."""
+        tiles_kernel, merge_kernel, held = "nl_tiles", "nl_merge_values", self.dtype
+        if places is not None:  # as placed<T> lies in memory
+            align = max(8, self.dtype.alignment)
+            size = -(-self.dtype.itemsize // 8) * 8 + 8
+            tiles_kernel, merge_kernel = "nl_tiles_placed", "nl_merge_placed"
+            held = np.dtype((np.void, -(-size // align) * align))
+        lengths, length = [], self.width
+        while length < n:
+            lengths.append(length)
+            length *= 2
+        first: Any = device_array(rows * n, held, stream=stream)
+        second: Any = device_array(rows * n, held, stream=stream) if lengths else None
+        if places is None and len(lengths) % 2:
+            second = target
+        elif places is None:
+            first = target
+        tiles = -(-n // self.width)
+        threads = min(_THREADS, max(32, self.width // 2))
+        self.kernels[tiles_kernel][rows * tiles, threads, stream](source, first, rows, n, tiles, 0)
+        parts = -(-n // _EACH)
+        for length in lengths:
+            self.kernels[merge_kernel][-(-rows * parts // _THREADS), _THREADS, stream](
+                first, second, rows, n, parts, length
+            )
+            first, second = second, first
+        if places is not None:
+            blocks = min(-(-rows * n // _THREADS), _MOST_BLOCKS)
+            self.kernels["nl_places"][blocks, _THREADS, stream](first, places, rows, n, 0, 0)

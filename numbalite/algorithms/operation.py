@@ -1,0 +1,204 @@
+"""What algorithms with an operation of the user's have in common: `cuda.scan("max(a, b)")`.
+
+An Operation is a text in C++, a complete source or a Python function, and the kernels made of it so far. Elements
+are numbers or records. Arrays may be on the host, on the device or another library's: what is given on the host
+comes back there.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, types
+from numbalite.kernels import options as options_
+from numbalite.ndarray import assign, dispatch
+from numbalite.ufuncs import element, operands, reduceloops
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+_NUMPYS = {
+    "cuda.sort": ("sort", "a"),
+    "cuda.histogram": ("histogram", "a"),
+    "cuda.partition": ("partition", "a"),
+    "cuda.select": ("select", "condlist"),
+}
+"""Names that NumPy has, too -> (NumPy's function, its first parameter)."""
+
+
+def is_array(value: Any) -> bool:
+    """Is it an array, or a list of numbers, and not an operation?"""
+    return (
+        isinstance(value, (list, tuple))
+        or (hasattr(value, "dtype") and hasattr(value, "shape"))
+        or any(
+            hasattr(value, f"__{name}__")
+            for name in ("cuda_array_interface", "array_interface", "dlpack")
+        )
+    )
+
+
+def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
+    """NumPy's function of the name, if the call has an array where an operation would be, else None. TypeError if
+    NumPy has none of the name."""
+    name, parameter = _NUMPYS.get(called, ("", ""))
+    if not (parameter in named or (given and is_array(given[0]))):
+        return None
+    if not name:
+        numpys = {"cuda.scan": "cumsum", "cuda.reduce_by_key": "unique"}[called]
+        raise TypeError(
+            f"{called} requires an operation and returns a function: {called}(...)(x). "
+            f"np.{numpys}(x) accepts the array itself"
+        )
+    return dispatch.find(getattr(np, name))
+
+
+class Operation:
+    """To be inherited, with what the class attributes say."""
+
+    called: str
+    """The name that users know: "cuda.scan"."""
+    noun: str
+    parameters: str
+    """Of the operation, when it is a text: "a, b"."""
+
+    def __new__(cls, functor: Any = None, *more: Any, source: Any = None, **given: Any) -> Any:
+        numpys = of_numpy(cls.called, (functor, *more), given)
+        if numpys is not None:
+            return numpys(*(() if functor is None else (functor, *more)), **given)
+        if functor is None and source is None:  # a decorator with options
+            return lambda function: cls(function, **given)
+        return super().__new__(cls)
+
+    def __init__(
+        self, functor: Any = None, *, source: Any = None, name: Any = None, args: Any = None,
+        **given: Any,
+    ) -> None:  # fmt: skip
+        options = options_.parse(given, self.called)
+        self.function = element.operation(
+            functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
+            options=options, frame=sys._getframe(1),
+        )  # fmt: skip
+        self.options = options
+        self._set()
+
+    def _set(self):
+        function = self.function
+        self.__name__ = element.plain_name(function)
+        self.__qualname__, self.__module__ = function.__qualname__, function.__module__
+        self.__doc__ = function.__doc__
+        self._loops = reduceloops.Loops(lambda dtype: function, self.__name__, self.options)
+
+    def __repr__(self) -> str:
+        return f"<CUDA {self.noun} {self.__name__}>"
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (type(self), self.function, self.options)
+
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
+
+
+def _unpickle(cls, function, options):
+    made = object.__new__(cls)
+    made.function, made.options = function, options
+    made._set()
+    return made
+
+
+def check_elements(dtype: np.dtype, name: str) -> None:
+    """TypeError for what is neither a number nor a record."""
+    if dtype.names is None:
+        operands.check_dtype(dtype, name)
+    else:
+        types.from_dtype(dtype)
+
+
+class Given:
+    """The array of a call, on its device."""
+
+    def __init__(self, value: Any, operation: Any, stream: Any) -> None:
+        self.is_device = operands.is_on_device(value)
+        array = operands.device_view(value) if self.is_device else operands.host_array(value)
+        check_elements(array.dtype, operation.called)
+        self.device = assign.on_device_of(array if self.is_device else None)
+        with self.device:
+            array = operands.to_device(array, stream)
+            self.array = array if operands.is_aligned(array) else array.copy(stream=stream)
+        self.stream = stream
+        self.called = operation.called
+
+    def result(self, made: Any) -> Any:
+        """What was made on the device, where the array came from."""
+        return made if self.is_device else made.copy_to_host(stream=self.stream)
+
+    def output(
+        self, out: Any, shape: tuple, dtype: np.dtype, in_place: bool = False
+    ) -> tuple[Any, Any]:
+        """(what to return, a device array to write to): new ones if `out` is None.
+
+        They differ where kernels cannot write to `out` as it is; `finish` then copies. `in_place`: it may
+        be the array itself.
+        """
+        if out is None:
+            made = _core.device_empty(shape, dtype, "C")
+            return made, made
+        if not operands.is_on_device(out):
+            raise TypeError(f"{self.called}: out= is a device array, not {type(out).__name__}")
+        target = operands.device_view(out)
+        if target.shape != shape:
+            raise ValueError(
+                f"{self.called}: out= has shape {target.shape}, the result has shape {shape}"
+            )
+        if not np.can_cast(dtype, target.dtype, "same_kind"):
+            raise TypeError(f"{self.called}: out= has dtype {target.dtype}, the result {dtype}")
+        if target.readonly:
+            raise ValueError(f"{self.called}: out= is read-only")
+        if target.device != self.array.device:
+            raise ValueError(
+                f"{self.called}: out= is on device {target.device}, the array on {self.array.device}"
+            )
+        same = in_place and (
+            (target._address, target.strides, target.dtype)
+            == (self.array._address, self.array.strides, self.array.dtype)
+        )
+        apart = same or not assign.overlap(self.array, target)
+        direct = apart and operands.is_aligned(target)
+        return out, target if direct else _core.device_empty(shape, target.dtype, "C")
+
+    def finish(self, out: Any, written: Any) -> Any:
+        if out is not written:
+            operands.device_view(out)._copy(written, self.stream)
+            return out
+        return self.result(out)
+
+
+def room(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
+    """A device array of one dimension to write at most as many elements to as `like` has, of its dtype: `out`
+    if kernels can, or a new one; the other errors are about `out`."""
+    if out is None:
+        return _core.device_empty((like.size,), like.dtype, "C")
+    if not operands.is_on_device(out):
+        raise TypeError(f"{operation.called}: out= is a device array, not {type(out).__name__}")
+    target = operands.device_view(out)
+    if target.ndim != 1 or target.size < like.size:
+        raise ValueError(
+            f"{operation.called}: out= has shape {target.shape}, and there may be {like.size} results"
+        )
+    if target.dtype != like.dtype:
+        raise TypeError(
+            f"{operation.called}: out= has dtype {target.dtype}, the array has dtype {like.dtype}"
+        )
+    if target.readonly or target.device != like.device:
+        raise ValueError(f"{operation.called}: out= is read-only or on another device")
+    shared = any(assign.overlap(target, source) for source in sources)
+    if shared or not (operands.is_aligned(target) and target.is_c_contiguous()):
+        return _core.device_empty((like.size,), like.dtype, "C")
+    return target

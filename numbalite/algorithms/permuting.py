@@ -1,0 +1,58 @@
+"""Parts of an array copied in the order of an index array (cuda_src/numbalite/permute.cuh)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.kernels.decorators import jit
+from numbalite.ndarray.arrays import device_array
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+THREADS = 256
+MAX_BLOCKS = 1 << 16
+
+
+@functools.cache
+def kernel(name: str) -> Any:
+    """The kernel of permute.cuh of this name; a name may have template arguments."""
+    return jit(source='#include "numbalite/permute.cuh"\n', name=name)
+
+
+def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:
+    """Launches a kernel of permute.cuh with one thread for each of `count` elements, as far as the grid allows."""
+    grid = min(-(-count // THREADS), MAX_BLOCKS)
+    kernel(name)[grid, THREADS, stream](*arguments)
+
+
+def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
+    """The parts of a contiguous array of ``sizes`` (outer, n, inner) that an index names, as one line of elements."""
+    outer, n, inner = sizes
+    out = device_array(outer * m * inner, source.dtype, stream=stream)
+    if out.size:
+        size = math.gcd(source.dtype.itemsize, source._address, 16)
+        part = np.dtype("V16" if size == 16 else f"u{size}")
+        word, wide = (
+            ("unsigned char", "unsigned short", "unsigned", "unsigned long long", "uint4")[
+                size.bit_length() - 1
+            ],
+            inner * (source.dtype.itemsize // size),
+        )
+        parts = [_as(a, part) for a in (out, source)]
+        launch(
+            f"nl_random_take<{word}>", outer * m * wide, stream,
+            *parts, index, outer, n, m, wide, int(apart),
+        )  # fmt: skip
+    return out
+
+
+def _as(array, dtype):
+    """The bytes of a contiguous array as a line of another dtype."""
+    return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)

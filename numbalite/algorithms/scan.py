@@ -1,0 +1,146 @@
+"""`cuda.scan`: running folds with an operation of the user's. The kernels are those of `ufunc.accumulate`."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from numbalite.algorithms.operation import Given, Operation
+from numbalite.ufuncs import operands, reduceloops, reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+class Scan(Operation):
+    """Running folds of an array with an associative function of two elements, in one pass over it.
+
+    The operation is an expression or a body in ``a`` and ``b`` ("max(a, b)"), a function whose body is such a text
+    or is Python (so this is a decorator), or a complete C++ function (``source=``). It need not be commutative:
+    elements are combined in order, always in the same way, so that equal calls give equal bits. Options are those of
+    ``cuda.jit``.
+
+    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False, stream=0)``. Elements are numbers or
+    records, and the result has their dtype. Without an axis the elements are scanned in C order, and the result has
+    one dimension. ``initial`` comes before the first element. ``exclusive=True`` leaves each element itself out, so
+    that the first result is ``initial``; sums and products know theirs. ``out`` is a device array, which may be the
+    array itself.
+
+    >>> largest = cuda.scan("max(a, b)")
+    >>> print(largest(np.array([3, 1, 4, 1, 5])))
+    [3 3 4 4 5]
+    """
+
+    called, noun, parameters = "cuda.scan", "scan", "a, b"
+
+    @overload
+    def __call__(
+        self,
+        array: DeviceArray,
+        axis: Any = None,
+        out: None = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self,
+        array: HostArray,
+        axis: Any = None,
+        out: None = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        array: Any,
+        axis: Any = None,
+        out: Any = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> Any: ...
+    def __call__(
+        self,
+        array: Any,
+        axis: Any = None,
+        out: Any = None,
+        *,
+        initial: Any = None,
+        exclusive: bool = False,
+        stream: Any = 0,
+    ) -> Any:
+        given = Given(array, self, stream)
+        x = given.array
+        if axis is None:
+            x = given.array = x if x.ndim == 1 else x.ravel(stream=stream)
+            axis = 0
+        (axis,) = operands.axes_of(operator.index(axis), x.ndim)
+        if exclusive and initial is None:
+            initial = reduction.identity(self.function) if x.dtype.names is None else None
+            if initial is None:
+                raise ValueError(
+                    f"cuda.scan: exclusive=True needs initial=, which comes before the first element: "
+                    f"what {self.__name__} gives of nothing is not known"
+                )
+        start = None if initial is None else _start(initial, x.dtype)
+        with given.device:
+            out, target = given.output(out, x.shape, x.dtype, in_place=True)
+            if x.size:
+                reduceloops.accumulate(
+                    self._loops, x, axis, x.dtype, target, stream,
+                    initial=start, exclusive=bool(exclusive),
+                )  # fmt: skip
+            return given.finish(out, target)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def scan(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Scan: ...
+    @overload
+    def scan(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Scan: ...
+    @overload
+    def scan(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Scan]: ...
+    def scan(*args: Any, **kwargs: Any) -> Any: ...
+
+
+def _start(value, dtype):
+    """The bytes of an element to begin with."""
+    if dtype.names is None:
+        return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()
+    if operands.is_on_device(value):
+        value = operands.device_view(value).copy_to_host()
+    return np.array(value, dtype).tobytes()

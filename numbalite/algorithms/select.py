@@ -1,0 +1,182 @@
+"""`cuda.select` and `cuda.partition`: the elements that a function of the user's chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from numbalite.algorithms import selection
+from numbalite.algorithms.operation import Given, Operation, room
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+class _Choice(Operation):
+    parameters = "x"
+    way: str
+
+    def _run(self, array, out, count, stream):
+        """(the array's call, the elements that were written, the array in which their number is)"""
+        given = Given(array, self, stream)
+        x = given.array
+        with given.device:
+            found = (
+                selection.new_count() if count is None else selection.checked_count(self, count, x)
+            )
+            written = room(self, out, x, (x,))
+            selection.run(self.way, x, written, found, loops=self._loops, stream=stream)
+            if out is not None and written is not out:
+                operands.device_view(out)[: x.size]._copy(written, stream)
+        return given, written if out is None else operands.device_view(out)[: x.size], found
+
+
+class Select(_Choice):
+    """The elements of an array for which a function of ``x`` is true, in C order, in one pass over it.
+
+    The function is an expression or a body in ``x`` ("x > 0"), a function whose body is such a text or is Python (so
+    this is a decorator), or a complete C++ function (``source=``). Options are those of ``cuda.jit``. Elements are
+    numbers or records.
+
+    Calling: ``select(array, out=None, count=None, stream=0)``. The result has one dimension; making it waits for the
+    number of its elements. ``out`` is a device array of one dimension that has room for all elements of the array;
+    the result is then the first part of it. With ``count`` too, a device array of one int64 that gets the number,
+    nothing waits, and ``out`` is returned.
+
+    ``cuda.select(conditions, choices, default=0)``, with a list as first argument, is NumPy's function.
+
+    >>> positive = cuda.select("x > 0")
+    >>> print(positive(np.array([3, -1, 4, -1, 5])))
+    [3 4 5]
+    """
+
+    called, noun, way = "cuda.select", "selection", "values"
+
+    @overload
+    def __call__(
+        self, array: DeviceArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
+    def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
+        given, made, found = self._run(array, out, count, stream)
+        if count is not None and out is not None:
+            return out
+        chosen = selection.number(found, stream)
+        made = made[:chosen]
+        if out is None and 2 * chosen < given.array.size:  # not to keep memory for all of them
+            made = made.copy(stream=stream)
+        return made if out is not None else given.result(made)
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def select(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Select: ...
+    @overload
+    def select(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Select: ...
+    @overload
+    def select(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Select]: ...
+    @overload
+    def select(
+        condlist: list[Any] | tuple[Any, ...], choicelist: Any, default: Any = 0
+    ) -> DeviceNDArray: ...
+    def select(*args: Any, **kwargs: Any) -> Any: ...
+
+
+class Partition(_Choice):
+    """The elements of an array for which a function of ``x`` is true, and the others; both in C order.
+
+    The function is given as that of ``cuda.select`` is.
+
+    Calling: ``partition(array, out=None, count=None, stream=0)`` gives two arrays, the two parts of a new one;
+    making them waits for the number of elements in the first. ``out`` is a device array of one dimension that has
+    room for all elements, of which the parts are then. With ``count`` too, a device array of one int64 that gets the
+    number, nothing waits, and ``out`` is returned.
+
+    ``cuda.partition(array, kth, axis=-1)``, with an array or a list as first argument, is NumPy's function.
+
+    >>> even = cuda.partition("x % 2 == 0")
+    >>> print(*even(np.array([3, 1, 4, 1, 5, 9, 2, 6])))
+    [4 2 6] [3 1 1 5 9]
+    """
+
+    called, noun, way = "cuda.partition", "partition", "halves"
+
+    @overload
+    def __call__(
+        self, array: DeviceArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+    @overload
+    def __call__(
+        self, array: HostArray, out: None = None, *, count: Any = None, stream: Any = 0
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def __call__(
+        self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
+    ) -> Any: ...
+    def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
+        given, made, found = self._run(array, out, count, stream)
+        if count is not None and out is not None:
+            return out
+        chosen = selection.number(found, stream)
+        made = made if out is not None else given.result(made)
+        return made[:chosen], made[chosen:]
+
+
+if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+
+    @overload
+    def partition(
+        functor: OperationLike,
+        *,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Partition: ...
+    @overload
+    def partition(
+        functor: None = None,
+        *,
+        source: str,
+        name: str | None = None,
+        args: Any = None,
+        **given: Unpack[Given_],
+    ) -> Partition: ...
+    @overload
+    def partition(
+        functor: None = None, **given: Unpack[Given_]
+    ) -> Callable[[Callable[..., Any]], Partition]: ...
+    @overload
+    def partition(a: DeviceArray | HostArray, kth: Any, axis: Any = -1) -> DeviceNDArray: ...
+    def partition(*args: Any, **kwargs: Any) -> Any: ...

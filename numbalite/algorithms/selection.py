@@ -1,0 +1,133 @@
+"""Some of an array's elements, in order, and where they are: the launches of select.cuh.
+
+Elements are chosen by a function of them or by a mask, an array of bool that has the array's shape. How many they
+are is left on the device, in an array of one int64; `number` waits for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ndarray import copyplan
+from numbalite.ufuncs import element, operands, reduceloops
+from numbalite.ufuncs import reduceplan as plans
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_BYTES = 64  # of the elements that a thread has
+_MOST_ITEMS = 16
+_THREADS = plans.THREADS  # of a block
+_INPUT, _WHERE, _OUTPUT, _COUNT, _STATUSES = range(5)
+
+
+@functools.cache
+def by_mask() -> reduceloops.Loops:
+    """The kernels that choose elements by a mask, and ask no function."""
+    function = element.element_function(source="true", args="x", name="by_mask")
+    return reduceloops.Loops(lambda dtype: function, "by_mask")
+
+
+def words(array: DeviceNDArray) -> DeviceNDArray:
+    """The elements as integers of their size, where there are such: one kernel moves many types."""
+    word = copyplan.WORDS.get(array.itemsize)
+    if word is None:
+        return array
+    same = array._view(array.shape, array.strides, word)
+    return same if operands.is_aligned(same) else array
+
+
+def new_count() -> DeviceNDArray:
+    return _core.device_empty((1,), np.dtype("i8"), "C")
+
+
+def checked_count(operation: Any, count: Any, beside: Any) -> Any:
+    """The count= of a call, if it is what it must be."""
+    if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
+        raise TypeError(f"{operation.called}: count= is a device array of one int64")
+    if count.device != beside.device or count.readonly:
+        raise ValueError(f"{operation.called}: count= is read-only or on another device")
+    return count
+
+
+def number(count: DeviceNDArray, stream: Any) -> int:
+    return int(count.copy_to_host(stream=stream)[0])
+
+
+def run(
+    what: str,
+    array: DeviceNDArray,
+    out: DeviceNDArray,
+    count: DeviceNDArray,
+    *,
+    loops: Any = None,
+    mask: Any = None,
+    steps: Any = None,
+    stream: Any = 0,
+) -> None:
+    """One of select.cuh's selections: "values" and "halves" go to `out` of one dimension, "places" to
+    `out` with `steps`, the bytes from one element's place to the next one's and from each dimension's
+    index to the next; "spread" and "cover" take elements from `out`."""
+    if array.size == 0:
+        count.fill(0, stream=stream)
+        return
+    loops = loops or by_mask()
+    key = (
+        what, _THREADS, array.shape, array.strides, reduceloops.code_of(array.dtype),
+        None if mask is None else mask.strides, out.shape, out.strides, steps,
+    )  # fmt: skip
+
+    def make():
+        return _plan(loops, what, array, mask, out, steps)
+
+    plan = loops.planned(key, make)
+    plan.run(array, array if mask is None else mask, out, count, stream)
+
+
+def _plan(loops, what, array, mask, out, steps):
+    masks = (0,) * array.ndim if mask is None else mask.strides
+    dims = [
+        plans.Dimension(n, step, over, (steps or (0, 0))[1] * i)
+        for i, (n, step, over) in enumerate(zip(array.shape, array.strides, masks, strict=True))
+    ]
+    if what != "places":
+        dims = plans.merged(dims)
+    dims = dims or [plans.Dimension(1, 0)]
+    step = steps[0] if steps else out.strides[0]
+    kept = [plans.Dimension(out.size if what in ("spread", "cover") else 1, 0, 0, step)]
+    size, dtype = array.size, array.dtype
+    items = max(1, min(_MOST_ITEMS, _BYTES // max(1, dtype.itemsize)))
+    threads = min(_THREADS, -(-size // (32 * items)) * 32)
+    chunk = threads * items
+    way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
+    plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
+    kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
+    scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
+    used = scratch if way.parts > 1 and what != "cover" else []
+    statuses = _STATUSES if used else _OUTPUT
+    todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, statuses, _COUNT))]
+    if what == "halves" and size > 1:
+        kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
+        grid = -(-(size // 2) // plans.THREADS)
+        slots = _OUTPUT, _OUTPUT, _OUTPUT, _OUTPUT, _COUNT
+        todo.append((kernel, grid, plans.THREADS, plan, slots))
+    return _core.ReductionPlan(todo, used)
+
+
+def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
+    """The indices of the elements that are true, of which there are `count`: (dimensions, count), or
+    with `as_rows` (count, dimensions)."""
+    size, dims = 8, mask.ndim
+    shape = (count, dims) if as_rows else (dims, count)
+    out = _core.device_empty(shape, np.dtype("i8"), "C")
+    if math.prod(shape):
+        steps = (dims * size, size) if as_rows else (size, count * size)
+        run("places", mask, out, new_count(), mask=mask, steps=steps, stream=mask.stream)
+    return out

@@ -1,0 +1,244 @@
+"""`cuda.sort`: sorting by a key, or a comparison, of the user's."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from numbalite.algorithms import generated, merge, sorting
+from numbalite.algorithms.operation import Given, of_numpy
+from numbalite.kernels import options as options_
+from numbalite.ndarray import assign
+from numbalite.ndarray.arrays import device_array
+from numbalite.ufuncs import element, operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from numbalite._core import DeviceArray
+    from numbalite.arguments import HostArray, OperationLike
+    from numbalite.kernels.options import Given as Given_
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_KEYS = {
+    "nl_keys": [generated.pointer("from", True), generated.pointer("to"), generated.count("count")]
+}
+_THREADS, _MOST_BLOCKS = 256, 1 << 13
+
+
+class Sort:
+    """Sorts arrays: by their elements, by a key of each, or by a comparison; always stable.
+
+    ``key`` is an expression or a body of an element ``x`` ("-x"), or a function; its result is a number, whose order
+    is NumPy's. ``less`` is one of two elements ``a`` and ``b`` that says whether a comes before b ("a.size <
+    b.size"): a strict order. ``descending=True`` turns the order of elements or keys round. Elements are numbers or
+    records, which without a key are compared by their fields. Options are those of ``cuda.jit``.
+
+    Calling: ``sort(array, axis=-1, out=None, stream=0)``, a sorted copy where the array is, or ``out``, which may be
+    the array itself; ``axis=None`` sorts all elements as one line. ``sort.argsort(array, axis=-1, stream=0)``: their
+    places.
+
+    ``cuda.sort(array, axis=-1)``, with an array or a list as first argument, is NumPy's function.
+
+    >>> by_size = cuda.sort(key="abs(x)")
+    >>> print(by_size(np.array([3, -1, 2, 0])))
+    [ 0 -1  2  3]
+    """
+
+    called = "cuda.sort"
+
+    def __new__(cls, key: Any = None, *more: Any, **given: Any) -> Any:
+        numpys = of_numpy(cls.called, (key, *more), given)
+        if numpys is not None:
+            return numpys(*(() if key is None else (key, *more)), **given)
+        return super().__new__(cls)
+
+    def __init__(
+        self, key: Any = None, *, less: Any = None, descending: bool = False, **given: Any
+    ) -> None:
+        options = options_.parse(given, self.called)
+        if key is not None and less is not None:
+            raise TypeError("cuda.sort: give either key= or less=, not both")
+        if less is not None and descending:
+            raise TypeError("cuda.sort: less= says the order itself, without descending=True")
+        function = None
+        if key is not None or less is not None:
+            parameters = "x" if less is None else "a, b"
+            noun = "key" if less is None else "comparison"
+            function = element.operation(
+                key if less is None else less, parameters, self.called, noun,
+                options=options, frame=sys._getframe(1),
+            )  # fmt: skip
+        self._set(function, less is not None, bool(descending), options)
+
+    def _set(self, function, compares, descending, options):
+        self.function, self.options = function, options
+        self._compares, self._descending = compares, descending
+        self._kernels: dict[np.dtype, Any] = {}
+        self.__name__ = "sort" if function is None else element.plain_name(function)
+
+    def __repr__(self) -> str:
+        return f"<CUDA sort {self.__name__}>"
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (self.function, self._compares, self._descending, self.options)
+
+    @overload
+    def __call__(
+        self, array: DeviceArray, axis: Any = -1, out: None = None, *, stream: Any = 0
+    ) -> DeviceNDArray: ...
+    @overload
+    def __call__(
+        self, array: HostArray, axis: Any = -1, out: None = None, *, stream: Any = 0
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any: ...
+    def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any:
+        given = Given(array, self, stream)
+        with given.device:
+            x, axis = sorting.axis_of(given.array, axis)
+            out, target = given.output(out, x.shape, x.dtype, in_place=True)
+            if self.function is None:
+                sorting.sort(x, axis, self._descending, out=target, stream=stream)
+            elif x.size and self._compares:
+                rows = sorting.rows_of(x, axis, stream)
+                made = device_array(rows.shape, x.dtype, stream=stream)
+                n = rows.shape[-1]
+                self._of(x.dtype).sort(rows, made, None, x.size // n, n, stream)
+                assign.copy(sorting.axis_back(made, axis, stream), target, stream)
+            elif x.size:
+                made = sorting.take_along(x, self._places(x, axis, stream), axis, stream)
+                assign.copy(made, target, stream)
+            return given.finish(out, target)
+
+    @overload
+    def argsort(self, array: DeviceArray, axis: Any = -1, *, stream: Any = 0) -> DeviceNDArray: ...
+    @overload
+    def argsort(self, array: HostArray, axis: Any = -1, *, stream: Any = 0) -> NDArray[Any]: ...
+    @overload
+    def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any: ...
+    def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any:
+        """The places that the elements had, in sorted order."""
+        given = Given(array, self, stream)
+        with given.device:
+            x, axis = sorting.axis_of(given.array, axis)
+            return given.result(self._places(x, axis, stream))
+
+    def _places(self, x, axis, stream):
+        if self.function is None:
+            return sorting.argsort(x, axis, self._descending, stream=stream)
+        if not self._compares:
+            return sorting.argsort(self._keys(x, stream), axis, self._descending, stream=stream)
+        rows = sorting.rows_of(x, axis, stream)
+        places = device_array(rows.shape, np.int64, stream=stream)
+        if x.size:
+            n = rows.shape[-1]
+            self._of(x.dtype).sort(rows, None, places, x.size // n, n, stream)
+        return sorting.axis_back(places, axis, stream)
+
+    def _keys(self, x, stream):
+        made, dtype = self._of(x.dtype)
+        keys = device_array(x.shape, dtype, stream=stream)
+        if x.size:
+            dense = operands.contiguous(x, stream)
+            blocks = min(-(-x.size // _THREADS), _MOST_BLOCKS)
+            made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
+        return keys
+
+    def _of(self, dtype):
+        """The kernels for elements of a dtype."""
+        found = self._kernels.get(dtype)
+        if found is None:
+            if self._compares:
+                found = merge.Comparison(self.function, self.options, dtype)
+            else:
+                key = generated.result_dtype(self.function, dtype)
+                made = generated.Generated(
+                    self.function,
+                    self.options,
+                    dtype,
+                    "x",
+                    "sort_key",
+                    "convert",
+                    _KEYS,
+                    {"O": key},
+                )
+                found = made, key
+            self._kernels[dtype] = found
+        return found
+
+
+def _unpickle(*state):
+    made = object.__new__(Sort)
+    made._set(*state)
+    return made
+
+
+if TYPE_CHECKING:  # the result of a call of the class
+
+    @overload
+    def sort(
+        key: OperationLike | None = None,
+        *,
+        less: OperationLike | None = None,
+        descending: bool = False,
+        **given: Unpack[Given_],
+    ) -> Sort: ...
+    @overload
+    def sort(
+        a: DeviceArray | HostArray,
+        axis: Any = -1,
+        kind: Any = None,
+        order: Any = None,
+        *,
+        stable: Any = None,
+    ) -> DeviceNDArray: ...
+    def sort(*args: Any, **kwargs: Any) -> Any: ...
+
+
+@overload
+def topk(
+    array: DeviceArray, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[DeviceNDArray, DeviceNDArray]: ...
+@overload
+def topk(
+    array: HostArray, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@overload
+def topk(
+    array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[Any, Any]: ...
+def topk(
+    array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
+) -> tuple[Any, Any]:
+    """(the k largest elements along an axis, or the smallest, in this order; their places).
+
+    A NaN counts as larger than all numbers. Of equal elements the first ones are taken.
+
+    >>> values, places = cuda.topk(cuda.to_device(np.array([3, 9, 4])), 2)
+    >>> print(values, places)
+    [9 4] [1 2]
+    """
+    given = Given(array, _TOPK, stream)
+    with given.device:
+        x, axis = sorting.axis_of(given.array, axis)
+        if not 0 <= k <= x.shape[axis]:
+            raise ValueError(f"cuda.topk: k={k} of {x.shape[axis]} elements along axis {axis}")
+        places = sorting.argsort(x, axis, bool(largest), stream=stream)
+        first = (slice(None),) * axis + (slice(k),)
+        places = operands.device_view(places[first]).copy(stream=stream)
+        values = sorting.take_along(x, places, axis, stream)
+        return given.result(values), given.result(places)
+
+
+class _Named:
+    def __init__(self, called: str) -> None:
+        self.called = called
+
+
+_TOPK = _Named("cuda.topk")

@@ -1,0 +1,164 @@
+"""Sorted copies, sorting in place, and the places that elements have in sorted order; all of it is stable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.algorithms import order, permuting, radix
+from numbalite.ndarray import assign
+from numbalite.ndarray.arrays import device_array
+from numbalite.runtime import shapes
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_PLACE = np.dtype(np.int64)
+
+
+def _is_dense(a):
+    return a.is_c_contiguous() and operands.is_aligned(a)
+
+
+def _rows(a, axis, stream):
+    """(contiguous array in which the axis is last, whether it is a copy)"""
+    if axis == a.ndim - 1:
+        return (a, False) if _is_dense(a) else (a.copy(stream=stream), True)
+    others = [k for k in range(a.ndim) if k != axis]
+    moved = a.transpose((*others, axis))
+    return (moved, False) if _is_dense(moved) else (moved.copy(stream=stream), True)
+
+
+def _back(rows, axis):
+    """What `_rows` gave, with the axis where it was."""
+    if axis == rows.ndim - 1:
+        return rows
+    order = list(range(rows.ndim - 1))
+    order.insert(axis, rows.ndim - 1)
+    return rows.transpose(order)
+
+
+def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """The array, or a copy, contiguous and with the axis last."""
+    return _rows(a, axis, stream)[0]
+
+
+def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """What was made of `rows_of`, contiguous with the axis where it was."""
+    return operands.contiguous(_back(rows, axis), stream)
+
+
+def sort(
+    a: DeviceNDArray,
+    axis: int,
+    descending: bool = False,
+    fields: Sequence[str] = (),
+    out: Any = None,
+    stream: Any = 0,
+) -> DeviceNDArray:
+    """A sorted copy, or ``out``, which may be the array itself; the axis is counted from the front. Records are
+    compared by ``fields`` first, then the others."""
+    if a.dtype.names is not None:
+        places = argsort(a, axis, descending, fields, stream)
+        return _stored(take_along(a, places, axis, stream), a, out, stream)
+    how = order.of(a.dtype, descending)
+    n = a.shape[axis]
+    fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
+    rows, is_copy = _rows(a, axis, stream)
+    if out is a and not is_copy:
+        target = rows
+    elif fits and not assign.overlap(rows, out):
+        target = out
+    else:
+        target = rows if is_copy else device_array(rows.shape, a.dtype, stream=stream)
+    if n > 1 and a.size:
+        radix.sort_rows(how, rows, target, None, a.size // n, n, stream)
+    elif target is not rows:
+        target._copy(rows, stream)
+    if target is out or (out is a and not is_copy):
+        return out
+    return _stored(_back(target, axis), a, out, stream)
+
+
+def _stored(made, a, out, stream):
+    """The result, in `out` if that is given, else as a copy of the array in the order "K" lies."""
+    if out is None:
+        lies = shapes.packed_like(a.shape, a.strides, a.itemsize)
+        if lies == made.strides or not made.size:
+            return made
+        out = device_array(a.shape, a.dtype, lies, stream=stream)
+    operands.copy(made, out, stream)
+    return out
+
+
+def argsort(
+    a: DeviceNDArray,
+    axis: int,
+    descending: bool = False,
+    fields: Sequence[str] = (),
+    stream: Any = 0,
+) -> DeviceNDArray:
+    """The places of the elements in sorted order; records are compared by ``fields`` first, then the others."""
+    if a.dtype.names is not None:
+        keys = list(fields_of(a, fields))
+        return lexsort(keys[::-1], axis, descending, stream)
+    how = order.of(a.dtype, descending)
+    n = a.shape[axis]
+    rows, _ = _rows(a, axis, stream)
+    places = device_array(rows.shape, _PLACE, stream=stream)
+    if n > 1 and a.size:
+        radix.sort_rows(how, rows, None, places, a.size // n, n, stream)
+    else:
+        places.fill(0, stream=stream)
+    return operands.contiguous(_back(places, axis), stream)
+
+
+def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
+    """The numbers that records are compared by, the most important first."""
+    for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
+        yield from _numbers(a[name], a.ndim)
+
+
+def _numbers(part, ndim):
+    if part.ndim > ndim:  # the field is an array itself
+        for number in range(part.shape[ndim]):
+            yield from _numbers(part[(slice(None),) * ndim + (number,)], ndim)
+    elif part.dtype.names is not None:
+        yield from fields_of(part)
+    else:
+        yield part
+
+
+def lexsort(
+    keys: Sequence[DeviceNDArray], axis: int, descending: bool = False, stream: Any = 0
+) -> DeviceNDArray:
+    """The places of elements in the order of several keys of one shape, the last of which counts most."""
+    places = argsort(keys[0], axis, descending, stream=stream)
+    for key in keys[1:]:
+        then = argsort(take_along(key, places, axis, stream), axis, descending, stream=stream)
+        places = take_along(places, then, axis, stream)
+    return places
+
+
+def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """Elements of the places that each line along an axis names, as numpy.take_along_axis."""
+    rows, _ = _rows(a, axis, stream)
+    index, _ = _rows(places, axis, stream)
+    m = places.shape[axis]
+    if not index.size:
+        return device_array(places.shape, a.dtype, stream=stream)
+    sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
+    taken = permuting.take(rows, index, sizes, m, True, stream)
+    return operands.contiguous(_back(taken._reshaped(index.shape, "C", False), axis), stream)
+
+
+def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
+    """(the array, the axis counted from the front); None is all of it as one line."""
+    if axis is None:
+        return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
+    return a, shapes.axis_number(axis, a.ndim)

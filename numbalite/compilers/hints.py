@@ -1,0 +1,297 @@
+"""What can be added to a compiler's messages from what Python knows: the names that could not be
+taken from the Python scope, which arrays are const, and Python's habits in C++ text (pythonisms.py)."""
+
+from __future__ import annotations
+
+import linecache
+import re
+
+from numbalite.compilers.pythonisms import OTHER_WORDS, WORDS, elsewhere, pythonisms, without_type
+from numbalite.cxx.capture import ascii_name
+from numbalite.cxx.linemap import Text
+from numbalite.cxx.scanner import strip
+from numbalite.errors import CompileError
+
+_UNDEFINED = re.compile(
+    r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
+      | incomplete\ type\ "(?P<incomplete>\w+)"\ is\ not\ allowed
+      | use\ of\ undeclared\ identifier\ '(?P<clang>\w+)'
+      | unknown\ type\ name\ '(?P<type>\w+)'
+      | ['‘](?P<gcc>\w+)['’]\ was\ not\ declared\ in\ this\ scope
+      | ['‘](?P<template>\w+)['’]\ is\ not\ a\ class
+      | name\ followed\ by\ "::"\ must\ be\ a\ class\ or\ namespace\ name""",
+    re.VERBOSE,
+)
+_TOO_MANY_INDICES = (
+    "expression must have pointer-to-object",
+    "invalid types",
+    "subscripted value is not an array",
+    "takes one index for each dimension",
+    "no viable overloaded '=",
+    'no operator "=',
+    "no match for 'operator=",
+)
+_NOT_ON_A_GPU = (
+    "vector|string|map|unordered_map|set|list|deque|cout|cerr|endl|unique_ptr|shared_ptr"
+)
+_HINTS = [
+    (
+        r"no (?:matching function for call to|instance of function template) ['\"‘](?:numbalite::)?grid",
+        "the dimensions are a template argument: grid<1>(), auto [x, y] = grid<2>();",
+    ),
+    (
+        r"numbalite::index[23]|requires an initializer|\(initializer required\)|has no initializer",
+        "names for several values stand in brackets: auto [x, y] = grid<2>();",
+    ),
+    (
+        r"bound function may only|non-static member function|from type '[^'\n]*\(numbalite::array<[^'\n]*>::\)",
+        "functions of arrays are called with parentheses: a.size()",
+    ),
+    (
+        r"return value type does not match|void function '\w+' should not return|returning 'void'",
+        "what is void, as kernels are, returns no value: results go into an array, out[i] = ...",
+    ),
+    (
+        r"type \"long long\" has no components to bind|cannot decompose non-[^\n]*long long",
+        "grid<1>() is one number: int i = grid<1>(); in two dimensions auto [x, y] = grid<2>();",
+    ),
+    (
+        r"(?:no operator \"|invalid operands to binary|no match for 'operator)(?![^\n]*operator=|=)"
+        r"[^;]*[ ('](?:numbalite::)?array<",
+        "arrays have no arithmetic in a kernel: each thread computes its element, y[i] = x[i] * 2",
+    ),
+    (
+        r"array<[^\n]*has no member|no member named '\w+' in 'numbalite::array",
+        "arrays in kernels have a[i], a(i, j), a.shape[k], a.strides[k], a.size(), a.ndim and a.data()",
+    ),
+    (
+        r"(?:conversion(?: function)? from|convert) ['\"‘](?:numbalite::)?array<[^\n]*>['\"’] to [^\n]*\*",
+        "an array is no pointer: a.data() is one",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic_",
+        "atomic_add(a, i, value) takes arrays of one dimension, atomic_add(a, {i, j}, value) those of two, "
+        "atomic_add(&a(i, j), value) an address",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic[A-Z]",
+        "CUDA's atomics take addresses, &a[i], of few types; atomic_add(a, i, value) and its like take "
+        "arrays of every type, int64 too",
+    ),
+    (
+        r"operand.*[ ('‘](?:const )?(?:uint3|dim3)\b|(?:convert|from) ['\"‘](?:const )?uint3",
+        "threadIdx, blockIdx, blockDim and gridDim have components: threadIdx.x",
+    ),
+    (
+        r"variable length array|must have a constant value|variable-sized|storage size of .* isn't constant",
+        "the size of an array is a constant: a Python name, or constexpr int n = 32; shared memory of "
+        "another size is extern __shared__ float s[]; with kernel[grid, block, stream, bytes]",
+    ),
+    (
+        r"initializer not allowed for __shared__|__shared__ variables? .*initial",
+        "shared memory begins with no values: threads write them, then comes __syncthreads()",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?__\w+_sync",
+        "the first argument of a warp's functions says which lanes take part: "
+        "__shfl_down_sync(0xffffffff, x, 1)",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?(?:max|min)\b",
+        "max and min take two numbers: max(a, max(b, c)); the largest of an array is found in a loop",
+    ),
+    (
+        r"deduced return type \"[^\n]*\" conflicts|in return type deduced as '|must match previous return type"
+        r"|inconsistent (?:deduction for auto return|types '[^\n]*' deduced)",
+        "all returns of a function have one type: return 1.0f; beside return 0.5f; or a signature with the "
+        'result, @cuda.jit("float32(float32)", device=True)',
+    ),
+    (
+        r"with deduced return type cannot be used|cannot deduce the return type of|before deduction of",
+        'a device function that calls itself needs a signature: @cuda.jit("int32(int32)", device=True)',
+    ),
+    (
+        rf"namespace \"std\" has no member \"(?:{_NOT_ON_A_GPU})\"|'(?:{_NOT_ON_A_GPU})' in namespace 'std'"
+        rf"|'(?:{_NOT_ON_A_GPU})' is not a member of 'std",
+        "the C++ library of a GPU has no containers and streams: arrays are float v[16]; or parameters, "
+        "texts go through printf",
+    ),
+    (
+        rf"namespace \"std\" has no member \"(?!{_NOT_ON_A_GPU})|'(?!{_NOT_ON_A_GPU})\w+' in namespace 'std'"
+        rf"|'(?!{_NOT_ON_A_GPU})\w+' is not a member of [‘']std",
+        "CUDA's own functions go without std::, max(a, b), sqrt(x); with std:: they need #include <cmath> or <algorithm>",
+    ),
+    (
+        r"namespace \"numbalite::groups\" has no member",
+        "without an #include there is a part of cooperative groups; #include <cooperative_groups.h> brings all",
+    ),
+    (
+        r"dynamic initialization is not supported",
+        "a variable outside of functions, or a static one, begins with a constant: a number, a constexpr "
+        "function's result, or a name of the Python scope",
+    ),
+    (
+        r"Unresolved extern function '(?!_Z\d+powi)|\" is declared and used, but not defined",
+        "the code that defines a declared function goes into link=, of cuda.declare_device or of the kernel",
+    ),
+    (
+        r"texture is not a template|identifier \"tex(?:ture)?\w*\" is undefined",
+        "texture references went with CUDA 12: kernels read arrays, through const parameters",
+    ),
+]
+_HOSTS = re.compile(r'cannot open source file "([^"]+)"')
+_MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\(")
+_MAIN_HINT = (
+    "main and other code of the host stay out of a source: it holds kernels and what they use. Python "
+    "makes the arrays (cuda.to_device), launches, kernel[blocks, threads](...), and copies back. From a file, "
+    'cuda.module(Path("program.cu")) takes the kernels alone'
+)
+_INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
+# The same, where the line that does not compile has such a thing.
+_AT_LINES = [
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"[\w)\]]\s*%",
+        "% is for integers: fmod(a, b) for floating-point numbers, np_remainder(a, b) with Python's sign",
+    ),
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"\^",
+        "^ is for the bits of integers: powers are x * x and pow(x, 3)",
+    ),
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"(?<![&|])[&|](?![&|])",
+        "& and | are for the bits of integers: conditions are joined with && and ||",
+    ),
+]
+_WRITES_CONST = re.compile(
+    r"must be a modifiable lvalue|read-only (?:location|reference)|(?:const-qualified type|a const value)"
+    r"|invalid conversion from 'const|function (?:for call to |\")'?(?:numbalite::)?atomic"
+)
+# What is written, of which `{}` is the name.
+_WRITTEN = (
+    r"\b{}\b[^=;]*(?<![=<>!])=(?!=)|\b{}\b[^;]*(?:\+\+|--)|(?:\+\+|--)\s*{}\b|:\s*{}\s*\)"
+    r"|\batomic\w*\s*\(\s*&?\s*{}\b"
+)
+
+
+def undefined_names(log: str) -> list[str]:
+    """The names that the compiler does not know, each once."""
+    found = {}
+    for match in _UNDEFINED.finditer(log):
+        for name in match.groupdict().values():
+            if name:
+                found[name] = True
+    return list(found)
+
+
+_LONGEST = 500_000  # characters of a source that is searched for hints: a program wrote longer ones
+
+
+def explain(
+    problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None, others=()
+):
+    """The same error with hints; ``refused`` maps names of the Python scope to why they were not
+    usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
+    user wrote, ``others`` are the Texts of the device functions that it uses."""
+    if text is not None and len(text.value) > _LONGEST:
+        text, others = None, ()
+    log = f"{problem}\n{problem.log}"
+    message = str(problem)
+    wrong = "" if text is None else _reported(message, text)
+    hints = [] if text is None else list(_about_the_host(log, text, wrong))
+    in_program = bool(hints and hints[0] == _MAIN_HINT)
+    for name in undefined_names(log):
+        if name in refused:
+            hints.append(refused[name])
+        elif name in WORDS:
+            hints.append(f"{name} is Python: {WORDS[name]}")
+        elif name in OTHER_WORDS:
+            hints.append(f"{name} is unknown here: {OTHER_WORDS[name]}")
+        elif text is not None and (line := _line_of_value(name, text)):
+            hints.append(
+                f"{name} gets its value on line {line} of the file, after the kernel is compiled (with a "
+                "signature that is where it stands): give it one before"
+            )
+        elif elsewhere(name, in_program):
+            hints.append(elsewhere(name, in_program))
+        elif text is not None and without_type(name, text):
+            hints.append(
+                f"{name} needs a type where it begins: auto {name} = ..., int {name} = ..."
+            )
+    if parameters and any(words in log for words in _TOO_MANY_INDICES):
+        listed = ", ".join(f"{name} is {t}" for name, t in parameters)
+        hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
+    if _INTEGER_POWER.search(log):
+        hints.append(
+            "NVRTC 12.0 and 12.1 cannot link pow(x, n) with an integer n: write pow(x, (float)n), or "
+            "install a newer NVRTC"
+        )
+    hints += [hint for words, hint in _HINTS if re.search(words, log)]
+    if text is not None:
+        if _WRITES_CONST.search(log):
+            hints += _about_const(parameters, wrong)
+        for piece in (text, *others):
+            wrong = _reported(message, piece)
+            if piece is text or wrong:
+                hints += _at_lines(log, wrong)
+                hints += pythonisms(piece, message)
+        hints = list(dict.fromkeys(hints))
+    for letter in sorted(set(text.value) if text else ()):
+        if not letter.isascii():
+            message = message.replace(ascii_name(letter), letter)
+    lines = [f"{kernel} does not compile", message.rstrip(), *(f"hint: {hint}" for hint in hints)]
+    message = "\n".join(lines)
+    return CompileError(message, log=problem.log, source=problem.source)
+
+
+def _line_of_value(name, text):
+    """The line of the Python file, behind the kernel, on which the module gives a name its value."""
+    value = re.compile(rf"(?:{name}\s*(?::[^=]+)?=(?!=)|def {name}\b)")
+    for number, line in enumerate(linecache.getlines(text.label), 1):
+        if number > text.lines[-1] and value.match(line):
+            return number
+    return None
+
+
+def _reported(message, text):
+    """The lines of the user's text in which there are errors."""
+    numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
+    lines = zip(strip(text.value).split("\n"), text.lines, strict=True)
+    return "\n".join(line for line, number in lines if str(number) in numbers)
+
+
+def _at_lines(log, wrong):
+    return [h for words, sign, h in _AT_LINES if re.search(words, log) and re.search(sign, wrong)]
+
+
+def _about_the_host(log, text, wrong):
+    """What to do with the part of a program that is not for the device. `wrong`: the lines with errors."""
+    plain = strip(text.value)
+    if _MAIN.search(plain):
+        yield _MAIN_HINT
+    elif "<<<" in wrong:
+        yield "Python launches kernels: kernel[blocks, threads](...) is kernel<<<blocks, threads>>>(...)"
+    if "cub/cub.cuh" in text.value:
+        yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"
+    if "thrust::" in plain or "thrust/" in text.value:
+        yield (
+            "of Thrust, kernels have tuple.h, pair.h, functional.h and the iterators; instead of thrust::complex write "
+            "cuda::std::complex (<cuda/std/complex>), instead of an algorithm with thrust::seq a loop, or CUB; Python has "
+            "cuda.reduce and methods of device arrays"
+        )
+    from numbalite.compilers.sim.translation import is_of_the_host
+
+    for name in dict.fromkeys(_HOSTS.findall(log)):
+        if is_of_the_host(name):
+            yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"
+
+
+def _about_const(parameters, wrong):
+    for name, t in dict.fromkeys(parameters):
+        if t.readonly and re.search(_WRITTEN.replace("{}", name), wrong):
+            yield (
+                f"{name} cannot be written: the array given is read-only, or cuda.In, or the parameter is "
+                f"declared {t}: declare it {str(t).removeprefix('const ')}, without const"
+            )

@@ -1,0 +1,287 @@
+"""Python's habits in C++ text: what compilers report far from where it was written, or in words that
+do not lead there. Looked for only when a source does not compile."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from numbalite.cxx.linemap import Text
+from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
+
+# Names of Python that the compiler does not know -> what to write.
+WORDS = {
+    "True": "C++ writes true",
+    "False": "C++ writes false",
+    "None": "C++ writes nullptr",
+    "elif": "C++ writes else if",
+    "pass": "C++ needs no pass: {} is an empty block",
+    "lambda": "C++ writes [&](float x) { return ...; }",
+    "def": "a function of its own is a Python function with @cuda.jit(device=True); inside of one, "
+    "auto f = [&](float x) { return ...; };",
+    "global": "arrays that threads share are parameters",
+    "import": "in a source C++ writes #include",
+    "from": "in a source C++ writes #include",
+    "range": "C++ counts with for (int i = 0; i < n; ++i)",
+    "enumerate": "C++ counts with for (int i = 0; i < n; ++i)",
+    "len": "C++ asks a.size() or a.shape[0]",
+    "sum": "C++ adds in a loop, for (float v : a) total += v;",
+    "print": "C++ writes printf",
+    "str": "a text is a const char *, and printf writes numbers",
+    "float": "C++ types are float and double",
+    "syncthreads": "C++ writes __syncthreads()",
+    "syncwarp": "C++ writes __syncwarp()",
+    "threadfence": "C++ writes __threadfence()",
+    "pi": "C++ writes M_PI",
+    **dict.fromkeys(
+        ("zeros", "empty", "ones"),
+        "an array of the thread's own is float v[16] = {}; of the block's __shared__ float v[16];",
+    ),
+}
+# Names of other languages, and of CUDA's past.
+OTHER_WORDS = {
+    "let": "C++ writes auto i = ...;",
+    "var": "C++ writes auto i = ...;",
+    "real": "the types are float and double",
+    "string": "a text is a const char *, and printf writes numbers",
+    "elseif": "C++ writes else if",
+    "shared": "shared memory is __shared__ float s[32];",
+    **{
+        f"__{name}": f"warps say which lanes take part: __{name}_sync(0xffffffff, ...)"
+        for name in ("shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all")
+    },
+}
+# What needs an #include, by how its names begin.
+_HEADERS = {
+    "curand": "curand_kernel.h",
+    "__nv_bfloat16": "cuda_bf16.h",
+    "nv_bfloat16": "cuda_bf16.h",
+    "__half": "cuda_fp16.h",
+    "__nv_fp8": "cuda_fp8.h",
+    "__nv_fp6": "cuda_fp6.h",
+    "__nv_fp4": "cuda_fp4.h",
+    "nvcuda": "mma.h",
+    "wmma": "mma.h",
+    "cub": "cub/block/block_reduce.cuh",
+    "cuComplex": "cuComplex.h",
+    "cuFloatComplex": "cuComplex.h",
+    "cuDoubleComplex": "cuComplex.h",
+    "CUDART_": "math_constants.h",
+    "__pipeline_": "cuda_pipeline.h",
+}
+# Of programs of the host: how names begin -> what there is for it.
+_HOSTS = {
+    "cudaMalloc": "cuda.device_array(n, np.float32) in Python",
+    "cudaMemcpyToSymbol": "module.get_global(name) in Python",
+    "cudaMemcpy": "cuda.to_device(a) and d.copy_to_host() in Python",
+    "cudaDeviceSynchronize": "cuda.synchronize() in Python",
+    "cudaEvent": "cuda.event() in Python",
+    "cudaStream": "cuda.stream() in Python",
+    "cuda": "numbalite.cuda in Python",
+    "fprintf": "printf in a kernel",
+    "stderr": "printf in a kernel",
+    "exit": "__trap() in a kernel",
+    "rand": "xoroshiro128p_uniform_float32 or <curand_kernel.h> in a kernel",
+    "srand": "seeds are arguments of kernels",
+}
+
+
+def elsewhere(name: str, in_program: bool) -> str:
+    """Where a name is that the compiler does not know: in a header, in Python, in numba; "" if nowhere.
+    in_program: it is one of a whole program with a main, whose part for the host is told of as a whole."""
+    from numbalite.types.inkernel import INSTEAD
+
+    for start, header in _HEADERS.items():
+        if name.startswith(start):
+            return f"{name} is not built in: #include <{header}>"
+    if name in INSTEAD:
+        return f"{name} is numba's name: C++ writes {INSTEAD[name]}"
+    for start, instead in () if in_program else _HOSTS.items():
+        if name == start or (start.startswith("cuda") and re.match(rf"{start}[A-Z]", name)):
+            return f"{name} is for programs of the host; there is {instead}"
+    return ""
+
+
+_SLIPS = [
+    (
+        r"\bfor\s*\(?\s*(?:\w+\s+)?\w+(?:\s*,\s*\w+)*\s+in\b[^;\n{]*",
+        "C++ counts with for (int i = 0; i < n; ++i), and goes through an array with for (float v : a)",
+    ),
+    (
+        r"\b(?:if|while|elif)\b(?:[^({;?\n]*:(?!:)|[^{;?\n]*:\s*$)",
+        "C++ writes if (x > 1) { ... }, while (x > 1) { ... }",
+    ),
+    (r"\belse\s*:", "C++ writes else { ... }"),
+    (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "C++ looks for a value in a loop"),
+    (r"[\w)\]]\s+is\s+(?:not\s+)?\w+", "C++ compares with == and !="),
+    (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", "C++ writes x > 0 ? x : 0"),
+    (r"\bassert\s+[^\s(][^;\n]*", "C++ writes assert(x > 0)"),
+    (
+        r"\b(?:float|int|uint|complex|bool)\w*\s*\[[:,\s]*\]\s*\w+",
+        "C++ writes auto v = a; and float v[16]; for an array of the thread's own",
+    ),
+    (
+        r"\b(?!(?:float|int|uint|complex|bool)\d*\b)\w+\[[^\[\]();?:]*:(?!:)[^\[\]();?]*\]",
+        "C++ takes an element at a time, in a kernel each thread its own: a[i] = b[i]",
+    ),
+    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", "C++ writes a(i, j)"),
+    (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", "C++ writes float v[] = {1, 2, 3};"),
+    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", "C++ writes pow(a, b)"),
+    (r"\b\d+j\b|\b\d+\.\d*j\b", "C++ writes complex64(0, 1)"),
+    (r"\b\d+_\d[\d_]*\b", "C++ writes 1'000"),
+]
+# What is right elsewhere: (the text, what the compiler says of it, hint), `{}` is what was found.
+_OTHERS = [
+    (
+        r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
+        "error",
+        "{} lacks the parentheses: if (x > 1) {{ ... }}",
+    ),
+    (
+        r"\bfor\s*\([^;(){}\n]*,[^;(){}\n]*,[^;(){}\n]*\)",
+        "error",
+        "{} takes semicolons: for (int i = 0; i < n; ++i)",
+    ),
+    (
+        r"\bgrid(?:size)?\s*<\s*\d\s*>(?!\s*\()",
+        "error",
+        "{} is a function: grid<1>()",
+    ),
+    (
+        r"\.\s*(?:shape|strides)\b(?!\s*\[)",
+        r"error",
+        "{} takes the dimension in brackets: a.shape[0]",
+    ),
+    (
+        r"\bfor\s*\(\s*auto\s*&\s*\w+\s*:",
+        r"reference to non-const must be an lvalue|cannot bind",
+        "the rows of an array are made on the way: for (auto row : a); for (auto &v : a) takes the elements "
+        "of an array of one dimension",
+    ),
+]
+_DIRECTIVES = (
+    "define undef include if ifdef ifndef elif else endif pragma error warning line".split()
+)
+_HASH = re.compile(rf"#(?!\s*(?:{'|'.join(_DIRECTIVES)})\b)[^\n]*")
+_NO_SEMICOLON = re.compile(r"""\((\d+)\): error: expected (?:a ";"|';'|',' or ';')""")
+_BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|default|#)\b")
+
+
+def pythonisms(text: Text, message: str):
+    """Hints for a text that does not compile, with what the compiler said."""
+    line = broken_string(text.value)
+    if line is not None:
+        yield (
+            f"the text in quotes on line {text.lines[line]} does not end there: write the source as a "
+            'raw string, r"""...""", so that Python leaves \\n alone'
+        )
+        return
+    tokens = tokenize(text.value)
+    for token in tokens:
+        begins = token.kind == "directive" or token.text == "#"
+        if begins and _HASH.match(token.text):
+            yield f"the # on line {text.lines[token.line]} begins no comment: C++ writes // ..."
+            return
+    partner = brackets(tokens)
+    for i, token in enumerate(tokens):
+        if token.kind == "sign" and token.text in "()[]{}" and i not in partner:
+            yield f"the {token.text} on line {text.lines[token.line]} has no partner"
+            return
+    for before, token in itertools.pairwise(tokens):
+        if token.kind == "string" and before.text == "f" and before.start + 1 == token.start:
+            yield f'f{token.text} is Python: C++ writes printf("%d %f\\n", i, x)'
+            break
+    for token in tokens:
+        if token.kind == "char" and re.fullmatch(r"'(?:[^'\\]|\\.){2,}'", token.text):
+            yield f'{token.text} is Python: texts stand in double quotes, "%d"'
+            break
+    plain = _folded(text)
+    told: list[tuple[int, int]] = []
+    for slip, instead in _SLIPS:
+        found = re.search(slip, plain, re.MULTILINE)
+        if found and not any(start <= found.start() < end for start, end in told):
+            start, end = _whole_terms(plain, *found.span())
+            if not _DECLARED.search(plain[start:end]):
+                yield f"{plain[start:end].strip()} is Python: {instead}"
+                told.append((start, end))
+    for slip, words, instead in _OTHERS:
+        found = re.search(slip, plain)
+        if found and re.search(words, message):
+            yield instead.format(found[0].strip())
+            told.append(found.span())
+    if not told:
+        yield from _unfinished(text, tokens, message)
+
+
+_LONG = 1000  # what stands further right in a line was not written by hand
+
+
+def _folded(text):
+    """The source without comments, texts, blank lines and wide space: what patterns can look through without
+    reading any of it twice."""
+    lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+_DECLARED = re.compile(rf"^(?:{'|'.join(sorted(TYPE_WORDS))})\s*\*\*\s*\w+\s*$")
+
+
+def _whole_terms(plain, start, end):
+    """The span with the names and brackets whole that it begins and ends in: counts[i] ** 2, not ] ** 2."""
+    while plain[start] in ")]" or (start and _IN_A_TERM.match(plain[start - 1])):
+        if plain[start] in ")]":
+            start = _opening(plain, start)
+            if not start or not _IN_A_TERM.match(plain[start - 1]):
+                break
+        start -= 1
+    while end < len(plain) and re.match(r"[\w.]", plain[end]):
+        end += 1
+    return start, end
+
+
+_IN_A_TERM = re.compile(r"[\w.)\]]")
+
+
+def _opening(plain, at):
+    """Where the bracket is opened that closes at ``at``; 0 if nowhere."""
+    depth = 0
+    for i in range(at, -1, -1):
+        depth += (plain[i] in ")]") - (plain[i] in "([")
+        if depth == 0:
+            return i
+    return 0
+
+
+def without_type(name: str, text: Text) -> bool:
+    """Is a value given to this name as Python would, at the start of a statement?"""
+    start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
+    return name in text.value and bool(re.search(start, _folded(text), re.MULTILINE))
+
+
+def _unfinished(text, tokens, message):
+    """The statement that lacks its semicolon; compilers tell of what comes after it."""
+    found = _NO_SEMICOLON.search(message)
+    if found is None or not tokens:
+        return
+    at = next((i for i, n in enumerate(text.lines) if n == int(found[1])), len(text.lines))
+    lines = text.value.split("\n")
+    last = {token.line: (i, token) for i, token in enumerate(tokens)}
+    for line in (at, max((n for n in last if n < at), default=-1)):
+        if line not in last or _BLOCK.match(lines[line]):
+            continue
+        i, token = last[line]
+        following = tokens[i + 1].text if i + 1 < len(tokens) else "}"
+        is_whole = token.kind in ("name", "number", "string") or token.text in (")", "]")
+        if not is_whole or not (following[0].isalnum() or following[0] in "_}"):
+            continue
+        end = token.start + len(token.text)
+        rest = text.value[end:].partition("\n")[0].strip()
+        written = strip(lines[line]).strip()
+        if rest.startswith("//"):
+            yield (
+                f"// begins a comment, so that line {text.lines[line]} ends with {written}: a / b of "
+                "integers leaves out the remainder, floor(a / b) rounds down"
+            )
+        else:
+            yield f"line {text.lines[line]} ends without ; : {written}"
+        return

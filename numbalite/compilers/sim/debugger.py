@@ -1,0 +1,117 @@
+"""Kernels in a debugger: ``python -m numbalite gdb lesson.py``.
+
+A kernel on the simulator is a function of a shared object, compiled for debug=True without optimisation
+and with debug information that names the user's own files and lines. What is not in a file (the cell of
+a notebook, a string that was put together) is written to one where gdb looks by itself: in the folder
+that the debug information calls the compilation's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from numbalite.compilers import cache, folders, headers
+from numbalite.cxx import linemap
+
+_temporary = None
+_LINE = re.compile(r'^#line (\d+) "((?:[^"\\]|\\.)*)"$')
+
+
+def script() -> str:
+    """The path of the file with gdb's commands."""
+    return os.path.join(headers.cuda_src(), "sim", "debug.gdb")
+
+
+def run_gdb(arguments) -> int:
+    """Replaces the process by gdb over this Python with `arguments`; 2 if that cannot be."""
+    import shutil
+
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        print("gdb is not installed (apt install gdb, dnf install gdb)", file=sys.stderr)
+        return 2
+    options = []
+    while arguments and arguments[0].startswith("-"):
+        options.append(arguments.pop(0))
+        if options[-1] in ("-ex", "-x", "-iex", "-ix", "-cd") and arguments:
+            options.append(arguments.pop(0))
+    # One worker: blocks come one after another. The checks would be stepped through.
+    defaults = {
+        "NUMBALITE_DRIVER": "sim",
+        "NUMBALITE_CUDA_DEBUGINFO": "1",
+        "NUMBALITE_NUM_THREADS": "1",
+        "NUMBALITE_SIM_CHECKS": "none",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    sys.stdout.flush()
+    os.execv(gdb, [gdb, "-q", "-x", script(), *options, "--args", sys.executable, *arguments])
+
+
+# --- texts that are in no file -------------------------------------------------------------------------
+
+
+def pieces(source: str) -> dict:
+    """{label: {line: text}} of what a generated source has from elsewhere, by its #line directives."""
+    found: dict[str, dict[int, str]] = {}
+    lines, number = None, 0
+    for text in source.split("\n"):
+        directive = _LINE.match(text)
+        if directive:
+            label = re.sub(r"\\(.)", r"\1", directive[2])
+            lines, number = found.setdefault(label, {}), int(directive[1])
+        elif lines is not None:
+            lines[number] = text
+            number += 1
+    return found
+
+
+def keep_texts(source: str) -> str | None:
+    """Writes the texts that are in no file; the folder they are in, None if there are none."""
+    texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
+    if not texts:
+        return None
+    folder = _folder(source)
+    try:
+        if not os.path.isdir(folder):
+            os.mkdir(folder, 0o700)
+            folders.mark(folder)
+        elif not folders.is_ours(folder):
+            return None
+        for label, lines in texts.items():
+            with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
+                file.write(_whole_text(label, lines))
+    except OSError:
+        return None  # the debugger shows numbers of lines then
+    return folder
+
+
+def _is_no_file(label):
+    if not label or "/" in label or label in (".", ".."):
+        return False
+    return not os.path.exists(label) and len(label) < 200 and not label.endswith(".cu")
+
+
+def _folder(source):
+    """The same for the same source, because images are kept and name it."""
+    global _temporary
+    root = cache.directory()
+    if root is None:  # then images are not kept either
+        if _temporary is None:
+            _temporary = folders.Working()
+        root = _temporary.name
+    return os.path.join(root, cache.TEXTS + cache.digest(source).hex())
+
+
+def _whole_text(label, lines):
+    """The cell with all its lines where it is known; else the lines that are, at their places."""
+    linecache = sys.modules.get("linecache")
+    for name in list(getattr(linecache, "cache", ())):
+        if name.startswith("<") or "ipykernel" in name:
+            if linemap.label_of(name) == label:
+                whole = linecache.getlines(name)
+                if len(whole) >= max(lines):
+                    return "".join(whole)
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1)) + "\n"

@@ -1,0 +1,109 @@
+"""Divisions by what may be zero, for g++, which takes division by zero for something that never happens.
+
+``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the words
+put in bind to the divisor alone, so that precedence stays and the types decide what happens.
+
+Left alone are divisors that are numbers other than zero, macros that #if asks for, and units in which the
+words could mean something else: with pointers to members; with bit-fields, which are promoted by width;
+with templates of the operators themselves, whose parameters would take the divisor's type.
+"""
+
+from __future__ import annotations
+
+import re
+
+from numbalite.cxx import scanner
+
+_DIVISION = re.compile(r"[/%](?![/*])")
+_STRANGE = re.compile(
+    r"(?:(?<![\d.])\.|->)\*(?!/)"
+    r"|\btemplate\s*<[^;{}]*\boperator\s*[/%]"
+    r"|\b(?!(?:case|goto|struct|class|enum)\b)\w+\s+\w+\s*:(?!:)\s*\w+\s*[;,]"
+)
+_MARK = re.compile(r" ::numbalite_sim::by(?: =|->\*) ")
+_ZERO = re.compile(r"0[xXbB]?[0']*[uUlLzZ]*")
+_BEFORE = frozenset(("operator", "(", ",", "[", "<", "...", "&", ""))
+_UNARY = frozenset(("(", "+", "-", "!", "~", "*", "&", "::"))
+_PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
+
+
+def spared(texts) -> frozenset | None:
+    """The macros of a unit (its source and headers) whose divisions are left alone; None: all are."""
+    if not any(_DIVISION.search(text) for text in texts):
+        return None
+    asked: set[str] = set()
+    uses: dict[str, set] = {}
+    for text in texts:
+        if _STRANGE.search(text) and _STRANGE.search(scanner.strip(text)):
+            return None
+        if "#" not in text:
+            continue
+        for token in scanner.tokenize(text):
+            if token.kind == "directive":
+                word, own, names = scanner.directive_names(token.text)
+                if word in ("if", "elif"):
+                    asked.update(names)
+                elif word == "define" and own:
+                    uses.setdefault(own[0], set()).update(names)
+    todo = list(asked)
+    while todo:
+        new = uses.get(todo.pop(), set()) - asked
+        asked |= new
+        todo += new
+    return frozenset(asked)
+
+
+def has_any(text: str) -> bool:
+    """May there be something to do in a text?"""
+    return _DIVISION.search(text) is not None
+
+
+def edits(tokens, partner):
+    """(place, what to put there) for the tokens of a source or of a macro's body."""
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.text in _PRINTED and at + 1 in partner:  # it shows its text
+            at = partner[at + 1]
+        elif token.kind == "sign" and token.text in ("/", "%"):
+            assigns = _touches(tokens, at, "=")
+            if _divides(tokens, at, at + 1 + assigns):
+                yield (
+                    token.start + 1 + assigns,
+                    f" ::numbalite_sim::by{' =' if assigns else '->*'} ",
+                )
+        at += 1
+
+
+def plain(text: str) -> str:
+    """A text without its marks."""
+    return _MARK.sub("", text)
+
+
+def unmarked(line: str, below: str) -> str:
+    """What a compiler has drawn below a line that it read with marks, for the line without."""
+    tokens = scanner.tokenize(line)
+    for place, mark in edits(tokens, scanner.brackets(tokens)):
+        below = below[:place] + below[place + len(mark) :]
+    return below
+
+
+def _touches(tokens, at, *signs):
+    """Does one of the signs follow at once?"""
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    return after is not None and after.start == tokens[at].start + 1 and after.text in signs
+
+
+def _divides(tokens, at, right):
+    """Is it a division by what may be zero? `right`: where the divisor begins."""
+    before = tokens[at - 1].text if at else ";"
+    if before in _BEFORE or right >= len(tokens):
+        return False
+    if tokens[at].text == "%" and _touches(tokens, at, ">", ":"):  # digraphs
+        return False
+    divisor = tokens[right]
+    if divisor.kind == "number":
+        return _ZERO.fullmatch(divisor.text) is not None
+    if divisor.kind in ("name", "char"):
+        return divisor.text != "sizeof"
+    return divisor.kind == "sign" and divisor.text in _UNARY

@@ -1,0 +1,144 @@
+"""Jumps over declarations, which compilers for GPUs allow where what is declared is a number.
+
+    case 0: int i = 3; ...          case 0: int i; i = 3; ...
+    case 1: ...                     case 1: ...
+
+C++ refuses the first and takes the second. So a declaration before a label of its own block becomes a
+declaration and an assignment, if there is a jump past it: from the switch, or by a goto before it.
+"""
+
+from __future__ import annotations
+
+from numbalite.cxx import scanner
+
+_OTHER_STATEMENTS = scanner.KEYWORDS - scanner.TYPE_WORDS - {"typename"} | {
+    "constexpr",
+    "__shared__",
+}
+_SIGNS_OF_TYPES = frozenset(("::", "<", ">"))
+
+
+def edits(text, tokens, partner):
+    """(first, last, replacement) for tokens of the source that are to be replaced."""
+    gotos = [(at, tokens[at + 1].text) for at, t in enumerate(tokens[:-1]) if t.text == "goto"]
+    if not gotos and not any(t.text == "case" for t in tokens):
+        return
+    for opening, token in enumerate(tokens):
+        if token.text == "{" and token.kind == "sign" and opening in partner:
+            yield from _in_block(text, tokens, partner, opening, gotos)
+
+
+def _in_block(text, tokens, partner, opening, gotos):
+    statements, labels = _statements(tokens, partner, opening)
+    for first, last in statements:
+        after = [name for at, name in labels if at > first]
+        if "case" in after or any(name in after for at, name in gotos if at < first):
+            replacement = _split(text, tokens, partner, first, last)
+            if replacement:
+                yield first, last, replacement
+
+
+def _statements(tokens, partner, opening):
+    """What stands in a block itself: statements that end with ; as (first, last), labels as (at, name)."""
+    statements, labels = [], []
+    at = first = opening + 1
+    while at < partner[opening]:
+        token = tokens[at]
+        if token.text in ("case", "default"):
+            labels.append((at, "case"))
+            while at < partner[opening] and tokens[at].text != ":":
+                at += 1
+            first = at + 1
+        elif token.text == ":" and at == first + 1 and tokens[first].kind == "name":
+            labels.append((first, tokens[first].text))
+            first = at + 1
+        elif token.text == ";":
+            statements.append((first, at))
+            first = at + 1
+        elif token.kind == "directive":
+            first = at + 1
+        elif token.kind == "sign" and token.text in "([{" and at in partner:
+            is_body = token.text == "{" and (at == first or tokens[at - 1].text not in ("=", "]"))
+            at = partner[at]
+            if is_body:
+                first = at + 1
+        at += 1
+    return statements, labels
+
+
+def _split(text, tokens, partner, first, last):
+    """``int i; i = 3;`` for ``int i = 3;``; None for what is no such declaration."""
+    parts = _declarators(tokens, partner, first, last)
+    values = [_value(tokens, part) for part in parts]
+    if not any(values) or not all(
+        _is_plain(tokens, part, value) for part, value in zip(parts, values, strict=True)
+    ):
+        return None
+    type_, head = _type(tokens, parts[0], values[0])
+    if type_ is None:
+        return None
+    names, assigned = [], []
+    for part, value in zip([head, *parts[1:]], values, strict=True):
+        declared = [tokens[i].text for i in part if value is None or i < value]
+        names.append(" ".join(word for word in declared if word != "const"))
+        if value is not None:
+            end = tokens[part[-1]]
+            given = text[tokens[value + 1].start : end.start + len(end.text)]
+            assigned.append((declared[-1], given))
+    if "*" not in "".join(names):
+        type_ = [word for word in type_ if word != "const"]
+    if "auto" in type_:
+        if len(assigned) != len(names) or len(names) > 1:
+            return None
+        type_ = [f"decltype(::numbalite_sim::copied({assigned[0][1]}))"]
+    given = " ".join(f"{name} = {value}; NUMBALITE_SIM_JUMPED({name})" for name, value in assigned)
+    return f"{' '.join(type_)} {', '.join(names)}; {given}"
+
+
+def _declarators(tokens, partner, first, last):
+    """The tokens between the commas; the type's are among the first."""
+    parts, at = [[]], first
+    while at < last:
+        token = tokens[at]
+        if token.text == ",":
+            parts.append([])
+        elif token.kind == "sign" and token.text in "([{" and at in partner:
+            parts[-1] += range(at, partner[at] + 1)
+            at = partner[at]
+        else:
+            parts[-1].append(at)
+        at += 1
+    return parts
+
+
+def _value(tokens, part):
+    """Where the = of a declarator is."""
+    return next((i for i in part if tokens[i].text == "="), None)
+
+
+def _is_plain(tokens, part, value):
+    """Is there nothing but names, *, and the signs that types have, before the value?"""
+    declared = [tokens[i] for i in part if value is None or i < value]
+    if value is not None and (value == part[-1] or tokens[value + 1].text == "="):
+        return False
+    return bool(declared) and declared[-1].kind == "name" and all(
+        (t.kind == "name" and t.text not in _OTHER_STATEMENTS)
+        or t.text in _SIGNS_OF_TYPES or t.text == "*"
+        for t in declared
+    )  # fmt: skip
+
+
+def _type(tokens, part, value):
+    """(the words of the type, the tokens of the first declarator behind it)"""
+    end = part.index(value) if value is not None else len(part)
+    name = end - 1
+    while name > 0 and tokens[part[name - 1]].text in ("*", "const"):
+        if tokens[part[name - 1]].text == "const" and "*" not in [
+            tokens[i].text for i in part[: name - 1]
+        ]:
+            break
+        name -= 1
+    words = [tokens[i].text for i in part[:name]]
+    if words[-1:] == ["::"] or all(word == "const" for word in words):
+        return None, None
+    return words, part[name:]

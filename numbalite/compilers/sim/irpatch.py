@@ -1,0 +1,597 @@
+"""A GPU's meaning for what C++ leaves undefined, written into LLVM IR.
+
+Works on the text of the IR as clang's front end gives it, before any optimisation: there each
+operation stands on a line of its own, and the optimiser afterwards sees well-defined code.
+
+Why there: implicit conversions are not to be seen in the source, so that marks in it, which g++ gets
+(divisions.py), can do divisions alone; headers cannot redefine operators of built-in types; what sanitizers
+call cannot give a result; -fno-strict-float-cast-overflow saturates to small integers and makes 0 of NaN
+for 64 bits, which no GPU does, and for shifts there is no such option; a plug-in of the compiler would have
+to be built against the headers of each version of LLVM. It costs 2 ms for a small kernel, and its second run
+of the compiler 10 ms (forkserver.py) of 140.
+
+* Integer division by zero gives all ones, the remainder by zero the dividend; INT_MIN / -1 gives
+  INT_MIN, its remainder 0. None of them traps.
+* Shifts by the width or more give 0, or the sign for an arithmetic right shift.
+* A floating-point number out of an integer type's range saturates. NaN gives 0 from float to 32 bits,
+  the top bit alone where either side has 64. Smaller integers are cut from the 32-bit result.
+* A variable that nothing has been written to has some value: it may be passed to a function, though its value is
+  undefined, as the lanes of a warp do that are told by shuffles.
+* Whole numbers of bodies in Python wrap, as numba's.
+* A volatile access that is not of a local variable is told to cuda_src/sim/library.h: reading counts as a
+  spin, so that a thread may wait for another one in a loop, and the lanes of a warp meet there.
+
+Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.h: after each
+floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
+at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
+checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
+may copy a float4 number by number. Local variables are followed (locals.py). Each way back in a loop gets an instruction with a line: a loop that
+never ends is not optimised away, and where it is can be told. Copies of structs of 3, 5, 6 or 7 bytes
+become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out, and so
+do those of 2, 4 and 8 bytes, of which it makes a single number; and before a bit-field is written, its word counts as written: the other fields in it are read first.
+
+On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
+optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
+
+Newer clangs wrap the address of a thread-local variable in an intrinsic, behind which alias analysis
+cannot see that threadIdx is nobody else's; the intrinsic goes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from numbalite.compilers.sim import indices
+from numbalite.compilers.sim.locals import NAMES, Locals
+
+_OPERATION = re.compile(
+    r"^  (?P<result>%[\w.]+) = "
+    r"(?P<name>sdiv|udiv|srem|urem|shl|lshr|ashr|fptosi|fptoui|"
+    r"fadd|fsub|fmul|fdiv|frem|(?:tail )?call (?:[a-z]+ )*(?:float|double) @|"
+    r"(?:tail )?call [^\n]*?@llvm\.threadlocal\.address[\w.]*)"
+    r"(?P<rest>[^\n]*?)(?P<debug>, !dbg ![0-9]+)?$",
+    re.MULTILINE,
+)
+_BINARY = re.compile(r"(?: exact| nuw| nsw)* (i\d+) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
+_CONVERSION = re.compile(r" (float|double) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
+_THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
+_LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
+_HIDDEN = re.compile(r"\Adefine hidden (?=[^@\n]*@(?!__))")
+_DEFINITION = re.compile(r"^define ", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{([^\n]*)", re.MULTILINE)
+_ATTRIBUTES_OF = re.compile(r"\) [^)\n]*#(\d+)")
+_ACCESS = "nl_sim_volatile_access"
+_PURE_VIRTUAL = "__cxa_pure_virtual"
+_OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
+_COPY = re.compile(
+    r"^  (?:tail )?call void @llvm\.memcpy\.[^(\n]*\((?P<to>[^,\n]*), (?P<from>[^,\n]*), "
+    r"[^)\n]*\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?",
+    re.MULTILINE,
+)
+_ADDRESS = re.compile(r"(?P<type>i8\*|ptr) (?:\w+ )*align (?P<align>\d+) (?P<name>%[\w.]+)")
+_CAST = re.compile(r"^  (%[\w.]+) = bitcast [^\n]*? (%[\w.]+) to i8\*", re.MULTILINE)
+_ODD_COPY = re.compile(
+    r"^  (?:tail )?call void @llvm\.memcpy\.[^(\n]*\((?P<to>[^,\n]*), (?P<from>[^,\n]*), "
+    r"i64 (?P<size>\d+), i1 false\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?[^\n]*$",
+    re.MULTILINE,
+)
+_COPIES = "__tsan_memcpy"
+_TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = call (\S+) @{_COPIES}\(", re.MULTILINE)
+_POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
+_PART = re.compile(
+    r"^  (%[\w.]+) = (?:bitcast|getelementptr) [^\n]*?(?:\*|ptr) (%[\w.]+)", re.MULTILINE
+)
+_FIELD = re.compile(
+    r"^  %bf\.load\d* = load i(?P<bits>\d+), (?P<type>i\d+\*|ptr) (?P<at>%[\w.]+),"
+    r"[^,\n]*(?P<debug>, !dbg ![0-9]+)?[^\n]*\n(?:  %bf\.[^\n]*\n){1,4}"
+    r"  store i\d+ %bf\.set\d*, (?P=type) (?P=at),",
+    re.MULTILINE,
+)
+_WRITE_FIELD = "nl_sim_write_field"
+_ACCESSES = {"memory", "unwritten", "race"}
+_ALIGNED = "nl_sim_aligned"
+_LABEL = re.compile(r"label %([\w.]+)")
+_DEBUG = re.compile(r", !dbg ![0-9]+")
+_NOTHING = '  call void asm sideeffect "nop", ""()'
+_REAL = re.compile(r"(?: [a-z]+)* (float|double) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
+_SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
+_FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
+_DEFINED = re.compile(r'^define [^@]*@([\w.$]+|"[^"]+")\(', re.MULTILINE)
+_ALL_ONES = "-1"
+_DEFINED_VALUE = re.compile(r"(?<!!)\bnoundef ")
+_NO_OVERFLOW = re.compile(r"^(  %[\w.]+ = (?:add|sub|mul|shl)) (?:nuw )?nsw ", re.MULTILINE)
+_ENGINES = "numbalite_sim"
+_LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
+
+
+def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
+    """The IR of a whole module with the operations above made a GPU's.
+
+    spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
+    host.vector_math(): which vector functions there are. checks: names in config.CHECKS; "divide"
+    and "nan" mean something here. is_python: the bodies are, whose whole numbers wrap.
+    """
+    ir = _DEFINED_VALUE.sub("", ir)
+    starts = [match.start() for match in _DEFINITION.finditer(ir)]
+    if not starts:
+        return ir
+    head = ir[: starts[0]]
+    functions = [ir[a:b] for a, b in zip(starts, [*starts[1:], len(ir)], strict=True)]
+    defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
+    if spins and "volatile " in ir and _VOLATILE.search(ir):
+        functions = _tell_volatile(functions)
+    if "unwritten" in checks:
+        variables = Locals(ir)
+        functions = [variables.watch(f) for f in functions]
+        functions[-1] += variables.tail()
+    unwatched = {n for n, words in _ATTRIBUTES.findall(ir) if "sanitize_thread" not in words}
+    if is_python:
+        functions = [_with_wrapping(f) for f in functions]
+    elif "overflow" in checks:
+        others = unwatched if _ACCESSES.intersection(checks) else set()
+        functions = indices.watch(functions, lambda head: _is_users(head, others))
+        functions[-1] += indices.declarations(functions)
+    functions = [_function(f, checks, defined, unwatched) for f in functions]
+    functions[-1] += _declared_copies(functions)
+    head, functions = _without_unasked(head, functions)
+    if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
+        functions = [_HIDDEN.sub("define internal ", text) for text in functions]
+    ir = "".join([head, *functions])
+    return vectorize(ir, vectors) if vectors else ir
+
+
+# --- what nobody asks for -----------------------------------------------------------------------------------
+
+_LISTS = re.compile(r"@llvm\.(compiler\.)?used =")
+_ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
+
+
+def _without_unasked(head, functions):
+    """Without the functions that are there in case that what this module puts in, or what the front end
+    does, asks for them by name (cuda_src/sim/library.h)."""
+    idle = {}
+    for name in (_ACCESS, _PURE_VIRTUAL, *NAMES):
+        mark = f"@{name}"
+        naming = [text for text in functions if mark in text]
+        own = [text for text in naming if f"{mark}(" in text.partition("\n")[0]]
+        if not own or len(naming) > len(own):
+            continue
+        if not any(mark in x for x in head.split("\n") if not _LISTS.match(x)):
+            idle[name] = own[0]
+    return _without(head, functions, idle)
+
+
+def _without(head, functions, idle):
+    """Without the functions idle: name -> text."""
+    if not idle:
+        return head, functions
+    lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]
+    gone = set(idle.values())
+    return "\n".join(lines), [_tail(text) if text in gone else text for text in functions]
+
+
+def _unlist(line, names):
+    """The list of what must stay, without these."""
+
+    def entry(match):
+        return "" if match[2] in names else match[0]
+
+    rest = _ENTRY.sub(entry, line[1:]).replace(", ]", "]")
+    removed = sum(found[2] in names for found in _ENTRY.finditer(line, 1))
+    return "@" + re.sub(r"\[(\d+) x", lambda n: f"[{int(n[1]) - removed} x", rest, count=1)
+
+
+def _tail(text):
+    """What follows a function before the next one: declarations and attributes."""
+    return text.partition("\n}\n")[2]
+
+
+# --- vector functions ------------------------------------------------------------------------------------
+
+_VECTOR = (
+    "sin cos exp log pow".split(),
+    "tan asin acos atan sinh cosh tanh asinh acosh atanh exp2 expm1 log2 log10 log1p cbrt erf erfc "
+    "atan2 hypot".split(),
+)
+_CALL = re.compile(
+    r"^(?P<before>  %[\w.]+ = (?:tail )?call [a-z ]*?)(?P<type>double|float) "
+    r"@(?P<name>llvm\.\w+\.f(?:32|64)|\w+)\((?P<arguments>[^\n()]*)\)",
+    re.MULTILINE,
+)
+_USED = re.compile(
+    r'^@llvm\.compiler\.used = appending global \[(\d+) x [^\]]*\] \[(.*)\], section "llvm\.metadata"$',
+    re.MULTILINE,
+)
+# A letter of the vector ABI for each width, what the CPU must have for it, and the bytes of a vector.
+_WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
+
+
+def vectorize(ir: str, level: int) -> str:
+    """The IR with each call of a function that libmvec has marked with its vector versions."""
+    known = {name for names in _VECTOR[:level] for name in names}
+    widths = [(letter, size) for letter, feature, size in _WIDTHS if feature in ir]
+    declared = {}
+
+    def mark(match):
+        name, kind = match["name"], match["type"]
+        plain = name.split(".")[1] if name.startswith("llvm.") else name
+        if name == plain and kind == "float":
+            plain = plain[:-1] if plain.endswith("f") else ""
+        count = match["arguments"].count(",") + 1
+        if plain not in known or count != (2 if plain in ("pow", "atan2", "hypot") else 1):
+            return match[0]
+        variants = []
+        for letter, size in widths:
+            lanes = size // (8 if kind == "double" else 4)
+            signs = "v" * count
+            symbol = f"_ZGV{letter}N{lanes}{signs}_{plain}{'f' * (kind == 'float')}"
+            variants.append(f"_ZGV_LLVM_N{lanes}{signs}_{name}({symbol})")
+            vector = f"<{lanes} x {kind}>"
+            declared[symbol] = (vector, ", ".join([vector] * count))
+        return f'{match[0]} "vector-function-abi-variant"="{",".join(variants)}"'
+
+    ir = _CALL.sub(mark, ir)
+    if not declared:
+        return ir
+    # The list keeps the declarations until the loops have been looked at.
+    if re.search(r"\bptr\b", ir):
+        element, kept = "ptr", [f"ptr @{name}" for name in declared]
+    else:
+        element = "i8*"
+        kept = [f"i8* bitcast ({r} ({a})* @{n} to i8*)" for n, (r, a) in declared.items()]
+    lines = [f"declare {result} @{name}({args})" for name, (result, args) in declared.items()]
+    listed = _USED.search(ir)
+    if listed:
+        kept += [listed[2]]
+        ir = ir[: listed.start()] + ir[listed.end() :]
+    count = len(declared) + (int(listed[1]) if listed else 0)
+    lines.append(
+        f"@llvm.compiler.used = appending global [{count} x {element}] [{', '.join(kept)}], "
+        'section "llvm.metadata"'
+    )
+    return ir + "\n" + "\n".join(lines) + "\n"
+
+
+# --- volatile accesses -----------------------------------------------------------------------------------
+
+_VOLATILE = re.compile(
+    r"^  (?:(?P<result>%[\w.]+) = load|store) volatile (?:[^\n]*?), (?P<type>ptr|[^,\n]*\*) "
+    r"(?P<pointer>[^\n]+?), align [^\n]*",
+    re.MULTILINE,
+)
+_CALLED = re.compile(r'@([\w.$]+|"[^"]+")\(')
+
+
+def _tell_volatile(functions):
+    """A call before each volatile access, with the address, and with the access's place in the program: a
+    number, larger the further a thread has come; even for loads. Called functions come before their callers.
+    """
+    place = 0
+
+    def tell(match):
+        nonlocal place
+        pointer = match["pointer"]
+        if pointer in own:
+            return match[0]
+        place += 1
+        debug = _DEBUG.search(match[0])
+        debug = debug[0] if debug else ""
+        lines, type_ = [], match["type"]
+        if type_ != "ptr":
+            lines.append(f"  %nl.v{place} = bitcast {type_} {pointer} to i8*{debug}")
+            type_, pointer = "i8*", f"%nl.v{place}"
+        number = 2 * place + (match["result"] is None)
+        lines.append(f"  call void @{_ACCESS}({type_} {pointer}, i32 {number}){debug}")
+        return "\n".join([*lines, match[0]])
+
+    told = list(functions)
+    for at in _callees_first(functions):
+        if "volatile " in functions[at]:
+            own = set(_LOCAL.findall(functions[at]))
+            told[at] = _VOLATILE.sub(tell, functions[at])
+    return told
+
+
+def _callees_first(functions):
+    """The numbers of the functions, each after those that it calls, but for recursion."""
+    names = [_DEFINED.match(text) for text in functions]  # of what has been taken out, None
+    numbers = {name[1]: at for at, name in enumerate(names) if name}
+    order, seen = [], set()
+    stack = [(at, False) for at in reversed(range(len(functions)))]
+    while stack:
+        at, done = stack.pop()
+        if done:
+            order.append(at)
+        elif at not in seen:
+            seen.add(at)
+            stack.append((at, True))
+            called = _CALLED.findall(functions[at].partition("\n")[2])
+            stack += [(numbers[name], False) for name in called if name in numbers]
+    return order
+
+
+# --- operations ------------------------------------------------------------------------------------------
+
+
+def _is_users(head, unwatched):
+    return not _LIBRARYS.search(head) and _is_watched(head, unwatched)
+
+
+def _is_watched(head, unwatched):
+    """Is a function one in which accesses are looked at, by its first line?"""
+    attributes = _ATTRIBUTES_OF.search(head)
+    return not (attributes and attributes[1] in unwatched)
+
+
+def _with_wrapping(text):
+    """Sums and products without the promise that they do not overflow, but for those of the engine's loops."""
+    return text if _ENGINES in text.partition("\n")[0] else _NO_OVERFLOW.sub(r"\1 ", text)
+
+
+def _function(text, checks, defined, unwatched):
+    head = text.partition("\n")[0]
+    if _NOT_FINITE in head or _OVERFLOW in head:
+        checks = ()
+    if not _is_watched(head, unwatched):  # nobody is told of its accesses (sim/own.h)
+        checks = tuple(check for check in checks if check not in _ACCESSES)
+    if _ACCESSES.intersection(checks):
+        text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
+    if "memory" in checks:
+        text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
+    state = _State(checks, defined)
+    return _OPERATION.sub(state.replace, text)
+
+
+def _keep_loops(text):
+    """Instructions before the branches to labels that were there before."""
+    out, seen = [], set()
+    for line in text.split("\n"):
+        if line.startswith("  br "):
+            if not seen.isdisjoint(_LABEL.findall(line)):
+                place = line.find(", !dbg ")
+                out.append(_NOTHING + (_DEBUG.match(line, place)[0] if place >= 0 else ""))
+        elif line and line[0] not in " }" and ":" in line:
+            seen.add(line[: line.index(":")])
+        out.append(line)
+    return "\n".join(out)
+
+
+def _tell_odd_copies(text, by_bytes):
+    """Calls in the place of copies for which the optimiser has no single access that is told of. by_bytes:
+    and of those from memory to memory that it would make a single number of; not all of a struct need be
+    written."""
+    if "@llvm.memcpy." not in text:
+        return text
+    own = set(_LOCAL.findall(text))
+    for part, whole in _PART.findall(text):
+        if whole in own:
+            own.add(part)
+
+    def call(match):
+        sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
+        size = int(match["size"])
+        if not all(sides):
+            return match[0]
+        inside = [side["name"] in own for side in sides]
+        odd = size % 8 in (3, 5, 6, 7) and not all(inside)
+        if not odd and not (by_bytes and size in (2, 4, 8) and not any(inside)):
+            return match[0]
+        kind = sides[0]["type"]
+        given = ", ".join(f"{kind} nocapture {side['name']}" for side in sides)
+        call = f"call {kind} @{_COPIES}({given}, i64 {match['size']})"
+        return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
+
+    return _ODD_COPY.sub(call, text)
+
+
+def _declared_copies(functions):
+    """The declaration of what those calls are of (cuda_src/sim/hooks.h)."""
+    for text in functions:
+        if found := _TOLD_COPY.search(text):
+            kind = found[1]
+            return f"\ndeclare {kind} @{_COPIES}({kind}, {kind}, i64)\n"
+    return ""
+
+
+def _tell_fields(text):
+    """Calls before the bit-fields' words are read in order to be written."""
+
+    def tell(match):
+        lines, kind, at = [], match["type"], match["at"]
+        if kind not in ("ptr", "i8*"):
+            lines.append(f"  %nl.field.{match.start()} = bitcast {kind} {at} to i8*")
+            kind, at = "i8*", f"%nl.field.{match.start()}"
+        call = f"call void @{_WRITE_FIELD}({kind} {at}, i64 {int(match['bits']) // 8})"
+        lines.append(f"  {call}{match['debug'] or ''}")
+        return "\n".join([*lines, match[0]])
+
+    return _FIELD.sub(tell, text) if "%bf.set" in text else text
+
+
+def _check_copies(text):
+    """Calls before the copies of structs, for addresses that are not a local variable's."""
+    own = set(_LOCAL.findall(text))
+    own |= {cast for cast, pointer in _CAST.findall(text) if pointer in own}
+
+    def check(match):
+        calls = []
+        for side, kind in (("from", 0), ("to", 1)):
+            found = _ADDRESS.fullmatch(match[side])
+            if found and found["name"] not in own and int(found["align"]) > 1:
+                address = f"{found['type']} {found['name']}, i32 {found['align']}, i32 {kind}"
+                calls.append(f"  call void @{_ALIGNED}({address}){match['debug'] or ''}\n")
+        return "".join(calls) + match[0]
+
+    return _COPY.sub(check, text)
+
+
+class _State:
+    """The patching of one function: names for new values."""
+
+    def __init__(self, checks=(), defined=()):
+        self.divisions = "divide" in checks
+        self.reals = "nan" in checks
+        self.defined = defined
+        self.count = 0
+
+    def replace(self, match):
+        name = match["name"]
+        if name in ("sdiv", "udiv", "srem", "urem"):
+            lines = self._divide(name, match["rest"], match["result"])
+        elif name in ("shl", "lshr", "ashr"):
+            lines = self._shift(name, match["rest"], match["result"])
+        elif name in ("fptosi", "fptoui"):
+            lines = self._convert(name, match["rest"], match["result"])
+        elif name in _SIGNS:
+            lines = self._real(match) if self.reals else None
+        elif name.endswith("@"):
+            lines = self._call(match) if self.reals else None
+        else:
+            variable = _THREAD_LOCAL.match(match["rest"])
+            lines = variable and [f"{match['result']} = getelementptr i8, ptr {variable[1]}, i64 0"]
+        if not lines:
+            return match[0]
+        debug = match["debug"] or ""
+        return "\n".join(f"  {line}{debug}" for line in lines)
+
+    def _new(self):
+        self.count += 1
+        return f"%nl.{self.count}"
+
+    def _divide(self, name, rest, result):
+        match = _BINARY.fullmatch(rest)
+        if match is None:
+            return None
+        type_, a, b, _ = match.groups()
+        signed = name[0] == "s"
+        if _is_number(b) and int(b) != 0 and not (signed and int(b) == -1):
+            return None
+        zero, divisor, quotient = self._new(), self._new(), self._new()
+        lines = [f"{zero} = icmp eq {type_} {b}, 0"]
+        unsafe = zero
+        if signed:
+            minus, unsafe = self._new(), self._new()
+            lines += [
+                f"{minus} = icmp eq {type_} {b}, -1",
+                f"{unsafe} = or i1 {zero}, {minus}",
+            ]
+            if self.divisions:
+                lines += self._overflow(type_, a, minus)
+        lines += [
+            f"{divisor} = select i1 {unsafe}, {type_} 1, {type_} {b}",
+            f"{quotient} = {name} {type_} {a}, {divisor}",
+        ]
+        if name.endswith("rem"):
+            lines.append(f"{result} = select i1 {zero}, {type_} {a}, {type_} {quotient}")
+            return lines
+        if signed:
+            negated, either = self._new(), self._new()
+            lines += [
+                f"{negated} = sub {type_} 0, {a}",
+                f"{either} = select i1 {minus}, {type_} {negated}, {type_} {quotient}",
+            ]
+            quotient = either
+        lines.append(f"{result} = select i1 {zero}, {type_} {_ALL_ONES}, {type_} {quotient}")
+        return lines
+
+    def _overflow(self, type_, a, minus):
+        """Tells of the least number divided by -1."""
+        least, both = self._new(), self._new()
+        lowest = -(1 << (int(type_[1:]) - 1))
+        return [
+            f"{least} = icmp eq {type_} {a}, {lowest}",
+            f"{both} = and i1 {minus}, {least}",
+            f"call void @{_OVERFLOW}(i1 zeroext {both})",
+        ]
+
+    def _real(self, match):
+        found = _REAL.fullmatch(match["rest"])
+        if found is None:
+            return None
+        type_, a, b, _ = found.groups()
+        return self._tell(match, type_, a, b, _SIGNS[match["name"]])
+
+    def _call(self, match):
+        """A function that the module does not define, of one or two numbers."""
+        found = _FUNCTION.match(match["rest"])
+        if found is None or found[1] in self.defined:
+            return None
+        type_ = match["name"].split()[-2]
+        arguments = [a.split() for a in found[2].split(",")]
+        if not 1 <= len(arguments) <= 2 or any(a[:1] != [type_] for a in arguments):
+            return None
+        return self._tell(match, type_, arguments[0][-1], arguments[-1][-1], "f")
+
+    def _tell(self, match, type_, a, b, sign):
+        line = match[0][2 : len(match[0]) - len(match["debug"] or "")]
+        lines, told = [line], []
+        for value in (match["result"], a, b):
+            if type_ == "float":
+                wide = self._new()
+                lines.append(f"{wide} = fpext float {value} to double")
+                value = wide
+            told.append(f"double {value}")
+        lines.append(f"call void @{_NOT_FINITE}({', '.join(told)}, i32 {ord(sign)})")
+        return lines
+
+    def _shift(self, name, rest, result):
+        match = _BINARY.fullmatch(rest)
+        if match is None:
+            return None
+        type_, a, b, _ = match.groups()
+        width = int(type_[1:])
+        if _is_number(b) and 0 <= int(b) < width:
+            return None
+        inside, other = self._new(), self._new()
+        lines = [f"{inside} = icmp ult {type_} {b}, {width}"]
+        if name == "ashr":
+            lines += [
+                f"{other} = select i1 {inside}, {type_} {b}, {type_} {width - 1}",
+                f"{result} = ashr {type_} {a}, {other}",
+            ]
+        else:
+            lines += [
+                f"{other} = {name} {type_} {a}, {b}",
+                f"{result} = select i1 {inside}, {type_} {other}, {type_} 0",
+            ]
+        return lines
+
+    def _convert(self, name, rest, result):
+        match = _CONVERSION.fullmatch(rest)
+        if match is None:
+            return None
+        real, value, wanted, _ = match.groups()
+        width = int(wanted[1:])
+        signed = name == "fptosi"
+        if width < 32:
+            whole = self._new()
+            lines = self._saturate(name, real, value, 32, signed, whole)
+            return [*lines, f"{result} = trunc i32 {whole} to {wanted}"]
+        return self._saturate(name, real, value, width, signed, result)
+
+    def _saturate(self, name, real, value, width, signed, result):
+        type_ = f"i{width}"
+        above = 2.0 ** (width - 1 if signed else width)
+        below = -above if signed else 0.0
+        largest = int(above) - 1 if signed else -1
+        for_nan = 0 if real == "float" and width == 32 else -(1 << (width - 1))
+        plain, low, high, order, first, second = (self._new() for _ in range(6))
+        return [
+            f"{plain} = {name} {real} {value} to {type_}",
+            f"{low} = fcmp ole {real} {value}, {_number(below)}",
+            f"{high} = fcmp oge {real} {value}, {_number(above)}",
+            f"{order} = fcmp ord {real} {value}, {value}",
+            f"{first} = select i1 {low}, {type_} {int(below)}, {type_} {plain}",
+            f"{second} = select i1 {high}, {type_} {largest}, {type_} {first}",
+            f"{result} = select i1 {order}, {type_} {second}, {type_} {for_nan}",
+        ]
+
+
+def _is_number(text):
+    return text.lstrip("-").isdecimal()
+
+
+def _number(value):
+    """A constant; LLVM writes those of type float as doubles too."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

@@ -1,0 +1,95 @@
+"""Where names stand before an index: ``x[i]`` and ``w(i, j)``, by line and column.
+
+Instrumented images bring this table (cext/sim/debuginfo/names.h). What a compiler tells of an access is the
+place of the expression, and compilers differ in which: clang++ names the first letter of what is
+indexed, g++ a bracket. All of them are in the table.
+"""
+
+from __future__ import annotations
+
+import re
+
+from numbalite.cxx import scanner
+
+_LINE = re.compile(r'#\s*line\s+(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?')
+_MEMBER = frozenset((".", "->", "::"))
+_DECLARED = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*(?=[{=(;,)])")
+_LONGEST = 63  # NL_SIM_NAME
+
+
+def names(source: str) -> str:
+    """The table, as the engine reads it: "@file" and "line name indices column column ..."."""
+    tokens = scanner.tokenize(source)
+    partner = scanner.brackets(tokens)
+    declared = set(_DECLARED.findall(source))
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    file, shift = "", 1
+    files: dict[
+        str, dict
+    ] = {}  # file -> {(line, column): (name, indices)}, None where two names begin
+    for at, token in enumerate(tokens):
+        directive = _LINE.match(token.text) if token.kind == "directive" else None
+        if directive:
+            shift = int(directive[1]) - token.line - 1
+            if directive[2] is not None:
+                file = re.sub(r"\\(.)", r"\1", directive[2])
+        if not _is_indexed(tokens, partner, declared, at):
+            continue
+        places, indices = _brackets(tokens, partner, at + 1)
+        known = files.setdefault(file, {})
+        for place in (_beginning(tokens, partner, at), at, *places):
+            line, start = tokens[place].line, tokens[place].start
+            column = len(source[starts[line] : start].encode("utf-8", "replace")) + 1
+            here, named = (line + shift, column), (token.text, indices)
+            known[here] = named if known.get(here, named) == named else None
+    return "".join(f"@{file}\n{_lines(known)}" for file, known in files.items())
+
+
+def _lines(known):
+    rows = {}  # (line, name, indices) -> columns
+    for (line, column), named in known.items():
+        if named:
+            rows.setdefault((line, *named), []).append(column)
+    return "".join(
+        f"{line} {name} {indices} {' '.join(map(str, columns))}\n"
+        for (line, name, indices), columns in rows.items()
+    )
+
+
+def _is_indexed(tokens, partner, declared, at):
+    """Is this a name with an index behind it? A function's name is none."""
+    token, opening = tokens[at], at + 1
+    if token.kind != "name" or token.text in scanner.KEYWORDS or len(token.text) > _LONGEST:
+        return False
+    if opening not in partner or tokens[opening].text not in "[(":
+        return False
+    return tokens[opening].text == "[" or token.text in declared
+
+
+def literal(text: str) -> str:
+    """The text as a C++ literal; in pieces, for compilers that limit the length of one."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return " ".join(f'"{line}\\n"' for line in escaped.split("\n") if line) or '""'
+
+
+def _brackets(tokens, partner, at):
+    """(indices of the brackets that follow a name, how many pairs of [] they are)."""
+    found, count = [], 0
+    while at in partner and tokens[at].text in "[(":
+        found += at, partner[at]
+        count += tokens[at].text == "["
+        at = partner[at] + 1
+        if tokens[found[0]].text == "(":
+            break
+    return found, max(count, 1)
+
+
+def _beginning(tokens, partner, at):
+    """Index of the first token of ``p->rows[i].name``, whose last is at ``at``."""
+    while at > 1:
+        if tokens[at - 1].text not in _MEMBER:
+            break
+        at -= 2
+        while at in partner and tokens[at].text in ")]" and at > 1:
+            at = partner[at] - 1
+    return max(at, 0)

@@ -1,0 +1,145 @@
+"""Inline PTX of bits as C++, for numbalite/compilers/sim/ptx.py: shifts, fields of bits, counts, and the instructions on
+the bytes and halves of a word (dp4a, the video instructions)."""
+
+from __future__ import annotations
+
+import re
+
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, type_of
+
+_SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
+
+
+class Bits:
+    """The instructions, for ptx.py's statement."""
+
+    def do_bfe(self, modifiers, operands):
+        kind = TYPES[type_of(modifiers)]
+        values = [
+            self.value(operands[1], kind),
+            *(self.value(one, "unsigned") for one in operands[2:]),
+        ]
+        return self.set(operands[0], f"{PTX}bfe<{kind}>({', '.join(values)})")
+
+    def do_bfi(self, modifiers, operands):
+        kind = TYPES[type_of(modifiers)]
+        values = [self.value(one, kind) for one in operands[1:3]]
+        values += [self.value(one, "unsigned") for one in operands[3:]]
+        return self.set(operands[0], f"{PTX}bfi<{kind}>({', '.join(values)})")
+
+    def do_shl(self, modifiers, operands):
+        return self.shift("shl", modifiers, operands)
+
+    def do_shr(self, modifiers, operands):
+        return self.shift("shr", modifiers, operands)
+
+    def shift(self, name, modifiers, operands):
+        kind = TYPES[type_of(modifiers)]
+        values = f"{self.value(operands[1], kind)}, {self.value(operands[2], 'unsigned')}"
+        return self.set(operands[0], f"{PTX}{name}<{kind}>({values})")
+
+    def do_shf(self, modifiers, operands):
+        function = "__funnelshift_" + modifiers[0] + ("c" if "clamp" in modifiers else "")
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"{function}({values})")
+
+    def do_bmsk(self, modifiers, operands):
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"{PTX}bmsk_{modifiers[0]}({values})")
+
+    def do_szext(self, modifiers, operands):
+        kind = TYPES[type_of(modifiers)]
+        values = f"{self.value(operands[1], kind)}, 0, {PTX}szext_{modifiers[0]}({self.value(operands[2], 'unsigned')})"
+        return self.set(operands[0], f"{PTX}bfe<{kind}>({values})")
+
+    def do_prmt(self, modifiers, operands):
+        if len(modifiers) > 1:
+            raise Unknown("prmt." + ".".join(modifiers))
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
+        return self.set(operands[0], f"__byte_perm({values})")
+
+    def do_lop3(self, modifiers, operands):
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:5])
+        return self.set(operands[0], f"{PTX}lop3({values})")
+
+    def do_popc(self, modifiers, operands):
+        return self.set(
+            operands[0], f"{PTX}popc({self.value(operands[1], TYPES[type_of(modifiers)])})"
+        )
+
+    def do_clz(self, modifiers, operands):
+        return self.set(
+            operands[0], f"{PTX}clz({self.value(operands[1], TYPES[type_of(modifiers)])})"
+        )
+
+    def do_bfind(self, modifiers, operands):
+        function = "bfind_shift" if "shiftamt" in modifiers else "bfind"
+        return self.set(
+            operands[0], f"{PTX}{function}({self.value(operands[1], TYPES[type_of(modifiers)])})"
+        )
+
+    def do_fns(self, modifiers, operands):
+        values = [
+            self.value(one, kind)
+            for one, kind in zip(operands[1:], ("unsigned", "unsigned", "int"), strict=True)
+        ]
+        return self.set(operands[0], f"__fns({', '.join(values)})")
+
+    def do_dp4a(self, modifiers, operands):
+        a, b = ("int" if m == "s32" else "unsigned" for m in modifiers)
+        c = "int" if "s32" in modifiers else "unsigned"
+        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')}, {self.value(operands[3], c)}"
+        return self.set(operands[0], f"{PTX}dp4a<{a}, {b}>({values})")
+
+    def do_dp2a(self, modifiers, operands):
+        half, *kinds = modifiers
+        a, b = ("int" if m == "s32" else "unsigned" for m in kinds)
+        c = "int" if "s32" in kinds else "unsigned"
+        shift = {"lo": 0, "hi": 16}[half]
+        values = f"{self.value(operands[1], 'unsigned')}, {self.value(operands[2], 'unsigned')} >> {shift}, {self.value(operands[3], c)}"
+        return self.set(operands[0], f"{PTX}dp2a<{a}, {b}>({values})")
+
+    def video(self, name, count, modifiers, operands):
+        """vadd2, vset4...: lanes of 16 and 8 bits, all of them; with .add their sum and c."""
+        kinds = [m for m in modifiers if m in ("u32", "s32")]
+        compare = [m for m in modifiers if m in ("eq", "ne", "lt", "le", "gt", "ge")]
+        kinds = kinds if name != "set" else ["u32", *kinds]
+        known = {"u32", "s32", "sat", "add", *compare}
+        if set(modifiers) - known or len(kinds) != 3 or bool(compare) != (name == "set"):
+            raise ValueError
+        lanes = [
+            f"{'signed' if kind == 's32' else 'unsigned'} {'short' if count == '2' else 'char'}"
+            for kind in kinds
+        ]
+        values = ", ".join(self.value(one, "unsigned") for one in operands[1:4])
+        flags = ", ".join(str(m in modifiers).lower() for m in ("sat", "add"))
+        function = f"video<{', '.join(lanes)}, {flags}, {PTX}lanes_{(compare or [name])[0]}>"
+        return self.set(operands[0], f"{PTX}{function}({values})")
+
+    def scalar_video(self, name, modifiers, operands):
+        """vadd, vmad...: of a word, or of a byte or half of it that an operand's name selects."""
+        kinds = [m for m in modifiers if m in ("u32", "s32")]
+        after = [m for m in modifiers if m in ("add", "min", "max")]
+        if set(modifiers) - {"u32", "s32", "sat", *after} or _SELECTED.match(operands[0]):
+            raise ValueError
+        if len(kinds) != 3 or len(operands) != 3 + (name == "mad" or len(after)):
+            raise ValueError
+        a, b = (self.selected(*pair) for pair in zip(operands[1:3], kinds[1:], strict=True))
+        kind = TYPES[kinds[0]]
+        result = f"{PTX}wide_{name}({a}, {b})"
+        if name == "mad":
+            result = f"{a} * {b} + {self.value(operands[3], kind)}"
+        result = f"{PTX}{'clamped' if 'sat' in modifiers else 'lowest'}<{kind}>({result})"
+        if after and name != "mad":
+            result = f"{PTX}{after[0]}<{kind}>({result}, {self.value(operands[3], kind)})"
+        return self.set(operands[0], result)
+
+    def selected(self, operand, kind):
+        """An operand of a video instruction as 64 bits with a sign."""
+        found = _SELECTED.fullmatch(operand)
+        if not found:
+            return f"static_cast<long long>({self.value(operand, TYPES[kind])})"
+        part = ("char" if found[2] == "b" else "short", 8 if found[2] == "b" else 16)
+        sign = "signed" if kind == "s32" else "unsigned"
+        word = f"{self.value(found[1], 'unsigned')} >> {part[1] * int(found[3])}"
+        return f"static_cast<long long>(static_cast<{sign} {part[0]}>({word}))"

@@ -1,0 +1,115 @@
+"""Inline PTX of memory as C++, for numbalite/compilers/sim/ptx.py: loads, stores, atomics, and addresses of the state
+spaces."""
+
+from __future__ import annotations
+
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, listed, size_of, type_of
+
+_ATOMICS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
+            "xor": "atomicXor", "exch": "atomicExch", "cas": "atomicCAS", "inc": "atomicInc", "dec": "atomicDec"}  # fmt: skip
+_ATOMIC_TYPES = {
+    "u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned long long",
+    "s64": "unsigned long long", "b64": "unsigned long long", "f32": "float", "f64": "double",
+    "b16": "unsigned short", ("min", "s64"): "long long", ("max", "s64"): "long long",
+}  # fmt: skip
+
+
+class Memory:
+    """The instructions, for ptx.py's statement."""
+
+    def do_cvta(self, modifiers, operands):
+        way = "to" if modifiers[0] == "to" else "from"
+        space = modifiers[1] if way == "to" else modifiers[0]
+        value = self.plain(operands[1])
+        if way == "from" and space.startswith("shared"):
+            return self.set(operands[0], f"{PTX}shared({value})")
+        return self.set(operands[0], f"{PTX}as<unsigned long long>({value})")
+
+    def do_isspacep(self, modifiers, operands):
+        function = {
+            "shared": "__isShared",
+            "global": "__isGlobal",
+            "local": "__isLocal",
+            "const": "__isConstant",
+        }
+        if modifiers[0] == "shared::cluster":
+            function = {"shared": "__isClusterShared"}
+        pointer = f"reinterpret_cast<const void *>({self.value(operands[1], 'unsigned long long')})"
+        return self.set(
+            operands[0], f"({function[modifiers[0].partition('::')[0]]}({pointer}) != 0)"
+        )
+
+    def do_mapa(self, modifiers, operands):
+        shared = any(m.startswith("shared") for m in modifiers)
+        at = f"{PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
+        rank = self.value(operands[2], "unsigned")
+        return self.set(operands[0], f"{PTX}mapa({at}, {rank})")
+
+    def do_getctarank(self, modifiers, operands):
+        shared = any(m.startswith("shared") for m in modifiers)
+        at = f"{PTX}{'shared' if shared else 'generic'}({self.plain(operands[1])})"
+        return self.set(operands[0], f"{PTX}ctarank({at})")
+
+    def do_ld(self, modifiers, operands):
+        kind = type_of(modifiers)
+        to, at = operands[0], self.address(operands[1], modifiers)
+        access = _access(modifiers)
+        parts = listed(to)
+        out = [f"{_scope(modifiers)}unsigned long long nl_at = {at};"]
+        if len(parts) > 1:
+            out.append(f"{TYPES[kind]} nl_parts[{len(parts)}]; {PTX}load_all(nl_parts, nl_at);")
+            out += [self.set(one, f"nl_parts[{i}]") for i, one in enumerate(parts)]
+        else:
+            out.append(self.set(to, f"{PTX}load<{TYPES[kind]}, {access}>(nl_at)"))
+        return " ".join(out)
+
+    do_ldu = do_ld
+
+    def do_st(self, modifiers, operands):
+        kind = type_of(modifiers)
+        at, source, access = self.address(operands[0], modifiers), operands[1], _access(modifiers)
+        parts = listed(source)
+        if "async" in modifiers:
+            return self.store_async(TYPES[kind], size_of(kind), operands, parts)
+        values = [self.value(one, TYPES[kind]) for one in parts]
+        if len(parts) > 1:
+            joined = ", ".join(values)
+            return f"const {TYPES[kind]} nl_parts[] = {{{joined}}}; {PTX}store_all({at}, nl_parts);"
+        return f"{_scope(modifiers)}{PTX}store<{TYPES[kind]}, {access}>({at}, {values[0]});"
+
+    def do_atom(self, modifiers, operands):
+        return self.atomic(modifiers, operands[1:], operands[0])
+
+    def do_red(self, modifiers, operands):
+        if "async" in modifiers:
+            raise Unknown("red.async")
+        return self.atomic(modifiers, operands, "_")
+
+    def atomic(self, modifiers, operands, to):
+        kind = type_of(modifiers)
+        name = next(m for m in modifiers if m in _ATOMICS)
+        if kind in ("f16", "bf16", "f16x2", "bf16x2"):  # `add` alone is there
+            at = f"({self.address(operands[0], modifiers)})"
+            value = self.value(operands[1], TYPES[kind])
+            return self.set(to, f"{PTX}atomic_add<{PTX}{kind}>({at}, {value})")
+        cxx = _ATOMIC_TYPES.get((name, kind)) or _ATOMIC_TYPES[kind]
+        at = f"reinterpret_cast<{cxx} *>({self.address(operands[0], modifiers)})"
+        values = ", ".join(self.value(one, cxx) for one in operands[1:])
+        scope = "_block" if "cta" in modifiers else ""
+        call = f"{_ATOMICS[name]}{scope}({at}, {values})"
+        fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
+        return f"{fence} {self.set(to, call)} {fence}"
+
+
+def _scope(modifiers):
+    """A variable for the time of an access that is for the block's threads alone."""
+    narrow = "cta" in modifiers and _access(modifiers) == "2"
+    return "::numbalite_sim::narrow_scope nl_scope(true); " if narrow else ""
+
+
+def _access(modifiers):
+    """As ptx.h numbers them: plain, volatile, with an order."""
+    found = set(modifiers)
+    if "volatile" in found or "cv" in found or "mmio" in found:
+        return "1"
+    return "2" if found & {"relaxed", "acquire", "release"} else "0"

@@ -1,0 +1,701 @@
+"""What must be changed in CUDA C++ text before a host compiler can read it.
+
+Nearly all of CUDA's language is macros and functions of cuda_src/sim/prelude.h. Some things no macro
+can do, and they are done here on the tokens of the source; lines stay where they are.
+
+* ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
+  scope the declaration goes, and each function that mentions the name gets the reference first thing.
+* ``alignas`` after ``__shared__`` goes before it.
+* For instrumented images, a struct or union that is defined in such a declaration is defined in front of it.
+* ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
+  variables, too, become references, to memory that the engine gives: it keeps them apart.
+* ``asm(...)`` becomes C++ that does the same (ptx.py), or an error that names the instruction.
+* A launch inside of a kernel, ``k<<<1, 32>>>(x)``, becomes a call of nested.h.
+* What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
+  with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
+  __typeof__. (GNU's other extensions the compilers themselves tell: host.py, hostbuild.py.)
+* So does, for the simulator, a variable outside of functions, or a static one, whose value is no constant:
+  NUMBALITE_SIM_CONSTANT lets the compiler look.
+* Declarations that a goto or a switch jumps over lose their values to assignments (gotos.py).
+* For instrumented images, an atomicExch whose value nobody asks for says so: it reads nothing.
+* A declaration of ``void __syncthreads()`` and its like, which are declared already, is one of another name.
+* ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
+* For g++, divisions by what may be zero are marked (divisions.py).
+
+And one thing that the host compiler could read is taken from it: headers of the host's library, which
+no GPU compiler finds.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import itertools
+import os
+import re
+
+from numbalite.compilers import headers, toolkit
+from numbalite.compilers.sim import divisions, gotos, ptx
+from numbalite.cxx import scanner
+
+_TRIGGER = re.compile(
+    r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
+    r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
+    r"|\bvoid\s+__(?:syncthreads|threadfence)"
+)
+_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # what #include is given
+_CONDITIONS = ("if", "ifdef", "ifndef")
+_ASM = frozenset(("asm", "__asm__", "__asm"))
+_ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
+_WITH_PARENTHESES = frozenset(
+    ("__align__", "alignas", "__attribute__", "__launch_bounds__", "__builtin_align__")
+)
+_NOT_OF_A_GPU = {
+    "thread_local": "NUMBALITE_SIM_THREAD_LOCAL",
+    "__thread": "NUMBALITE_SIM_THREAD_LOCAL",
+    "__typeof__": "NUMBALITE_SIM_TYPEOF",
+    "__typeof": "NUMBALITE_SIM_TYPEOF",
+    "__extension__": "NUMBALITE_SIM_EXTENSION",
+}
+_BARRIERS = frozenset(
+    ("__syncthreads", "__threadfence", "__threadfence_block", "__threadfence_system")
+)
+_DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
+_ATTRIBUTES = frozenset(("__shared__", "__device__", "__host__", "alignas", "__align__"))
+_NO_VARIABLES = frozenset(
+    """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
+    requires ( =""".split()
+)
+_NO_NAMES = frozenset(("return", "else", "do"))  # a name after them is no part of theirs
+_OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
+_TYPES = frozenset(("class", "struct", "union", "enum"))
+_DROPPED_VALUE = "::numbalite_sim::drop_value(), "
+_REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
+_VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
+
+
+def translate(
+    text: str, checked: bool = False, kind: str = "sim", spared: frozenset | None = None
+) -> str:
+    """The source as the host compiler gets it, after the prelude.
+
+    checked: for an image in which accesses of memory are looked at. kind: "host" for the CPU itself,
+    whose functions may use what no GPU has. spared: what divisions.py gave for the unit, None for a
+    compiler that needs no marks.
+    """
+    if not _concerns(text, spared):
+        return text
+    return _Translation(text, False, checked, kind, spared).result()
+
+
+def _concerns(text, spared):
+    return _TRIGGER.search(text) or (spared is not None and divisions.has_any(text))
+
+
+_HOST_HEADERS = frozenset(
+    """any barrier bitset cctype cerrno cfenv charconv clocale codecvt compare condition_variable
+    coroutine csetjmp csignal cstdarg cuchar cwchar cwctype deque exception execution expected
+    filesystem format forward_list fstream future generator iomanip ios iosfwd iostream istream latch
+    list locale map memory memory_resource mutex numbers ostream print queue random ranges regex
+    scoped_allocator semaphore set shared_mutex source_location sstream stack stdexcept stop_token
+    streambuf string string_view strstream syncstream system_error thread typeindex typeinfo
+    unordered_map unordered_set valarray variant vector complex.h ctype.h errno.h fenv.h locale.h
+    setjmp.h signal.h stdarg.h tgmath.h uchar.h wchar.h wctype.h unistd.h pthread.h""".split()
+)
+_SYSTEM = (  # where host compilers look by themselves
+    *("/usr/local/include", "/usr/include", "/usr/include/*-linux-*", "/usr/include/c++/*"),
+    *(
+        "/usr/lib*/gcc/*/*/include",
+        "/usr/lib*/clang/*/include",
+        "/usr/lib/llvm*/lib/clang/*/include",
+    ),
+)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
+
+
+def is_of_the_host(name: str) -> bool:
+    """Is it a header of the host's library, which no compiler of kernels has?"""
+    if name in headers.in_memory() or toolkit.packages_for(name):
+        return False
+    if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
+        return False
+    if name in _HOST_HEADERS:
+        return True
+    if headers.find(name, _system_folders()) is None:
+        return False
+    return headers.find(name, toolkit.include_directories()) is None
+
+
+@functools.cache
+def _system_folders():
+    return tuple(folder for pattern in _SYSTEM for folder in glob.glob(pattern))
+
+
+_REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of_the_host))
+
+
+def without_host_headers(text: str, given, folders) -> str:
+    """The source with an error in place of such #includes; what is among the names ``given``, or in one
+    of ``folders``, is the user's."""
+
+    def replace(match):
+        name = match[1]
+        refused = next((f"sim/{header}" for header, holds in _REFUSED if holds(name)), None)
+        if name in given or refused is None:
+            return match[0]
+        if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
+            return match[0]
+        return match[0].replace(name, refused)
+
+    return _INCLUDE.sub(replace, text) if "#" in text else text
+
+
+def _literal(text):
+    return '"' + re.sub(r'[\\"\n]', " ", text) + '"'
+
+
+def _branches(tokens):
+    """(directive, tokens) for each way through the #if among the tokens, one of them at most; without it ("", tokens).
+    An asm statement that has it is written once for each branch."""
+    places = [i for i, token in enumerate(tokens) if token.kind == "directive"]
+    words = [scanner.directive_word(tokens[i].text) for i in places]
+    ways = [word in ("elif", "else") for word in words[1:-1]]
+    if len(words) < 2 or words[0] not in _CONDITIONS or words[-1] != "endif" or not all(ways):
+        return [("", tokens)]
+    before, after = tokens[: places[0]], tokens[places[-1] + 1 :]
+    found = [
+        (f"\n{tokens[at].text.strip()}\n", [*before, *tokens[at + 1 : end], *after])
+        for at, end in itertools.pairwise(places)
+    ]
+    return found if "else" in words else [*found, ("\n#else\n", [*before, *after])]
+
+
+class _Translation:
+    def __init__(self, text, inside_function, checked, kind, spared, in_macro=False):
+        self.text = text
+        self.in_macro = in_macro
+        self.checked = checked
+        self.kind = kind
+        self.spared = spared
+        self.tokens = scanner.tokenize(text)
+        self.edits = []  # (start, end, replacement)
+        self.externs = {}  # name of extern shared memory -> (words of its type, where)
+        self.partner = scanner.brackets(self.tokens)  # index of a bracket -> of the one that fits
+        self.inside_function = inside_function  # a macro's body is taken for a function's
+
+    def result(self):
+        bodies, scopes = self._scopes()
+        wide = []  # (index of the token, name, reference) of what is declared at namespace scope
+        for at, token in enumerate(self.tokens):
+            if token.kind == "directive":
+                self._directive(token)
+            elif token.text == "__shared__" and token.kind == "name":
+                wide += self._shared(at, scopes[at])
+            elif token.text in _BARRIERS and at > 0 and self.tokens[at - 1].text == "void":
+                self._replace(at, at, f"nl_declared{token.text}")
+            elif token.text in _ASM and token.kind == "name":
+                self._asm(at)
+            elif token.text in _NOT_OF_A_GPU and token.kind == "name":
+                self._refuse(at, _NOT_OF_A_GPU[token.text])
+            elif self.checked and token.text.startswith("atomicExch") and self._is_statement(at):
+                self.edits.append((token.start, token.start, _DROPPED_VALUE))
+            elif token.text in ("__constant__", "__device__") and scopes[at]:
+                self._variable_of_a_function(at)
+            elif (
+                token.text == "__noinline__"
+                and self.tokens[at - 1].text == "]"
+                and self._opens(at + 1)
+            ):
+                self._replace(at, at, "")
+            elif token.text == "<" and self._adjacent(at, "<<<"):
+                self._launch(at)
+        self._bring_into(bodies, wide)
+        if self.kind == "sim":
+            for first, last, replacement in gotos.edits(self.text, self.tokens, self.partner):
+                self._replace(first, last, replacement)
+        if self.spared is not None:
+            for place, mark in divisions.edits(self.tokens, self.partner):
+                self.edits.append((place, place, mark))
+        out, at = [], 0
+        for start, end, replacement in sorted(self.edits):
+            if start < at:
+                continue  # inside of what another edit replaced
+            out += self.text[at:start], replacement
+            at = end
+        out.append(self.text[at:])
+        return "".join(out)
+
+    # ---- places ----
+
+    def _replace(self, first, last, replacement):
+        """Tokens first to last (inclusive) become `replacement`, with their line ends kept."""
+        start, end = self.tokens[first].start, self._end(last)
+        lost = self.text.count("\n", start, end) - replacement.count("\n")
+        self.edits.append((start, end, replacement + "\n" * lost))
+
+    def _end(self, at):
+        return self.tokens[at].start + len(self.tokens[at].text)
+
+    def _adjacent(self, at, signs):
+        found = self.tokens[at : at + len(signs)]
+        return len(found) == len(signs) and all(
+            token.text == sign and token.start == found[0].start + i
+            for i, (token, sign) in enumerate(zip(found, signs, strict=True))
+        )
+
+    def _scopes(self):
+        """The outermost function bodies as (opening, closing), and for each token: in a function?"""
+        bodies, scopes, stack, head = [], [], [], 0
+        for at, token in enumerate(self.tokens):
+            scopes.append(self.inside_function or "function" in stack)
+            if token.kind != "sign":
+                continue
+            if token.text == "{":
+                kind = self._kind(head, at)
+                if kind == "function" and "function" not in stack and at in self.partner:
+                    bodies.append((head, at, self.partner[at]))
+                stack.append(kind)
+                head = at + 1
+            elif token.text == "}":
+                if stack:
+                    stack.pop()
+                head = at + 1
+            elif token.text == ";":
+                head = at + 1
+            elif token.text == "=" and self.kind == "sim":
+                self._variable_with_value(head, at, stack)
+        return bodies, scopes
+
+    def _variable_with_value(self, head, at, stack):
+        """Lets the compiler look whether a variable that lives longer than a call has a constant value."""
+        for i in range(head, at):
+            if self.tokens[i].kind == "directive":
+                head = i + 1
+        words = [token.text for token in self.tokens[head:at]]
+        in_function = self.inside_function or "function" in stack
+        if in_function:
+            lasts = "static" in words and "class" not in stack[-1:]
+        else:
+            lasts = stack.count("namespace") == len(stack)
+        names = [word for word in words if word.isidentifier()]
+        if lasts and len(names) > 1 and _NO_VARIABLES.isdisjoint(words):
+            if self.tokens[head].kind == "name":
+                start = self.tokens[head].start
+                self.edits.append((start, start, "NUMBALITE_SIM_CONSTANT "))
+
+    def _kind(self, head, opening):
+        words, at = [], head
+        while at < opening:
+            token = self.tokens[at]
+            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.kind != "directive":
+                words.append(token)
+            at += 1
+        texts = {word.text for word in words if word.kind in ("name", "sign")}
+        if "namespace" in texts or (
+            len(words) >= 2 and words[-2].text == "extern" and words[-1].kind == "string"
+        ):
+            return "namespace"
+        if texts & _TYPES and ")" not in texts:
+            return "class"
+        return "function" if ")" in texts else "block"
+
+    def _opens(self, at):
+        return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
+
+    def _is_statement(self, at):
+        """Is the call whose name is at `at` a statement, so that nobody gets its value?"""
+        if not self._opens(at + 1) or at == 0:
+            return False
+        after = self.partner[at + 1] + 1
+        before, opening = self.tokens[at - 1].text, self.partner.get(at - 1)
+        if before == ")" and opening:
+            begins = self.tokens[opening - 1].text in ("if", "while", "for")
+        else:
+            begins = before in (";", "{", "}", "else", "do")
+        return begins and after < len(self.tokens) and self.tokens[after].text == ";"
+
+    # ---- shared memory ----
+
+    def _shared(self, at, in_function):
+        """One declaration with __shared__; gives what must be declared in functions instead."""
+        first = self._behind_type(self._declaration_start(at))
+        last = self._declaration_end(at)
+        own = self._own_type(first, last)
+        words = {
+            self.tokens[i].text for i in self._specifiers(first, last) if own is None or i < own[0]
+        }
+        if "alignas" in words:
+            self._alignas(first, last, "extern" in words or self._is_plain(first, last))
+        if "extern" not in words:
+            if self._has_value(first, last):
+                self._refuse(first, "NUMBALITE_SIM_SHARED_VALUE")
+            if own and self._is_plain(first, last):
+                return self._shared_of_own_type(at, first, last, own, in_function, _VARIABLE)
+            for i in self._specifiers(first, last):
+                if self.tokens[i].text == "static" and not self._is_plain(first, last):
+                    self._replace(i, i, "")
+            if not self._is_plain(first, last):
+                return []
+            pattern = _VARIABLE
+        else:
+            pattern = _REFERENCE
+            if own:
+                return self._shared_of_own_type(at, first, last, own, in_function, _REFERENCE)
+            self._one_type(first, last)
+        found = [
+            (name, self._reference(pattern, name, type_))
+            for name, type_ in self._declarators(first, last)
+        ]
+        if in_function:
+            self._replace(first, last, " ".join(text for _, text in found))
+            return []
+        self._replace(first, last, ";")
+        return [(at, name, text) for name, text in found]
+
+    def _reference(self, pattern, name, type_):
+        return pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else "")
+
+    def _shared_of_own_type(self, at, first, last, own, in_function, pattern):
+        """A declaration that defines the struct or union of its variables: the type first, then references."""
+        keyword, opening, closing, name = own
+        declared = [name for name, _ in self._declarators(first, last, own, "")]
+        if not declared:
+            return []
+        if name is None:
+            paste = "##" if self.in_macro else ""
+            name = f"nl_type_of_{paste}{declared[0]}"
+            start = self._name_position(keyword, opening)
+            self.edits.append((start, start, f" {name} "))
+        found = [
+            (variable, self._reference(pattern, variable, type_))
+            for variable, type_ in self._declarators(first, last, own, name)
+        ]
+        if keyword > first:
+            self._replace(first, keyword - 1, "")
+        rest = " ".join(["", *(text for _, text in found)]) if in_function else ";"
+        self._replace(closing + 1, last, f";{rest}")
+        return [] if in_function else [(at, variable, text) for variable, text in found]
+
+    def _behind_type(self, first):
+        """The start of a declaration, if its specifiers begin with the definition of a type."""
+        opening = self.partner.get(first - 1)
+        if opening is not None and self.tokens[first - 1].text == "}":
+            head = self._declaration_start(opening)
+            if self._kind(head, opening) == "class":
+                return head
+        return first
+
+    def _own_type(self, first, last):
+        """(keyword, {, }, name or None) of the struct or union that a declaration defines; or None."""
+        for keyword in range(first, last):
+            text = self.tokens[keyword].text
+            if text in ("{", "=", "["):
+                return None
+            if text in _TYPES and text != "enum":
+                break
+        else:
+            return None
+        name, at = None, keyword + 1
+        while at < last and self.tokens[at].text not in ("{", "=", ";"):
+            token = self.tokens[at]
+            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.text == ":":
+                while at < last and self.tokens[at + 1].text not in ("{", ";"):
+                    at += 1
+            elif token.kind == "name":
+                if name is not None:
+                    return None  # struct S x
+                name = token.text
+            at += 1
+        if at >= last or self.tokens[at].text != "{" or at not in self.partner:
+            return None
+        return keyword, at, self.partner[at], name
+
+    def _name_position(self, keyword, opening):
+        """Where a type without a name gets one: after its attributes."""
+        end = keyword
+        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens(end + 2):
+            end = self.partner[end + 2]
+        return self._end(end)
+
+    def _alignas(self, first, last, is_replaced):
+        """alignas stands where a declaration begins. NVRTC takes it after __shared__, too, which is an
+        attribute there and two specifiers here."""
+        specifiers = list(self._specifiers(first, last))
+        at = next(i for i in specifiers if self.tokens[i].text == "alignas")
+        if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
+            self._refuse(first, "NUMBALITE_SIM_ALIGNAS")
+        elif at > first and not is_replaced and self._opens(at + 1):
+            closing = self.partner[at + 1]
+            start = self.tokens[first].start
+            self.edits.append(
+                (start, start, self.text[self.tokens[at].start : self._end(closing)] + " ")
+            )
+            self._replace(at, closing, "")
+
+    def _one_type(self, first, last):
+        """Refuses a second type for a name, as far as these are types that the language has by itself."""
+        for name, type_ in self._declarators(first, last):
+            words = re.findall(r"\w+", type_)
+            if not _OWN_TYPES.issuperset(words):
+                continue
+            known, at = self.externs.setdefault(name, (sorted(words), first))
+            between = (t.text for t in self.tokens[at:first] if t.kind == "directive")
+            if known != sorted(words) and not any(re.match(r"#\s*el", text) for text in between):
+                self._refuse(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
+
+    def _has_value(self, first, last):
+        """Does a declaration give its variables values, by = or {...}?"""
+        at, is_type = first, False
+        while at < last:
+            token = self.tokens[at]
+            is_type |= token.text in _TYPES
+            if token.text == "=":
+                return True
+            if token.text == "{" and not is_type:
+                return True
+            at = self.partner.get(at, at) + 1 if token.text in ("(", "[", "{") else at + 1
+        return False
+
+    def _is_plain(self, first, last):
+        """A declaration without `extern` that is to become a reference, and can."""
+        if not self.checked:
+            return False
+        texts = set(self._texts(first, last))
+        own = self._own_type(first, last)
+        if "=" in texts or ("{" in texts and not own) or (own and "{" in self._tail(own, last)):
+            return False
+        return not self._has_list(first, last) or not {"*", "&", "("} & set(
+            self._outside(first, last)
+        )
+
+    def _outside(self, first, last):
+        """The tokens outside of a template's arguments."""
+        angles = 0
+        for text in self._texts(first, last):
+            angles += text.count("<")
+            if angles == 0:
+                yield text
+            angles -= text.count(">")
+
+    def _tail(self, own, last):
+        return [token.text for token in self.tokens[own[2] + 1 : last]]
+
+    def _texts(self, first, last):
+        """The tokens' texts, without the inside of an alignment's parentheses and of a type's definition."""
+        at = first
+        own = self._own_type(first, last)
+        while at < last:
+            yield self.tokens[at].text
+            is_alignment = self.tokens[at].text in ("alignas", "__align__")
+            at = self.partner.get(at + 1, at) + 1 if is_alignment else at + 1
+            if own and at == own[1] + 1:
+                at = own[2]
+
+    def _has_list(self, first, last):
+        """Does the declaration declare several names? Commas in the arguments of a template are none."""
+        at, angles = first, 0
+        while at < last:
+            text = self.tokens[at].text
+            if text in ("(", "[", "{") and at in self.partner:
+                at = self.partner[at]
+            elif text == "," and angles == 0:
+                return True
+            angles += text.count("<") - text.count(">")
+            at += 1
+        return False
+
+    def _declaration_start(self, at):
+        while at > 0:
+            before = self.tokens[at - 1]
+            if before.text == ")" and before.kind == "sign":
+                opening = self.partner.get(at - 1)
+                if opening is None or self.tokens[opening - 1].text not in _WITH_PARENTHESES:
+                    return at
+                at = opening
+            elif before.kind in ("directive", "string") or before.text in (";", "{", "}", ":", ">"):
+                return at
+            else:
+                at -= 1
+        return at
+
+    def _declaration_end(self, at):
+        while at < len(self.tokens) - 1 and self.tokens[at].text != ";":
+            at = self.partner.get(at, at) if self.tokens[at].text in ("(", "[", "{") else at
+            at += 1
+        return at
+
+    def _specifiers(self, first, last):
+        """The tokens before the first declarator's name, without what is in parentheses."""
+        at = first
+        while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
+            yield at
+            at = self.partner[at] + 1 if self._opens(at) else at + 1
+
+    def _declarators(self, first, last, own=None, type_name=None):
+        """(name, type) of each variable that a declaration declares. own: the type that it defines, and
+        type_name the name of that type."""
+        parts, kept = [[]], []
+        at, angles = first, 0
+        while at < last:
+            token = self.tokens[at]
+            if own and at == own[0]:
+                parts[-1].append(type_name)
+                at = own[2]
+            elif token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.text in ("(", "[") and at in self.partner:
+                parts[-1] += (t.text for t in self.tokens[at : self.partner[at] + 1])
+                at = self.partner[at]
+            elif token.text == "," and angles == 0:
+                parts.append([])
+            elif token.text not in _DROPPED:
+                angles += token.text.count("<") - token.text.count(">")
+                parts[-1].append(token.text)
+            at += 1
+        base = None
+        for texts in parts:
+            name_at = texts.index("[") - 1 if "[" in texts else len(texts) - 1
+            if name_at < 0:
+                continue
+            if base is None:
+                if own and name_at == 0:
+                    continue  # the type alone
+                base = " ".join(texts[:name_at])
+            kept.append((texts[name_at], " ".join([base, *texts[name_at + 1 :]])))
+        return kept
+
+    def _bring_into(self, bodies, wide):
+        """Declares names of namespace scope in the functions that mention them."""
+        for head, opening, closing in bodies:
+            mentioned = {
+                self.tokens[i].text
+                for i in range(opening + 1, closing)
+                if self.tokens[i].kind == "name" and self.tokens[i - 1].text not in (".", "->")
+            }
+            own = {
+                self.tokens[i].text
+                for i in range(head, opening)
+                if self.tokens[i].kind == "name" and self.tokens[i + 1].text in (",", ")", "[", "=")
+            }
+            text = "".join(
+                " " + reference
+                for at, name, reference in wide
+                if at < head and name in mentioned and name not in own
+            )
+            if text:
+                after = self._end(opening)
+                self.edits.append((after, after, text + " {"))
+                self.edits.append((self.tokens[closing].start, self.tokens[closing].start, "} "))
+
+    # ---- what cannot be done ----
+
+    def _refuse(self, at, macro):
+        """Puts an error in front of the statement that a token belongs to."""
+        if self.kind == "sim":
+            start = self.tokens[self._declaration_start(at)].start
+            self.edits.append((start, start, f"{macro} "))
+
+    def _variable_of_a_function(self, at):
+        """__constant__ and __device__ in a function: of static variables, lambdas and local classes."""
+        first = self._declaration_start(at)
+        words = [token.text for token in self.tokens[first:at]]
+        if not self.in_macro and set(words) <= {"const", "volatile", "constexpr"}:
+            head = itertools.takewhile(
+                lambda t: t.text not in ("=", ";", "[", "{"), self.tokens[at:]
+            )
+            if all(token.text not in ("(", "static", "extern", "__shared__") for token in head):
+                self._refuse(at, f"NUMBALITE_SIM_AUTOMATIC({self.tokens[at].text.strip('_')})")
+
+    def _asm(self, at):
+        opening = at + 1
+        while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
+            opening += 1
+        if not self._opens(opening):
+            return
+        closing = self.partner[opening]
+        inside = self.tokens[opening + 1 : closing]
+        made = [
+            directive + self._statement_of_asm(tokens, self.tokens[at].start)
+            for directive, tokens in _branches(inside)
+        ]
+        end = "\n#endif\n" if len(made) > 1 else ""
+        self._replace(at, closing, "".join(made) + end)
+
+    def _statement_of_asm(self, tokens, number):
+        try:
+            if self.kind != "sim":
+                raise ptx.Unknown("")
+            return ptx.statement(tokens, self.text, number)
+        except ptx.Unknown as problem:
+            return f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
+
+    def _launch(self, at):
+        end = at + 3
+        while end < len(self.tokens) and self.tokens[end].text not in (";", "{", "}"):
+            if self._adjacent(end, ">>>"):
+                self._nest(at, end)
+                return
+            end += 1
+
+    def _nest(self, at, end):
+        """The launch whose <<< and >>> are at these tokens."""
+        first = self._name_before(at)
+        if first is None or self.kind != "sim":
+            self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
+            self._replace(end, end + 2, ")")
+            return
+        name = self.text[self.tokens[first].start : self._end(at - 1)]
+        shape = f"{_literal(name)}, ::numbalite_sim::nested_shape("
+        if self.tokens[at - 1].kind == "name" and self.tokens[at - 1].text in self._templates():
+            called = f"[](auto... nl_a) {{ {name}(nl_a...); }}"
+            made = f" ::numbalite_sim::nl_nested_by({called}, {shape}"
+        else:
+            made = f" ::numbalite_sim::nl_nested<decltype(&{name}), &{name}>({shape}"
+        self._replace(first, at + 2, made)
+        self._replace(end, end + 2, "))")
+
+    def _name_before(self, at):
+        """The first token of the name, with its namespaces and arguments, that ends before one; or None."""
+        at -= 1
+        if self.tokens[at].text == ">":
+            depth = 0
+            while at > 0 and self.tokens[at].text not in (";", "{", "}"):
+                depth += {">": 1, "<": -1}.get(self.tokens[at].text, 0)
+                at -= 1
+                if depth == 0:
+                    break
+        if at < 0 or self.tokens[at].kind != "name":
+            return None
+        while at >= 1 and self.tokens[at - 1].text == "::":
+            at -= 1
+            if self.tokens[at - 1].kind == "name" and self.tokens[at - 1].text not in _NO_NAMES:
+                at -= 1
+        return at
+
+    def _templates(self):
+        """The last names of kernels that are templates or overloaded."""
+        found = scanner.scan(self.text)[0]
+        return {
+            scanner.last_name(k.name.partition("(")[0])
+            for k in found
+            if k.template or "(" in k.name
+        }
+
+    def _directive(self, token):
+        """The body of a macro is taken for code inside of a function."""
+        if scanner.directive_word(token.text) != "define" or not _concerns(token.text, self.spared):
+            return
+        head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+(\w+)(?:\([^)]*\))?", token.text)
+        if head is None:
+            return
+        body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
+        marked = self.spared is not None and head[1] not in self.spared and not _HEADER.match(body)
+        spared = self.spared if marked else None
+        inside = _Translation(body, True, self.checked, self.kind, spared, in_macro=True)
+        body = inside.result().replace("\n", "\\\n")
+        start = token.start + head.end()
+        self.edits.append((start, token.start + len(token.text), body))

@@ -1,0 +1,133 @@
+"""How long the judge waits for an answer that may never come.
+
+A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU, and a
+compiled function on the CPU, cannot be stopped: the judge leaves its thread alone where it has one of its own;
+else the process has to end, and a message says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+from numbalite.course.mistakes import ENDLESS, Failed, line_of
+from numbalite.course.warden import EXIT_STATUS
+
+LIMIT = 20.0
+"""Seconds for the kernels of a call; on a GPU, for the whole call."""
+CALL_LIMIT = 60.0
+"""Seconds for a whole call on the simulator."""
+CELL_LIMIT = 120.0
+"""Seconds for a cell of a learner's file."""
+GRACE = 5.0
+"""Seconds that an alarm has to end what runs."""
+
+unattended = False
+"""Are files graded? Then a process that cannot go on ends."""
+
+_UNSTOPPABLE = (
+    "{what} was not done after {seconds:g} seconds, and nothing can stop it: it is in compiled code, such as a "
+    "function for the CPU, or catches every exception. {endless} {then}"
+)
+
+
+class Endless(BaseException):
+    """Ends what takes too long. It is no Exception: programs catch those."""
+
+
+def watched(simulated):
+    """A block in which the simulator stops a kernel after LIMIT seconds. A GPU cannot."""
+    from numbalite import cuda
+
+    return cuda.checks("hang", limit=LIMIT) if simulated else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def limited(seconds, what):
+    """A block that Endless ends after so many seconds; ``what`` it is, for messages. Signals reach the main
+    thread alone: in others nothing is limited."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number, frame):
+        raise Endless(f"{what} was not done after {seconds:g} seconds. {ENDLESS}")
+
+    last = threading.Timer(seconds + GRACE, _cannot_stop, (what, seconds))
+    last.daemon = True
+    before = signal.signal(signal.SIGALRM, ring)
+    began, (others, again) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, seconds)
+    last.start()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        last.cancel()
+        signal.signal(signal.SIGALRM, before)
+        if others:  # the alarm of whoever runs us
+            left = max(others - (time.monotonic() - began), 1e-3)
+            signal.setitimer(signal.ITIMER_REAL, left, again)
+
+
+def tell(message):
+    """Writes where the user looks, whatever the program has done to its output."""
+    print(message, file=sys.__stderr__, flush=True)
+
+
+def _cannot_stop(what, seconds):
+    then = "The process ends." if unattended else "Restart the notebook's kernel."
+    tell("\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, endless=ENDLESS, then=then))
+    if unattended:
+        os._exit(EXIT_STATUS)
+
+
+def here(question):
+    """What question() gives, or raises, if that takes no longer than CALL_LIMIT."""
+    try:
+        with limited(CALL_LIMIT, "The call"):
+            return question()
+    except Endless as problem:
+        raise _failed(CALL_LIMIT, "", problem) from None
+
+
+def apart(question):
+    """What question() gives, or raises, in a thread that is left alone after LIMIT seconds.
+
+    For a GPU: its kernel goes on, and the thread waits for it until the process ends.
+    """
+    from numbalite import _core
+
+    outcome = []
+
+    def run():
+        try:
+            outcome.append((question(), None))
+        except BaseException as problem:  # KeyboardInterrupt is the learner's
+            outcome.append((None, problem))
+
+    thread = threading.Thread(target=run, name="numbalite-judge", daemon=True)
+    thread.start()
+    thread.join(LIMIT)
+    if not outcome:
+        ended = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        ended(ctypes.c_ulong(thread.ident), ctypes.py_object(Endless))  # heard by a loop of Python
+        thread.join(0.5)
+    if not outcome:
+        _core.give_up()
+        raise _failed(LIMIT, " A GPU cannot stop a kernel: restart the notebook's kernel.")
+    result, problem = outcome[0]
+    if isinstance(problem, Endless):
+        raise _failed(LIMIT, "", problem)
+    if problem is not None:
+        raise problem
+    return result
+
+
+def _failed(limit, remedy, problem=None):
+    place = line_of(problem) if problem is not None else ""
+    return Failed(f"{ENDLESS} (It was not done after {limit:g} seconds.){remedy}", place)

@@ -1,0 +1,80 @@
+"""Advice on sources that compile but do not do what their authors expect: a `main` that is never called, two
+`extern __shared__` arrays that are the same memory.
+
+No compiler warns of these. The source is read as tokens, since a compiler does not report the scope of a declaration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from numbalite.cxx import scanner
+
+_MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\([^(){};]*\)\s*(?:->\s*int\s*)?\{")
+
+
+def advice(text: str) -> Iterator[str]:
+    """Sentences about a source that has been compiled."""
+    if "main" in text and _MAIN.search(scanner.strip(text)):
+        yield (
+            "main is not called: Python launches the kernels of a source, kernel[blocks, threads](...); "
+            "cuda.to_device and copy_to_host make and read their arrays"
+        )
+    if text.count("__shared__") > 1:
+        yield from map(_about, _same_memory(text))
+
+
+def _about(names):
+    first, (second, kind) = names
+    return (
+        f"{first} and {second} are the same memory: every extern __shared__ array begins at the first byte of the "
+        f"dynamic shared memory. Let one begin where the other ends: {kind}* {second} = ({kind}*)({first} + n)"
+    )
+
+
+def _same_memory(text):
+    """(name, (other name, its type)) of two dynamic shared arrays of one function."""
+    tokens = scanner.tokenize(text)
+    scopes, outside, depth = {}, {}, []
+    for i, token in enumerate(tokens):
+        if token.text == "{":
+            depth.append(i)
+        elif token.text == "}" and depth:
+            depth.pop()
+        elif token.text == "extern":
+            found = _declared(tokens, i)
+            if found:
+                is_function = depth and tokens[depth[-1] - 1].text not in _NAMESPACES
+                (scopes.setdefault(depth[-1], {}) if is_function else outside).update([found])
+    groups = list(scopes.values())
+    if len(outside) > 1:
+        groups += [
+            {name: kind for name, kind in outside.items() if name in names}
+            for names in scanner.functions(text).values()
+        ]
+    for group in groups:
+        if len(group) > 1:
+            first, second = list(group.items())[:2]
+            yield first[0], second
+
+
+_NAMESPACES = frozenset(('"C"', '"C++"', "namespace"))
+
+
+def _declared(tokens, at):
+    """(name, type) of a declaration `extern __shared__ T name[];`, else None."""
+    end = at
+    while end < len(tokens) and tokens[end].text not in (";", "{", "}", "="):
+        end += 1
+    words = [token.text for token in tokens[at:end]]
+    if "__shared__" not in words or words[-2:] != ["[", "]"] or len(words) < 6:
+        return None
+    kind = [
+        word
+        for word in words[1:-3]
+        if word not in ("__shared__", "volatile", "const") and word.isidentifier()
+    ]
+    kind = [word for word in kind if word not in ("__align__", "alignas", "unsigned", "signed")]
+    sign = "unsigned " if "unsigned" in words else ""
+    return words[-3], sign + " ".join(kind[-1:] or ["int"])

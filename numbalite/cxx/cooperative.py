@@ -1,0 +1,77 @@
+"""Which kernels wait for the whole grid. These must be launched cooperatively. Others should not be, because the
+grid of a cooperative launch has to fit on the device at once.
+
+The source is looked at, not understood: a wait counts unless it is plainly one of a block or a warp.
+"""
+
+from __future__ import annotations
+
+from numbalite.cxx import scanner
+
+_GRID = frozenset(("this_grid", "grid_group"))
+_WAITS = frozenset(("sync", "barrier_arrive", "barrier_wait"))
+_MAKERS = frozenset(
+    """this_thread_block this_thread this_cluster coalesced_threads tiled_partition binary_partition
+    labeled_partition""".split()
+)
+_TYPES = frozenset(
+    "thread_block thread_block_tile coalesced_group thread_group cluster_group".split()
+)
+
+
+def waits(text: str, function: str = "") -> bool:
+    """May a function of a source, or with no name the body that the text is, wait for the grid?"""
+    if not any(word in text for word in _GRID):
+        return False
+    if function:
+        if not scanner.mentions(text, function, _GRID):
+            return False
+        pieces = scanner.reached(text, function)
+    else:
+        pieces = [text]
+    tokens = [t for t in scanner.tokenize(text) if t.kind != "directive"]
+    macros = [t.text for t in scanner.tokenize(text) if t.kind == "directive"]
+    if any(scanner.directive_word(line) == "define" and "sync" in line for line in macros):
+        return True
+    others = _named(tokens, _MAKERS, _TYPES) - _named(tokens, {"this_grid"}, {"grid_group"})
+    return any(_waits(scanner.tokenize(piece), others) for piece in pieces)
+
+
+def _named(tokens, makers, types):
+    """The names of variables that one of the functions gives a value, or that have one of the types."""
+    found = set()
+    for i, token in enumerate(tokens):
+        if token.text in makers:
+            at = i - 1
+            while at > 0 and (tokens[at].text == "::" or tokens[at + 1].text == "::"):
+                at -= 1  # cooperative_groups::
+            if at > 0 and tokens[at].text == "=":
+                found.add(tokens[at - 1].text)
+        elif token.text in types:
+            at, depth = i + 1, 0
+            while at < len(tokens) and (depth or tokens[at].text in ("<", "&", "*", "const")):
+                depth += (tokens[at].text == "<") - (tokens[at].text == ">")
+                at += 1
+            if at < len(tokens) and tokens[at].kind == "name":
+                found.add(tokens[at].text)
+    return found
+
+
+def _waits(tokens, others):
+    """Is there a wait that may be the grid's?"""
+    for i, token in enumerate(tokens[:-1]):
+        if token.text not in _WAITS or tokens[i + 1].text != "(" or i == 0:
+            continue
+        if tokens[i - 1].text in (".", "->"):
+            if tokens[i - 2].text in others:
+                continue
+            start = max((k for k in range(i) if tokens[k].text in (";", "{", "}")), default=-1)
+            words = {t.text for t in tokens[start + 1 : i]}
+        else:
+            if tokens[min(i + 2, len(tokens) - 1)].text in others:
+                continue
+            end = next((k for k in range(i, len(tokens)) if tokens[k].text == ";"), len(tokens))
+            words = {t.text for t in tokens[i + 2 : end]}
+        if words & _GRID or not words & _MAKERS:
+            return True
+    return False

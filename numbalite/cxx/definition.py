@@ -1,0 +1,226 @@
+"""A piece of C++ by the user, with the names that it takes from the Python scope: the body of a kernel or of
+a device function, or whole declarations. Its types are not known yet.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+
+from numbalite.cxx import capture as capturing
+from numbalite.cxx import cooperative
+from numbalite.cxx.capture import ascii_name
+from numbalite.cxx.freenames import Names, free_names
+from numbalite.cxx.linemap import Text
+from numbalite.cxx.scanner import directive_word, tokenize
+
+INCLUDES = ("include", "import")
+
+
+class Definition:
+    """A piece of C++ by the user, before its types are known."""
+
+    is_python = False
+    """Is it a Python body (python/definition.py), which has a text in C++ for given types only?"""
+    defaults: dict = {}  # noqa: RUF012
+    """Values of parameters that a call may leave out."""
+    rest: str = ""
+    """The parameter for any number of arguments, which is a tuple."""
+    read_only: frozenset = frozenset()
+    """Parameters that are arrays to which the body does not write, as far as that is known."""
+    exceptions: dict = {}  # noqa: RUF012
+    """What a Python body may raise (fault.Raised), by the texts that stand for it."""
+    variables: dict = {}  # noqa: RUF012
+    """The types of a Python body's variables, by name."""
+
+    def __init__(
+        self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
+    ):
+        self.name = name
+        self.parameters = tuple(parameters)
+        self.text = text
+        self.scope = scope
+        self.is_unit = is_unit
+        """True for whole declarations, False for the body of one function."""
+        self.qualname = qualname or name
+        self.module = module or "__main__"
+        normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
+        self.names: Names = free_names(text.value, normal)
+
+    @property
+    def doc(self):
+        """What a kernel of it has for ``__doc__``."""
+        return self.text.value
+
+    @property
+    def expression(self) -> str:
+        """The text, of a Python body the expression that it returns: what says whether it commutes."""
+        return self.text.value
+
+    @property
+    def last_defaults(self) -> tuple:
+        """The values of the last parameters, where they have some."""
+        found: list = []
+        for name in reversed(self.parameters):
+            if name not in self.defaults:
+                break
+            found.insert(0, self.defaults[name])
+        return tuple(found)
+
+    @property
+    def waits_for_grid(self) -> bool:
+        """May the text wait for the whole grid, which only cooperative launches can?"""
+        return cooperative.waits(self.text.value)
+
+    def returned(self, functions, args) -> tuple | None:
+        """What a function on the CPU returns in addition to numbers: arguments, of a Python body."""
+        return None
+
+    def typed(self, args, debug=False) -> Definition:
+        """What a kernel with these types of arguments is made of; ``debug``: one that is debugged."""
+        return self
+
+    @functools.cached_property
+    def members(self) -> list:
+        """The uses of ``module.name``."""
+        return capturing.members(self.text.value, self.names, self.scope)
+
+    @functools.cached_property
+    def _prepared(self):
+        return _without_includes(self.text, self.members)
+
+    def body(self, macros=()) -> str:
+        """The text without its #include lines, with names as compilers take them; ``macros`` are names of
+        Python that a compiler may know as macros."""
+        return _respelled(self._prepared[0], macros) if macros else self._prepared[0]
+
+    @property
+    def includes(self) -> list:
+        """(line number, #include)"""
+        return self._prepared[1]
+
+    def capture(self):
+        """What the source takes from the Python scope, as it is now."""
+        found = capturing.capture(self.names, self.scope)
+        capturing.add_members(found, self.members)
+        return found
+
+    def frozen(self) -> Definition:
+        """A copy that carries the values of the names that it uses."""
+        scope = self.scope.freeze(self.names)
+        scope.locals.update((member.dotted, member.value) for member in self.members)
+        return self._with_scope(scope)
+
+    def _with_scope(self, scope):
+        return Definition(
+            self.name, self.parameters, self.text, scope,
+            is_unit=self.is_unit, qualname=self.qualname, module=self.module,
+        )  # fmt: skip
+
+    def __reduce__(self):
+        frozen = self.frozen()
+        state = (self.name, self.parameters, tuple(self.text), frozen.scope.locals)
+        return unpickle, (*state, self.is_unit, self.qualname, self.module)
+
+
+def device_functions(definition: Definition):
+    """The device functions that a definition uses, with those that they use, each once."""
+    seen, waiting = set(), [definition]
+    while waiting:
+        for function in waiting.pop().capture().functions.values():
+            if function not in seen:
+                seen.add(function)
+                waiting.append(function.definition)
+                yield function
+
+
+def device_texts(definition: Definition):
+    """The Texts of the device functions that a definition uses, with theirs."""
+    return (function.definition.text for function in device_functions(definition))
+
+
+def calls_cooperative(definition: Definition) -> bool:
+    """Is a function that waits for the whole grid among those that a definition uses, and they?"""
+    seen, todo = set(), [definition]
+    while todo:
+        scope, names = todo[-1].scope, todo.pop().names
+        for function in filter(None, map(capturing.device_function_of, map(scope.get, names))):
+            if function.options and function.options.cooperative:
+                return True
+            if function.definition.is_python and function.definition.waits_for_grid:
+                return True
+            if function not in seen:
+                seen.add(function)
+                todo.append(function.definition)
+    return False
+
+
+def unpickle(name, parameters, text, values, is_unit, qualname, module):
+    scope = capturing.Scope(values)
+    return Definition(
+        name, parameters, Text(*text), scope, is_unit=is_unit, qualname=qualname, module=module
+    )
+
+
+def linked_of(definition: Definition, options=None) -> tuple:
+    """The compiled code to link with a definition and the device functions that it calls, each once."""
+    found = dict.fromkeys(options.linked if options else ())
+    for function in device_functions(definition):
+        if function.options:
+            found.update(dict.fromkeys(function.options.linked))
+    return tuple(found)
+
+
+def _without_includes(text: Text, members=()):
+    """(the text with its #include lines blanked, its names in ASCII and the members under their names,
+    [(line number, #include)])"""
+    value, includes = text.value, []
+    tokens = tokenize(value)
+    taken = {member.start: member for member in members}
+    out: list[str] = []
+    at = 0
+    for token in tokens:
+        new = None
+        if token.start < at:
+            continue
+        if token.start in taken:
+            member = taken[token.start]
+            out += (value[at : token.start], ascii_name(member.name))
+            at = member.end
+            continue
+        if token.kind == "directive" and directive_word(token.text) in INCLUDES:
+            includes.append((text.lines[token.line], token.text.strip()))
+            new = "\n" * token.text.count("\n")
+        elif token.kind == "directive" and not token.text.isascii():
+            new = _ascii_directive(token.text)
+        elif token.kind == "name" and not token.text.isascii():
+            new = ascii_name(unicodedata.normalize("NFKC", token.text))
+        if new is not None:
+            out += (value[at : token.start], new)
+            at = token.start + len(token.text)
+    return "".join(out) + value[at:], includes
+
+
+def _ascii_directive(text):
+    out, at = [], 1
+    for token in tokenize(" " + text[1:]):
+        if token.kind == "name" and not token.text.isascii():
+            out += (text[at : token.start], ascii_name(unicodedata.normalize("NFKC", token.text)))
+            at = token.start + len(token.text)
+    return "#" + "".join(out) + text[at:]
+
+
+def _respelled(text, names):
+    """The text with these names as compilers take them, where they are no members."""
+    out, at, before = [], 0, ""
+    for token in tokenize(text):
+        new = None
+        if token.kind == "directive":
+            new = "#" + _respelled(" " + token.text[1:], names)[1:]
+        elif token.text in names and before not in (".", "->", "::"):
+            new = ascii_name(token.text)
+        if new is not None:
+            out += (text[at : token.start], new)
+            at = token.start + len(token.text)
+        before = token.text
+    return "".join(out) + text[at:]

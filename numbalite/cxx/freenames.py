@@ -1,0 +1,317 @@
+"""Which names a piece of C++ uses without declaring them: the ones to look up in Python's scope.
+
+Declarations are recognised by their shape (``float x =``, ``T* p = ...``, ``auto [a, b]``, further
+declarators after a comma), and each hides its name to the end of its block, or of the loop or
+lambda whose parentheses it stands in. A name that is used outside all of these is free. Where the
+shapes mislead, little is lost: a constant that is not needed does no harm, and one that is missing
+makes a compile error that says so.
+
+Why scopes are looked at at all, when a local variable hides a constant of its name anyway: notebooks are
+full of names such as i, x and total. Each constant is part of the source, so that a kernel whose local
+variables are called so would be compiled anew whenever their values change (measured: a cell that is run
+three times, three compilations for one), with arrays that it does not use in constant memory (32 kB of
+them: half as long again) up to where there is no room for more.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+
+from numbalite.cxx.scanner import TYPE_WORDS, brackets, directive_names, tokenize
+from numbalite.types.keywords import KEYWORDS
+
+_INTRODUCERS = frozenset(
+    "class struct union enum typename namespace using concept".split()
+)  # the next name is a type or a namespace
+_STATEMENTS = frozenset("for while if switch".split())
+_BUILTIN = frozenset(
+    """threadIdx blockIdx blockDim gridDim warpSize defined override final NULL nullptr printf
+    assert __FILE__ __LINE__ __func__""".split()
+)
+
+
+class Names(dict):
+    """Free name -> how it is used: a set of "value", "call", "template" (a call with types or numbers
+    in angle brackets) and "directive" (in #if)."""
+
+    defined: set  # names of macros that the source defines
+
+
+def free_names(text: str, parameters=()) -> Names:
+    """The free names of a body, or of a whole source, in order of appearance."""
+    found = _free_names(text)
+    names = Names({name: set(uses) for name, uses in found.items()})
+    names.defined = set(found.defined)
+    for name in (*parameters, *names.defined):
+        names.pop(name, None)
+    return names
+
+
+@lru_cache(maxsize=8)
+def _free_names(text):
+    """With the names of macros that the source defines, and without looking at parameters."""
+    everything = tokenize(text)
+    tokens = [t for t in everything if t.kind != "directive"]
+    names = Names()
+    names.defined = set()
+    hidden = _hidden(tokens)
+    for token in everything:
+        if token.kind == "directive":
+            word, own, used = directive_names(token.text)
+            if word == "define" and own:
+                names.defined.add(own[0])
+            for name in used:
+                _use(names, name, "value" if word == "define" else "directive")
+    for i, token in enumerate(tokens):
+        if token.kind != "name" or not _is_value(tokens, i):
+            continue
+        if not _is_hidden(hidden, token.text, i):
+            _use(names, token.text, _how(tokens, i))
+    return names
+
+
+def dotted_names(text: str) -> list:
+    """Where a free name is followed by a member: [(start, ends, parts, uses)], with the places in the text,
+    ``ends`` and ``uses`` one for each part; ``math.pi`` is (i, [i + 4, i + 7], ["math", "pi"], ["value", "value"])."""
+    tokens = [t for t in tokenize(text) if t.kind != "directive"]
+    found = []
+    hidden = None
+    for i, token in enumerate(tokens):
+        if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_value(tokens, i):
+            continue
+        hidden = _hidden(tokens) if hidden is None else hidden
+        if _is_hidden(hidden, token.text, i):
+            continue
+        last = i
+        while _text(tokens, last + 1) == "." and last + 2 < len(tokens):
+            if tokens[last + 2].kind != "name":
+                break
+            last += 2
+        parts = tokens[i : last + 1 : 2]
+        uses = [_how(tokens, k) for k in range(i, last + 1, 2)]
+        ends = [t.start + len(t.text) for t in parts]
+        found.append((token.start, ends, [t.text for t in parts], uses))
+    return found
+
+
+def _use(names, name, how):
+    if name not in KEYWORDS and name not in _BUILTIN and not name.startswith("__"):
+        names.setdefault(name, set()).add(how)
+
+
+def _text(tokens, i):
+    return tokens[i].text if 0 <= i < len(tokens) else ""
+
+
+def _is_value(tokens, i):
+    """Not a member, not part of a qualified name, no label."""
+    return _text(tokens, i - 1) not in (".", "->", "::", "goto") and _text(tokens, i + 1) != "::"
+
+
+def _how(tokens, i):
+    """``f(`` is a call, ``f<1, T>(`` a template's."""
+    if not _is_call(tokens, i):
+        return "value"
+    return "call" if _text(tokens, i + 1) == "(" else "template"
+
+
+def _is_call(tokens, i):
+    i += 1
+    if _text(tokens, i) == "<":
+        depth, limit = 0, i + 24
+        while i < min(limit, len(tokens)):
+            text = tokens[i].text
+            depth += (text == "<") - (text == ">")
+            if depth == 0:
+                break
+            if text in (";", "{", "&", "|", "="):
+                return False
+            i += 1
+        i += 1
+    return _text(tokens, i) == "("
+
+
+def _hidden(tokens):
+    """name -> (firsts, ends): the ranges of tokens in which a local declaration hides it, by their beginnings;
+    each with the last end so far."""
+    partner = brackets(tokens)
+    hidden = {}
+    opened = []  # indices of the brackets around the token
+    declaring = None  # bracket depth of a declaration that may have more declarators
+    for i, token in enumerate(tokens):
+        text = token.text
+        if token.kind == "sign":
+            if text in "([{" and i in partner:
+                opened.append(i)
+            elif text in ")]}" and i in partner:
+                opened.pop()
+                if declaring is not None and len(opened) < declaring:
+                    declaring = None
+            elif text == ";" and declaring == len(opened):
+                declaring = None
+            if text == "[" and _is_binding(tokens, i):
+                for k in range(i + 1, partner.get(i, i)):
+                    if tokens[k].kind == "name":
+                        _hide(hidden, tokens, partner, opened[:-1], k, partner[i] + 1)
+            continue
+        if token.kind != "name" or text in KEYWORDS or not _is_value(tokens, i):
+            continue
+        more = (
+            declaring == len(opened) and _follows_comma(tokens, i) and _text(tokens, i + 1) in _ENDS
+        )
+        if more or _declares(tokens, i, partner):
+            _hide(hidden, tokens, partner, opened, i, i)
+            if _text(tokens, i - 1) not in _INTRODUCERS:
+                declaring = len(opened)
+    for name, ranges in hidden.items():
+        firsts, ends = zip(*sorted(ranges), strict=True)
+        hidden[name] = firsts, list(accumulate(ends, max))
+    return hidden
+
+
+def _is_hidden(hidden, name, i):
+    firsts, ends = hidden.get(name, ((), ()))
+    at = bisect_right(firsts, i)
+    return at > 0 and i < ends[at - 1]
+
+
+def _hide(hidden, tokens, partner, opened, i, start):
+    hidden.setdefault(tokens[i].text, []).append(
+        (min(i, start), _scope_end(tokens, partner, opened))
+    )
+
+
+def _scope_end(tokens, partner, opened):
+    """Where the scope of a declaration inside these brackets ends."""
+    for open_at in reversed(opened):
+        if tokens[open_at].text == "{":
+            return partner[open_at]
+        if tokens[open_at].text == "(":
+            # for (int i = ...) statement, [](float x) { ... }, f(int a) { ... }
+            at = partner[open_at] + 1
+            while _text(tokens, at) in ("mutable", "constexpr", "const", "noexcept", "->") or (
+                _text(tokens, at - 1) == "->"
+            ):
+                at += 1
+            return _statement_end(tokens, partner, at)
+    return len(tokens)
+
+
+def _statement_end(tokens, partner, at):
+    """The index behind the statement that starts at ``at``."""
+    while at < len(tokens):
+        text = tokens[at].text
+        if text == "{":
+            at = partner.get(at, len(tokens)) + 1
+        elif text in _STATEMENTS:
+            at += 1
+            if _text(tokens, at) == "constexpr":
+                at += 1
+            at = _statement_end(tokens, partner, partner.get(at, at) + 1)
+        elif text == "else":
+            at = _statement_end(tokens, partner, at + 1)
+        else:
+            while at < len(tokens) and tokens[at].text not in (";", "}"):
+                at = partner.get(at, at) + 1 if tokens[at].text in "([{" else at + 1
+            at += 1
+        if _text(tokens, at) != "else":
+            return at
+    return at
+
+
+def _is_binding(tokens, i):
+    """Is this the bracket of ``auto [a, b]``, ``auto& [a, b]``?"""
+    while _text(tokens, i - 1) == "&":
+        i -= 1
+    return _text(tokens, i - 1) == "auto"
+
+
+def _follows_comma(tokens, i):
+    i -= 1
+    while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
+        i -= 1
+    return _text(tokens, i) == ","
+
+
+_ENDS = frozenset("= ; , ) [ { ( :".split())
+_STARTS = frozenset(["", ";", "{", "}", "(", ",", ")", "<", "const", "static", "constexpr",
+                     "__shared__", "__restrict__", "typedef", "else", "volatile"])  # fmt: skip
+
+
+def _declares(tokens, i, partner):
+    """Does the name at ``i`` look like being declared here?"""
+    before, behind = tokens[i - 1] if i else None, _text(tokens, i + 1)
+    if before is None:
+        return False
+    if before.text in _INTRODUCERS:
+        return True
+    if behind not in _ENDS and not (behind == ">" or behind == "..."):
+        return False
+    if behind == "=" and _text(tokens, i + 2) == "=" and (
+        tokens[i + 1].start + 1 == tokens[i + 2].start
+    ):  # fmt: skip
+        return False
+    if before.kind == "name":
+        if before.text in KEYWORDS:
+            return before.text in TYPE_WORDS
+        return _text(tokens, i - 2) not in ("#",)
+    if behind in (">", "..."):
+        return False
+    if before.text == ">":
+        return _closes_type(tokens, i - 1)
+    if before.text in ("*", "&"):
+        return _points(tokens, i, behind)
+    if before.text == ")":
+        start = partner.get(i - 1)
+        return start is not None and _text(tokens, start - 1) in ("decltype", "__typeof__")
+    return before.text == "..."
+
+
+def _closes_type(tokens, i):
+    """Does the ``>`` at ``i`` end a type, as in ``array<float, 2> x``?"""
+    depth = 0
+    while i >= 0:
+        token = tokens[i]
+        depth += (token.text == ">") - (token.text == "<")
+        if depth == 0:
+            break
+        doubled = token.text == "&" and _text(tokens, i - 1) == "&"
+        if doubled or (
+            token.kind == "sign" and token.text not in ("<", ">", ",", "::", "*", "&", "(", ")")
+        ):
+            return False
+        i -= 1
+    return i > 0 and tokens[i - 1].kind == "name" and _starts_here(tokens, i - 1)
+
+
+def _starts_here(tokens, i):
+    """Is the (qualified) name that ends at ``i`` the beginning of a statement or parameter?"""
+    while _text(tokens, i - 1) == "::":
+        i -= 2 if i >= 2 and tokens[i - 2].kind == "name" else 1
+    return _text(tokens, i - 1) in _STARTS
+
+
+def _points(tokens, i, behind):
+    """``float* p``, ``T& r``; not ``a * b``"""
+    i -= 1
+    while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
+        if _text(tokens, i) == "const":
+            return True
+        i -= 1
+    if _text(tokens, i) in TYPE_WORDS:
+        return True
+    if _text(tokens, i) == ">":
+        return _closes_type(tokens, i)
+    if i < 0 or tokens[i].kind != "name" or tokens[i].text in KEYWORDS:
+        return False
+    before = i
+    while _text(tokens, before - 1) == "::":
+        before -= 2
+    if _text(tokens, before - 1) in ("const", "static", "constexpr", "__shared__"):
+        return True
+    # "(a * b)" and "f(a, b * c)" multiply; "T* p = q;" and "for (T& r : v)" declare
+    if _text(tokens, before - 1) in ("(", ",", ")", "<"):
+        return behind == ":" or (behind == "=" and _text(tokens, before - 1) == "(")
+    return _text(tokens, before - 1) in _STARTS and behind in ("=", ";", ":", ",", "[", "{", "(")

@@ -1,0 +1,394 @@
+"""Where the user's text comes from: the file and the line of each line of a string literal.
+
+With it the generated source says ``#line 14 "lesson.py"``, so that compilers' messages point to what
+the user wrote. The literal is looked up in the syntax tree of its file, read through linecache,
+which also knows the cells of notebooks.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import linecache
+import sys
+import textwrap
+import threading
+import tokenize
+import types
+from typing import NamedTuple
+
+from numbalite.cxx.executed import file_of
+
+
+class Text(NamedTuple):
+    """A piece of C++ and its origin."""
+
+    value: str
+    label: str
+    """The file as messages name it."""
+    lines: tuple
+    """For each line of ``value``, its number in the file (from 1)."""
+
+    def numbered(self) -> str:
+        """The text with the #line directives that make messages point to its origin."""
+        out, expected = [], None
+        for piece, number in zip(self.value.split("\n"), self.lines, strict=True):
+            if number != expected:
+                out.append(f'#line {number} "{quote(self.label)}"')
+            out.append(piece)
+            expected = number + 1
+        return "\n".join(out)
+
+    def replace(self, value: str) -> Text:
+        """Another text with the same lines."""
+        return self._replace(value=value)
+
+
+def quote(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def plain(value: str, label: str, first: int = 1) -> Text:
+    """A text whose lines are consecutive."""
+    return Text(value, label, tuple(range(first, first + value.count("\n") + 1)))
+
+
+# --- functions whose body is a string -------------------------------------------------------------
+
+
+def of_function(function, what="kernel") -> Text:
+    """The string that is a function's body; TypeError if the body is anything else."""
+    if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
+        raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
+    code = function.__code__
+    node = function_node(function)
+    if node is not None:
+        if len(node.body) == 1 and isinstance(node.body[0], ast.Expr):
+            literal = node.body[0].value
+            if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
+                if _same_text(literal.value, function.__doc__):
+                    return _literal_text(literal, file_of(code), function.__globals__)
+                node = None  # the file has changed since it was imported
+    if node is not None:
+        raise TypeError(_usage(function, what, node))
+    if function.__doc__ is None or code.co_code != _empty.__code__.co_code:
+        raise TypeError(_usage(function, what, None))
+    # No source at hand: the lines can only be guessed (a decorator, the def, then the string).
+    first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
+    label = code.co_filename if code.co_filename.startswith("<") else "<string>"
+    return plain(function.__doc__, label, first)
+
+
+def is_text(function) -> bool:
+    """Is the body of a function one string, and not Python? An f-string counts as one, which ``of_function``
+    refuses."""
+    node = function_node(function)
+    if node is None:
+        is_empty = function.__code__.co_code == _empty.__code__.co_code
+        if is_empty and function.__doc__ is None and sys.flags.optimize > 1:
+            raise TypeError(
+                f"{function.__name__}: python -OO has removed the string that is the function's body, and the "
+                f"source ({file_of(function.__code__)}) is not at hand: run without -OO, or keep the source"
+            )
+        return function.__doc__ is not None and is_empty
+    if isinstance(node, ast.Lambda):
+        return False
+    if len(node.body) != 1 or not isinstance(node.body[0], ast.Expr):
+        return False
+    value = node.body[0].value
+    return isinstance(value, ast.JoinedStr) or isinstance(getattr(value, "value", None), str)
+
+
+def _empty():
+    "A body like those that are wanted: its bytecode does nothing."
+
+
+def _same_text(literal, doc):
+    # Since Python 3.13 a docstring loses its indentation; python -OO drops it.
+    return doc is None or [s.strip() for s in literal.split("\n")] == [
+        s.strip() for s in doc.split("\n")
+    ]
+
+
+def _describe(value):
+    if isinstance(value, types.FunctionType):
+        return "a lambda"
+    return f"{type(value).__name__} {value!r}"
+
+
+_USAGE = {  # what -> (decorator, body) to show
+    "kernel": ("@cuda.jit", "int i = grid<1>();\n        ..."),
+    "device function": ("@cuda.jit(device=True)", "return ...;"),
+    "ufunc": ('@vectorize(["float32(float32)"], target="cuda")', "return ...;"),
+    "generalized ufunc": (
+        '@guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")',
+        "for (int i = 0; i < x.size(); ++i)\n            ...",
+    ),
+    "reduction": ("@cuda.reduce", "return a + b;"),
+    "host function": ("@jit", "return ...;"),
+}
+
+
+def _usage(function, what, node):
+    name = function.__name__
+    parameters = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
+    decorator, body = _USAGE.get(what, _USAGE["kernel"])
+    problem = ""
+    offender = _first_python(node) if node is not None else None
+    if isinstance(offender, ast.Expr) and isinstance(offender.value, ast.JoinedStr):
+        problem = (
+            f" (line {offender.lineno} is an f-string: write a plain one; numbers that it names are "
+            "taken from the Python scope)"
+        )
+    elif offender is not None:
+        problem = f" (line {offender.lineno} is Python)"
+    return (
+        f"{name}: the body of a {what} is one string of CUDA C++ and nothing else{problem}. Write\n"
+        f'    {decorator}\n    def {name}({parameters}):\n        r"""\n        {body}\n        """'
+    )
+
+
+def _first_python(node):
+    for i, statement in enumerate(node.body):
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if i or not (is_text and isinstance(statement.value.value, str)):
+            return statement
+    return None
+
+
+def function_node(function):
+    """The function's definition in the syntax tree of its file, or None."""
+    code = function.__code__
+    tree = _file(file_of(code), function.__globals__)
+    if tree is None:
+        return None
+    found = []
+    for node in tree.functions:
+        is_named = getattr(node, "name", "<lambda>") == code.co_name
+        if is_named and code.co_firstlineno == min(
+            node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ())), node.lineno
+        ):
+            found.append(node)
+    if len(found) > 1:  # lambdas in one line
+        found = _around(found, code) or [node for node in found if _same_code(node, code)]
+    return found[0] if found else None  # of several, whose code is the same, any is right
+
+
+def _around(nodes, code):
+    """The lambda whose text has the instructions of this code, the innermost if there are several: [] where
+    Python keeps no positions (before 3.11)."""
+    positions = list(getattr(code, "co_positions", list)())
+    spans = [(a, c, b, d) for a, b, c, d in positions if None not in (a, b, c, d) and (c or d)]
+    if not spans:
+        return []
+    first = min(span[:2] for span in spans)
+    last = max(span[2:] for span in spans)
+
+    def start(node):
+        return node.lineno, node.col_offset
+
+    around = [
+        node
+        for node in nodes
+        if start(node) <= first and last <= (node.end_lineno, node.end_col_offset)
+    ]
+    return [max(around, key=start)] if around else []
+
+
+def _same_code(node, code):
+    """Is a lambda the one that this code is of, as far as one can see?"""
+    made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
+    inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
+    return (inner.co_code, inner.co_consts, inner.co_names, inner.co_varnames) == (
+        code.co_code, code.co_consts, code.co_names, code.co_varnames,
+    )  # fmt: skip
+
+
+# --- strings given as arguments ---------------------------------------------------------------------
+
+
+def of_source(value: str, name: str, frame=None) -> Text:
+    """A source given as a string: its origin is the literal of that text in the caller's file."""
+    if frame is not None:
+        filename = frame.f_code.co_filename
+        tree = _file(filename, frame.f_globals)
+        if tree is not None:
+            literal = _find_literal(tree, value, frame.f_lineno)
+            if literal is not None:
+                text = _literal_text(literal[0], filename, frame.f_globals)
+                lines = text.lines[literal[1] :]
+                count = value.count("\n") + 1
+                lines = lines[:count]
+                lines += tuple(range(lines[-1] + 1, lines[-1] + 1 + count - len(lines)))
+                return Text(value, text.label, lines)
+    return plain(value, f"<source of {name}>")
+
+
+def _find_literal(tree, value, lineno):
+    """(literal, how many of its lines the value lacks at the top), the nearest to the call."""
+    wanted, leading = _trimmed(value)
+    if not wanted:
+        return None
+    best = None
+    for node in tree.strings:
+        if node.value == value:
+            skip = 0
+        elif wanted[0] in node.value:
+            lines, blank = _trimmed(node.value)
+            if lines != wanted or blank < leading:
+                continue
+            skip = blank - leading
+        else:
+            continue
+        distance = (node.lineno > lineno, abs(lineno - node.lineno))
+        if best is None or distance < best[0]:
+            best = distance, node, skip
+    return best and best[1:]
+
+
+def _trimmed(text):
+    """(lines without indentation and without blank ones around, number of blank ones before)"""
+    lines = [line.strip() for line in text.split("\n")]
+    leading = 0
+    while lines and not lines[0]:
+        del lines[0]
+        leading += 1
+    while lines and not lines[-1]:
+        del lines[-1]
+    return lines, leading
+
+
+# --- files and literals ------------------------------------------------------------------------------
+
+
+class _Tree(NamedTuple):
+    lines: list
+    functions: list
+    strings: list
+
+
+_files: dict = {}
+_parsing = threading.Lock()
+
+
+def parsed(text: str) -> ast.Module:
+    """ast.parse by one thread at a time: CPython 3.11 counts the depths of all of them together. With docstrings,
+    which ast.parse of CPython 3.15 leaves out under python -OO."""
+    with _parsing:
+        tree = compile(text, "<unknown>", "exec", ast.PyCF_ONLY_AST, True, optimize=0)
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _file(filename, namespace):
+    """The functions and the strings of a file, or None if there is no such source."""
+    lines = linecache.getlines(filename, namespace)
+    if not lines:
+        return None
+    known = _files.get(filename)
+    if known is None or known.lines is not lines:
+        try:
+            nodes = list(ast.walk(parsed("".join(lines))))
+        except (SyntaxError, ValueError):
+            nodes = _loose_functions(lines)
+        known = _Tree(
+            lines,
+            [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.Lambda))],
+            [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)],
+        )
+        _files[filename] = known
+        if len(_files) > 64:
+            _files.pop(next(iter(_files)))
+    return known
+
+
+def _loose_functions(lines):
+    """The functions of a text that is not all Python (a cell with magics): each parsed alone."""
+    nodes = []
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith(("@", "def ")):
+            indent = len(line) - len(line.lstrip())
+            end = _block_end(lines, i, indent)
+            try:
+                tree = parsed(textwrap.dedent("".join(lines[i:end])))
+            except (SyntaxError, ValueError):
+                continue
+            ast.increment_lineno(tree, i)
+            nodes += ast.walk(tree)
+    return nodes
+
+
+def _block_end(lines, start, indent):
+    try:
+        depth = 0
+        for token in tokenize.generate_tokens(io.StringIO("".join(lines[start:])).readline):
+            depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+            if token.type == tokenize.DEDENT and depth <= 0:
+                return start + token.start[0] - 1
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return len(lines)
+
+
+def _literal_text(literal, filename, namespace):
+    """The Text of a string literal in a file."""
+    value = literal.value
+    lines = _literal_lines(literal, linecache.getlines(filename, namespace))
+    if lines is None or len(lines) != value.count("\n") + 1:
+        lines = tuple(range(literal.lineno, literal.lineno + value.count("\n") + 1))
+    return Text(value, label_of(filename), lines)
+
+
+def _literal_lines(literal, source):
+    """The line in the file of each line of the value; escapes and implicit joins included."""
+    if literal.end_lineno - literal.lineno == literal.value.count("\n"):
+        return tuple(range(literal.lineno, literal.end_lineno + 1))
+    piece = "".join(source[literal.lineno - 1 : literal.end_lineno])
+    lines, current, row = [], None, literal.lineno
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("(" + piece + "\n)").readline):
+            if token.type != tokenize.STRING:
+                continue
+            first = literal.lineno + token.start[0] - 1
+            for is_newline, row in _characters(token.string, first):
+                current = current or row
+                if is_newline:
+                    lines.append(current)
+                    current = None
+    except (tokenize.TokenError, SyntaxError):
+        return None
+    return (*lines, current or row)
+
+
+def _characters(text, row):
+    """(is it a newline?, its line in the file) for the characters of one string token."""
+    quote_at = min(at for at in (text.find("'"), text.find('"')) if at >= 0)
+    raw = "r" in text[:quote_at].lower()
+    width = 3 if text[quote_at : quote_at + 3] in ("'''", '"""') else 1
+    i, end = quote_at + width, len(text) - width
+    while i < end:
+        if text[i] == "\\" and not raw:
+            i += 1
+            if text[i] == "\n":
+                row += 1
+            else:
+                yield text[i] == "n", row
+        else:
+            yield text[i] == "\n", row
+            row += text[i] == "\n"
+        i += 1
+
+
+def label_of(filename: str) -> str:
+    """How messages name a file: in a notebook as its cell."""
+    shell = sys.modules.get("IPython")
+    shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
+    formatter = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    if formatter is not None:
+        try:
+            named = formatter(filename)
+        except Exception:
+            named = None
+        if named:
+            return f"{named[0]} {named[1]}".strip()
+    return filename

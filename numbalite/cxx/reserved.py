@@ -1,0 +1,44 @@
+"""Names of functions and types that CUDA or numbalite has, which generated C++ uses without a qualifier.
+
+A user's function, variable or constant of such a name gets an underscore at its end in C++. So a call in
+generated text means CUDA's function, and a user's function does not call itself where it calls CUDA's.
+"""
+
+from __future__ import annotations
+
+from numbalite.cxx.devicelib import LAYOUTS, LIBRARY_NAMES
+
+_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi cyl_bessel_i0 cyl_bessel_i1 erf erfc
+erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs fdim fdivide floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn
+ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm norm3d
+norm4d normcdf normcdfinv pow powi rcbrt remainder remquo rhypot rint rnorm rnorm3d rnorm4d round rsqrt scalbln
+scalbn sin sincos sincospi sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
+"""
+_MATH_WITHOUT_FLOAT = """
+abs div labs llabs llmax llmin umax umin ullmax ullmin finite isfinite isinf isnan isnormal mul24 mul64hi mulhi
+nan nanf saturate signbit umul24 umul64hi umulhi arg conj imag polar proj real dadd_rn
+"""
+_HALF = """
+hsin hcos htanh hlog hlog10 hlog2 hexp hexp10 hexp2 hfloor hceil hsqrt hrsqrt hrcp hrint htrunc htanh_approx h2tanh_approx
+h2sin h2cos h2tanh h2log h2log10 h2log2 h2exp h2exp10 h2exp2 h2floor h2ceil h2sqrt h2rsqrt h2rcp h2rint h2trunc
+"""
+_CUDA = """
+assert atomicAdd atomicAnd atomicCAS atomicDec atomicExch atomicInc atomicMax atomicMin atomicOr atomicSub atomicXor
+blockDim blockIdx clock clock64 free gridDim malloc memcpy memmove memset printf threadIdx warpSize
+"""
+
+RESERVED = (LIBRARY_NAMES - LAYOUTS) | {
+    *(f"{name}{end}" for name in _MATH.split() for end in ("", "f")),
+    *f"{_MATH_WITHOUT_FLOAT} {_HALF} {_CUDA} get py".split(),
+}
+
+
+def is_reserved(name: str) -> bool:
+    """Does generated C++ use this name itself? All names with two underscores in front are CUDA's."""
+    return name in RESERVED or name.startswith("__")
+
+
+def free(name: str) -> str:
+    """A name as it is, or with an underscore at its end where it is reserved."""
+    return f"{name}_" if is_reserved(name) else name

@@ -1,0 +1,104 @@
+"""Arguments of NumPy's functions as device arrays: device arrays stay, host arrays and lists are copied
+to the device, numbers too where an array is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ndarray import arrays, assign
+from numbalite.ndarray.assign import on_device_of
+from numbalite.runtime import devices
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+THREADS = 256
+"""Of a block of a kernel with one thread for each element: nobody is asked what would be best."""
+
+
+def array(value: Any, what: str = "the array") -> DeviceNDArray:
+    """A device array of any array, list or number."""
+    if isinstance(value, arrays.DeviceNDArray):
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array: device arrays have no masks; use .filled(...)")
+    if operands.is_on_device(value):
+        return operands.device_view(value)
+    if isinstance(value, (list, tuple)) and any(map(operands.is_on_device, value)):
+        raise TypeError(f"{what} is a list with device arrays in it: use np.stack")
+    return arrays.to_device(operands.host_array(value))
+
+
+def written(name: str, value: Any) -> DeviceNDArray:
+    """What a function writes into, which is no copy: TypeError for what is not on the device."""
+    if not operands.is_on_device(value):
+        raise TypeError(
+            f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
+        )
+    return array(value)
+
+
+def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
+    """The array in a dtype and aligned, as kernels read it; itself if it is so."""
+    made = array.astype(dtype, copy=False)
+    return made if operands.is_aligned(made) else made.copy()
+
+
+def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
+    """Device arrays of several; those that travel go where the first device array is."""
+    values = list(values)
+    with on_device_of(*values):
+        return [array(value, what) for value in values]
+
+
+WEAK = int, float, complex
+"""Python's numbers, which take the dtype of the arrays beside them where their kind allows it."""
+
+
+def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
+    """The dtype of what holds all that was given, which `made` are the arrays of."""
+    pairs = zip(given, made, strict=True)
+    return np.result_type(*(one if type(one) in WEAK else array.dtype for one, array in pairs))
+
+
+def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
+    """A new array, on the device of another one."""
+    with on_device_of(beside):
+        return _core.device_empty(tuple(shape), np.dtype(dtype), order)
+
+
+def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
+    """A new array, on the device and the stream of another one."""
+    return on_stream_of(empty(shape, dtype, array), array)
+
+
+def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
+    """A new array, bound to the stream of the first of the others that is bound to one."""
+    for one in arrays:
+        if one.stream:
+            return made.bind(one.stream)
+    return made
+
+
+def chosen(number: Any) -> Any:
+    """The context of a device that was asked for (a number or a Device), or of the current one."""
+    return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
+
+
+def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
+    """The array in another shape, a copy where there is no view."""
+    view = array._reshaped(tuple(shape), "C", False)
+    return array._reshaped(tuple(shape), "C", True) if view is None else view
+
+
+def flat(array: DeviceNDArray) -> DeviceNDArray:
+    """The array as one line, a copy where there is no view."""
+    return array if array.ndim == 1 else reshaped(array, (array.size,))

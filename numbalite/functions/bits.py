@@ -1,0 +1,99 @@
+"""Booleans as bits of bytes, eight in each."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.functions import arguments
+from numbalite.kernels.decorators import jit
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+@jit
+def _pack(flags, bytes, big):
+    """
+    long long i = grid<1>(), lines = bytes.shape[2], length = bytes.shape[1];
+    if (i >= bytes.size()) return;
+    long long line = i % lines, at = i / lines % length, outer = i / lines / length;
+    unsigned byte = 0;
+    for (int bit = 0; bit < 8 && at * 8 + bit < flags.shape[1]; bit++)
+        if (flags(outer, at * 8 + bit, line))
+            byte |= 1u << (big ? 7 - bit : bit);
+    bytes(outer, at, line) = byte;
+    """
+
+
+@jit
+def _unpack(bytes, flags, big):
+    """
+    long long i = grid<1>(), lines = flags.shape[2], length = flags.shape[1];
+    if (i >= flags.size()) return;
+    long long line = i % lines, at = i / lines % length, outer = i / lines / length;
+    int bit = at % 8;
+    flags(outer, at, line) =
+        at / 8 < bytes.shape[1] ? bytes(outer, at / 8, line) >> (big ? 7 - bit : bit) & 1 : 0;
+    """
+
+
+def _three_axes(a, axis):
+    """(the array with the axis in the middle of three, the shape before it and behind it)"""
+    if axis is None:
+        a, axis = arguments.flat(a), 0
+    elif a.ndim == 0:
+        a = a.reshape(1)
+    axis = shapes.axis_number(axis, a.ndim)
+    before, behind = a.shape[:axis], a.shape[axis + 1 :]
+    three = math.prod(before), a.shape[axis], math.prod(behind)
+    return arguments.reshaped(a, three), before, behind
+
+
+def _is_big(bitorder):
+    if not isinstance(bitorder, str):
+        raise TypeError(f"bitorder must be a str, not {type(bitorder).__name__}")
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    return int(bitorder == "big")
+
+
+def _made(kernel, source, before, length, behind, big):
+    made = arguments.empty((source.shape[0], length, source.shape[2]), np.uint8, source)
+    if made.size:
+        with arguments.on_device_of(source):
+            kernel.forall(made.size, arguments.THREADS)(source, made, big)
+    return made.reshape((*before, length, *behind))
+
+
+@implements("packbits")
+def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> DeviceNDArray:
+    a, big = arguments.array(a), _is_big(bitorder)
+    if a.dtype.kind not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
+    source, before, behind = _three_axes(a, axis)
+    return _made(_pack, source, before, -(-source.shape[1] // 8), behind, big)
+
+
+@implements("unpackbits")
+def unpackbits(
+    a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big"
+) -> DeviceNDArray:
+    a, big = arguments.array(a), _is_big(bitorder)
+    if a.dtype != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    source, before, behind = _three_axes(a, axis)
+    there = source.shape[1] * 8
+    length = there if count is None else operator.index(count)
+    if length < 0:  # so many less
+        length += there
+        if length < 0:
+            raise ValueError(f"-count {-count} larger than number of elements {there}")
+    return _made(_unpack, source, before, length, behind, big)

@@ -1,0 +1,302 @@
+"""Histograms: bincount, and bins between edges."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.algorithms import counting
+from numbalite.functions import arguments, bin_rules
+from numbalite.functions.onepass import cxx, own_loops, run
+from numbalite.functions.searching import digits
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime.recorded import recorded
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+_KEPT_BINS = 64
+
+
+def _flat(a):
+    return a.reshape(-1, copy=None if a.is_c_contiguous() else True)
+
+
+def _weights(weights, a):
+    """Weights as a line of doubles or numbers that are narrower; the shape of what they belong to."""
+    if weights is None:
+        return None
+    weights = arguments.array(weights)
+    if weights.shape != a.shape:
+        raise ValueError("weights should have the same shape as a.")
+    return _flat(weights)
+
+
+def _counted(count, weights):
+    """What `count(weights)` gives, complex weights part by part, in the dtype of the weights."""
+    if weights is None:
+        return count(None)
+    if weights.dtype.kind != "c":
+        return count(weights).astype(weights.dtype, copy=False)
+    real, imag = (count(_flat(part)) for part in (weights.real, weights.imag))
+    made = arguments.empty(real.shape, weights.dtype, real)
+    made.real[...] = real
+    made.imag[...] = imag
+    return made
+
+
+@implements("bincount")
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArray:
+    x, minlength = arguments.array(x), operator.index(minlength)
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    if x.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array"
+            if x.ndim == 0
+            else "object too deep for desired array"
+        )
+    if x.dtype == np.uint64:  # as NumPy since 2.3
+        x = x.astype(np.intp)
+    if not np.can_cast(x.dtype, np.intp, "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {x.dtype!r} to {np.dtype(np.intp)!r} according to the rule 'safe'"
+        )
+    if weights is not None:
+        weights = arguments.array(weights)
+        if weights.ndim != 1:
+            raise ValueError("object too deep for desired array")
+        if weights.size != x.size:
+            raise ValueError("The weights and list don't have the same length.")
+        if not np.can_cast(weights.dtype, np.float64, "safe"):
+            raise TypeError(
+                f"Cannot cast array data from {weights.dtype!r} to {np.dtype(np.float64)!r} according to the rule 'safe'"
+            )
+        weights = _flat(weights)
+    if not x.size:
+        nothing = arguments.empty((minlength,), np.intp, x)
+        nothing.fill(0)
+        return nothing
+    x = _flat(x)
+    low, high = limits_of(x)
+    if low < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    length = max(int(high) + 1, minlength)
+    with arguments.on_device_of(x):
+        return counting.by_number(x, weights, length)
+
+
+# ----------------------------------------------------------------------------------------- edges
+
+
+def _edges(a, bins, limits):
+    """(edges on the host, first edge and 1 / width of a bin where all are equally wide)"""
+    if np.ndim(bins) == 0:
+        bins = operator.index(bins)
+        if limits is not None and len(limits) != 2:
+            raise ValueError(f"range is the lowest and the highest edge, not {len(limits)} numbers")
+        if limits is None and a.size:
+            return _equal_bins(bins, None, limits_of(a).astype(_real(a.dtype)))
+        empty = np.zeros(0, _real(a.dtype))
+        if limits is not None and all(type(one) in (int, float) for one in limits):
+            return _known_bins(bins, *limits, a.dtype)
+        return _equal_bins(bins, limits, empty)
+    edges = arguments.array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
+    return np.histogram_bin_edges(np.zeros(0), edges, limits), 0.0, 0.0
+
+
+def _bins_by_rule(a, rule, limits, weights):
+    """How many bins a rule says."""
+    bin_rules.check(rule, weights)
+    ends = limits_of(a) if a.size else np.zeros(0, _real(a.dtype))
+    first, last = np.histogram_bin_edges(ends.astype(_real(a.dtype)), 1, limits).tolist()
+    a = a.astype(_real(a.dtype), copy=False)
+    if limits is not None and a.size:
+        a = a[np.logical_and(a >= first, a <= last)]
+        ends = limits_of(a) if a.size else ends
+    ptp = 0
+    if a.size:
+        ptp = ends[1] - ends[0] if a.dtype.kind == "f" else int(ends[1]) - int(ends[0])
+    counted = lambda count: histogram(a, count, limits)[0]
+    return bin_rules.count(rule, bin_rules.Sample(a, ptp, counted), first, last)
+
+
+def _equal_bins(bins, limits, ends):
+    edges = np.histogram_bin_edges(ends, bins, limits)
+    count, first, last = len(edges) - 1, float(edges[0]), float(edges[-1])
+    return edges, first, count / (last - first) if last > first else 0.0
+
+
+@functools.lru_cache(_KEPT_BINS, typed=True)
+def _known_bins(bins, low, high, dtype):
+    """For the same limits again. Edges are copied to the device each time: they are the caller's."""
+    return _equal_bins(bins, (low, high), np.zeros(0, _real(dtype)))
+
+
+def limits_of(a: Any) -> np.ndarray:
+    """The smallest and the largest element, on the host, for which this waits."""
+    return _limits_on_device(a).copy_to_host()
+
+
+@recorded
+def _limits_on_device(a):
+    number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
+    loops = _limits(number)
+    made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)
+    return made._view((2,), (number.itemsize,), number)
+
+
+@functools.cache
+def _limits(dtype):
+    return own_loops(f"limits_of<{cxx(dtype)}>", "limits", np.dtype((dtype, 2)))
+
+
+def _real(dtype):
+    """Booleans are counted as numbers."""
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
+
+
+def _numbers_of(name, a):
+    a = arguments.array(a)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: elements of dtype {a.dtype} are in no bins")
+    return a
+
+
+@implements("histogram_bin_edges")
+def histogram_bin_edges(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+) -> DeviceNDArray:
+    a = _numbers_of("histogram_bin_edges", a)
+    _weights(weights, a)
+    if isinstance(bins, str):
+        bins = _bins_by_rule(a, bins, range, weights)
+    return arguments.array(_edges(a, bins, range)[0])
+
+
+@implements("histogram")
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple:
+    a = _numbers_of("histogram", a)
+    weights = _weights(weights, a)
+    if isinstance(bins, str):
+        bins = _bins_by_rule(a, bins, range, weights)
+    if weights is not None and weights.dtype == bool and np.ndim(bins) and a.size:
+        raise TypeError(
+            "histogram: sums of weights that are booleans are no booleans: weights.astype(int)"
+        )
+    edges, first, scale = _edges(a, bins, range)
+    common = np.promote_types(edges.dtype, _real(a.dtype))
+    x = _flat(a)
+    with arguments.on_device_of(a):
+        on_device = arguments.array(edges)
+        compared = on_device.astype(common, copy=False)
+        made = _counted(lambda w: counting.between(x, w, compared, first, scale), weights)
+        if density:
+            width = np.diff(on_device).astype(float)
+            made = made / width / np.sum(made)
+        return made, on_device
+
+
+@implements("histogramdd")
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple:
+    if hasattr(sample, "shape"):
+        sample = arguments.array(sample)
+        if sample.ndim < 2:
+            sample = sample.reshape(-1, 1)
+        if sample.ndim > 2:
+            raise ValueError(
+                f"histogramdd: the sample has shape {sample.shape}, two dimensions are expected"
+            )
+        columns = [sample[:, k] for k in _numbers(sample.shape[1])]
+    else:
+        columns = arguments.arrays_of(sample)
+        common = np.result_type(*(one.dtype for one in columns))
+        columns = [one.astype(common, copy=False) for one in columns]
+    dims = len(columns)
+    if not hasattr(bins, "__len__"):
+        bins = [bins] * dims
+    elif len(bins) != dims:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if range is None:
+        range = [None] * dims
+    elif len(range) != dims:
+        raise ValueError("range argument must have one entry per dimension")
+    count = columns[0].size
+    if weights is not None:
+        weights = _flat(arguments.array(weights))
+        if weights.size != count:
+            raise ValueError("The weights and list don't have the same length.")
+    with arguments.on_device_of(columns[0]):
+        place: Any = None
+        edges = []
+        for column, of_bins, limits in zip(columns, bins, range, strict=True):
+            column = _numbers_of("histogramdd", column)
+            if np.ndim(of_bins) == 0 and not isinstance(of_bins, str) and of_bins < 1:
+                raise ValueError("histogramdd: a number of bins must be positive")
+            if limits is not None and np.ndim(of_bins) == 0:  # not of the sample's dtype
+                low, high = limits
+                ends = np.zeros(0, np.linspace(low, high, 0).dtype)
+                of_column = np.histogram_bin_edges(ends, operator.index(of_bins), limits)
+            else:
+                of_column, _, _ = _edges(column, of_bins, limits)
+            edges.append(arguments.array(of_column))
+            number = _bin_of(column, edges[-1])
+            length = len(of_column) + 1
+            place = number if place is None else place * length + number
+        shape = tuple(one.size + 1 for one in edges)
+        made = counting.by_number(
+            place, None if weights is None else weights.astype(float), _product(shape)
+        )
+        inner = made.reshape(shape)[(slice(1, -1),) * dims].astype(float)
+        if density:
+            total = np.sum(inner)
+            for axis, one in enumerate(edges):
+                along = [1] * dims
+                along[axis] = -1
+                inner = inner / np.diff(one).reshape(along)
+            inner = inner / total
+        return inner, edges
+
+
+def _bin_of(column, edges):
+    """0 and the number of edges stand for what is outside; the last edge belongs to the last bin."""
+    number = digits(edges, column, "right")
+    return number - np.equal(column, edges[-1]).astype(number.dtype)
+
+
+def _product(shape):
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+_numbers = range
+
+
+@implements("histogram2d")
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
+) -> tuple:
+    x, y = arguments.arrays_of((x, y))
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    if hasattr(bins, "__len__") and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    made, edges = histogramdd([x, y], bins, range, density, weights)
+    return made, edges[0], edges[1]

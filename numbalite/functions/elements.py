@@ -1,0 +1,472 @@
+"""Element by element, beyond NumPy's ufuncs: choices, limits, comparisons, parts of complex numbers."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, required, types
+from numbalite.functions import arguments, outputs, reductions
+from numbalite.missingnames import WAYS_OUT
+from numbalite.ndarray import assign
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.runtime.recorded import recorded
+from numbalite.ufuncs import elementwise, operands
+from numbalite.ufuncs.fuse import fuse
+from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_NO_VALUE: Any = np._NoValue
+
+
+def _operand(value):
+    """Something for a ufunc: an array, or a number as it is."""
+    return value if type(value) in (bool, int, float, complex) else arguments.array(value)
+
+
+@implements("where")
+def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
+    if x is _NO_VALUE and y is _NO_VALUE:
+        return np.nonzero(arguments.array(condition))
+    if x is _NO_VALUE or y is _NO_VALUE:
+        raise ValueError("either both or neither of x and y should be given")
+    with arguments.on_device_of(condition, x, y):
+        return chosen()(condition, _as_element(x, y), _as_element(y, x))
+
+
+def _as_element(value, other):
+    """A whole number as an element of the other operand. NumPy says what becomes of one that does not fit: up to 2.4
+    it is converted as C converts it, later it is an OverflowError."""
+    dtype = required.dtype_of(other)
+    if type(value) is not int or dtype is None or dtype.kind not in "iu":
+        return value
+    return np.where(True, value, np.zeros((), dtype))[()]
+
+
+@implements("select")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> DeviceNDArray:
+    """A where for each condition, the last one first."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    conditions = arguments.arrays_of(condlist)
+    for i, condition in enumerate(conditions):
+        if condition.dtype != bool:
+            raise TypeError(
+                f"invalid entry {i} in condlist: should be boolean ndarray, not {condition.dtype}"
+            )
+    *choicelist, default = (
+        np.asarray(one) if isinstance(one, (list, tuple)) else one for one in (*choicelist, default)
+    )
+    dtype = np.result_type(*map(_dtype_of, choicelist), _dtype_of(default))
+    made = default
+    for condition, choice in zip(reversed(conditions), reversed(choicelist), strict=True):
+        made = where(condition, choice, made)
+    return made.astype(dtype, copy=False)
+
+
+@implements("clip")
+def clip(
+    a: Any,
+    a_min: Any = _NO_VALUE,
+    a_max: Any = _NO_VALUE,
+    out: Any = None,
+    *,
+    min: Any = _NO_VALUE,
+    max: Any = _NO_VALUE,
+    **keywords: Any,
+) -> DeviceNDArray:
+    if a_min is _NO_VALUE and a_max is _NO_VALUE:
+        a_min = None if min is _NO_VALUE else min
+        a_max = None if max is _NO_VALUE else max
+    elif a_min is _NO_VALUE or a_max is _NO_VALUE:
+        missing = "a_min" if a_min is _NO_VALUE else "a_max"
+        raise TypeError(f"clip() missing 1 required positional argument: '{missing}'")
+    elif min is not _NO_VALUE or max is not _NO_VALUE:
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        )
+    if out is not None:
+        keywords["out"] = out
+    with arguments.on_device_of(a, a_min, a_max):
+        a_min, a_max = _limits_within(a, a_min, a_max)
+        if a_min is not None and a_max is not None:
+            return _limited()(a, a_min, a_max, **keywords)
+        a = arguments.array(a)
+        if a_min is None and a_max is None:
+            return np.positive(a, **keywords)
+        if a_min is None:
+            return np.minimum(a, _operand(a_max), **keywords)
+        return np.maximum(a, _operand(a_min), **keywords)
+
+
+def _limits_within(a, low, high):
+    """Python's integers beyond all that the array can hold limit nothing."""
+    dtype = required.dtype_of(a)
+    if dtype is None or dtype.kind not in "iu":
+        return low, high
+    info = np.iinfo(dtype)
+    if type(low) is int and low < info.min:
+        low = None
+    if type(high) is int and high > info.max:
+        high = None
+    return low, high
+
+
+@functools.cache
+def _limited():
+    return RuledUfunc("limited", _limits)
+
+
+def _limits(request):
+    dtype = request.fixed[-1] if request.fixed else common(request.inputs)
+    if dtype.kind not in "biufc":
+        raise TypeError(
+            f"ufunc 'clip' did not contain a loop with signature matching types {dtype}"
+        )
+    return request.checked((dtype,) * 4)
+
+
+@implements("copyto")
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """To a NumPy array too: what is said in so many words is done."""
+    dtype: Any
+    if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
+        raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
+    src = assign.cast(src, dst.dtype, casting)
+    dtype = required.dtype_of(src)
+    if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {dtype!r} to {dst.dtype!r} according to the rule "
+            f"{casting!r}"
+        )
+    if not isinstance(dst, _core.DeviceArray):
+        host = [
+            operands.device_view(x).copy_to_host() if operands.is_on_device(x) else x
+            for x in (src, where)
+        ]
+        np.copyto(dst, host[0], casting, where=host[1])
+    elif where is True:
+        arguments.array(dst)[...] = src
+    else:
+        dst = arguments.array(dst)
+        source = arguments.array(src)
+        if assign.is_number(source.dtype) and assign.is_number(dst.dtype):
+            assign.cast_ufunc(dst.dtype)(source, out=dst, where=where, casting="unsafe")
+        else:
+            source = source.astype(dst.dtype, copy=False)
+            given = (np.broadcast_to(arguments.array(one), dst.shape) for one in (where, source))
+            np.putmask(dst, *given)
+
+
+# ------------------------------------------------------------------------------------- comparisons
+
+
+@functools.cache
+def _close():
+    return RuledUfunc("close", _tolerances)
+
+
+def _tolerances(request):
+    for one in request.inputs[:2]:
+        if isinstance(one, np.dtype) and one.kind not in "biufc":
+            raise TypeError(f"numpy.isclose of {one} has no counterpart on the device: {WAYS_OUT}")
+    kind = np.result_type(common(request.inputs[:2]), np.float32)
+    real, boolean = np.dtype(kind.char.lower()), np.dtype(bool)
+    strong = [one for one in request.inputs[2:4] if isinstance(one, np.dtype)]
+    tolerance = np.result_type(real, *strong)
+    return kind, kind, tolerance, tolerance, boolean, boolean
+
+
+@implements("isclose")
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> DeviceNDArray:
+    with arguments.on_device_of(a, b, rtol, atol):
+        return _close()(a, b, rtol, atol, bool(equal_nan))
+
+
+@functools.cache
+def _true_of_all(loop, name, **words):
+    """Is an element function of these dtypes true of all elements? In one pass."""
+    function = elementwise.function(name, **words)
+    signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
+    return MappedFold(function, signature, counterpart(np.logical_and), np.dtype(bool))
+
+
+def _have_numbers(values):
+    """Can kernels read the elements? If not, a ufunc says why."""
+    return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
+
+
+@implements("allclose")
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+    return bool(_all_close(a, b, rtol, atol, equal_nan))
+
+
+@recorded
+def _all_close(a, b, rtol, atol, equal_nan):
+    with arguments.on_device_of(a, b, rtol, atol):
+        given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
+        if not _have_numbers(given):
+            return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+        kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
+        kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
+        loop = _close()._loop_for(kinds)[:-1]
+        given = [
+            one if isinstance(one, _core.DeviceArray) else np.asarray(one, dtype)
+            for one, dtype in zip(given, loop, strict=True)
+        ]
+        return _true_of_all(loop, "close")(tuple(given), None, False, None, 0)
+
+
+@implements("array_equal")
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if not _are_numbers(a1, a2):
+        return False
+    a, b = arguments.arrays_of((a1, a2))
+    return a.shape == b.shape and _all_equal(a, b, equal_nan)
+
+
+def _are_numbers(*values):
+    """Are these what device arrays can equal? None and texts are not."""
+    hosts = [
+        np.asarray(one) for one in values if type(one) in (str, bytes, list, tuple, type(None))
+    ]
+    return all(one.dtype.kind not in "OSU" for one in hosts)
+
+
+@implements("array_equiv")
+def array_equiv(a1: Any, a2: Any) -> bool:
+    if not _are_numbers(a1, a2):
+        return False
+    a, b = arguments.arrays_of((a1, a2))
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return _all_equal(a, b, False)
+
+
+def _all_equal(a, b, equal_nan):
+    return bool(_equality(a, b, bool(equal_nan)))
+
+
+@recorded
+def _equality(a, b, equal_nan):
+    if not _have_numbers((a, b)):
+        return reductions.all(a == b)
+    loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
+    fold = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
+    return fold((a, b), None, False, None, 0)
+
+
+# ------------------------------------------------------------------------------------------- dtypes
+
+
+@implements("iscomplexobj")
+def iscomplexobj(x: Any) -> bool:
+    return np.iscomplexobj(_stand_in(x))
+
+
+@implements("isrealobj")
+def isrealobj(x: Any) -> bool:
+    return np.isrealobj(_stand_in(x))
+
+
+@implements("result_type")
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    return np.result_type(*map(_dtype_of, arrays_and_dtypes))
+
+
+@implements("can_cast")
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_dtype_of(from_), to, casting)
+
+
+@implements("min_scalar_type")
+def min_scalar_type(a: Any, /) -> np.dtype:
+    return np.min_scalar_type(a) if np.isscalar(a) else a.dtype
+
+
+@implements("common_type")
+def common_type(*arrays: Any) -> Any:
+    return np.common_type(*(np.empty(0, _dtype_of(one)) for one in arrays))
+
+
+def _stand_in(value):
+    """Something of its dtype on the host."""
+    return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
+
+
+def _dtype_of(value):
+    return value.dtype if isinstance(value, (np.ndarray, _core.DeviceArray)) else value
+
+
+# --------------------------------------------------------------------------------- parts and rounding
+
+
+@implements("real")
+def real(val: Any) -> DeviceNDArray:
+    return arguments.array(val).real
+
+
+@implements("imag")
+def imag(val: Any) -> DeviceNDArray:
+    return arguments.array(val).imag
+
+
+@implements("angle")
+def angle(z: Any, deg: bool = False) -> DeviceNDArray:
+    z = arguments.array(z)
+    made = np.arctan2(z.imag, z.real) if z.dtype.kind == "c" else np.arctan2(0, z)
+    return np.degrees(made) if deg else made
+
+
+@implements("round", "around")
+def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
+    a, decimals = arguments.array(a), operator.index(decimals)
+    if a.dtype == bool and decimals:
+        raise TypeError(f"round: booleans have no decimals: decimals is {decimals}, 0 is expected")
+    if a.dtype.kind in "iu" and decimals >= 0:
+        return np.positive(a, out=out)
+    scale = 10.0 ** abs(decimals)
+    if decimals == 0:
+        return np.rint(a, out=out)
+    if a.dtype.kind == "c":
+        parts = a._view((*a.shape, 2), (*a.strides, a.itemsize // 2), a.real.dtype)
+        made = round(parts, decimals)
+        made = made._view(a.shape, made.strides[:-1], a.dtype)
+    elif a.dtype in (np.float32, np.float64):
+        with arguments.on_device_of(a):
+            made = elementwise.ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
+    else:
+        forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+        made = back(np.rint(forward(a, scale)), scale)
+    return outputs.into("round", out, made.astype(a.dtype, copy=False), "unsafe")
+
+
+@implements("diff")
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = _NO_VALUE, append: Any = _NO_VALUE
+) -> DeviceNDArray:
+    a = arguments.array(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if n == 0:
+        return a
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    parts = [a]
+    axis = shapes.axis_number(axis, a.ndim)
+    for place, given in ((0, prepend), (len(parts) + 1, append)):
+        if given is not _NO_VALUE:
+            given = arguments.array(given)
+            if given.ndim == 0:
+                shape = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
+                given = assign.spread(given, shape)
+            parts.insert(place, given)
+    if len(parts) > 1:
+        a = np.concatenate(parts, axis)
+    subtract = np.not_equal if a.dtype == bool else np.subtract
+    for _ in range(n):
+        before = tuple(slice(None, -1) if i == axis else slice(None) for i in range(a.ndim))
+        behind = tuple(slice(1, None) if i == axis else slice(None) for i in range(a.ndim))
+        a = subtract(a[behind], a[before])
+    return a
+
+
+@implements("ediff1d")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    a = arguments.array(ary).ravel()
+    parts = []
+    for given, name in ((to_begin, "to_begin"), (None, ""), (to_end, "to_end")):
+        if not name:
+            parts.append(a[1:] - a[:-1])
+        elif given is not None:
+            given = arguments.array(given).ravel()
+            if not np.can_cast(given.dtype, a.dtype, "same_kind"):
+                raise TypeError(
+                    f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+                )
+            parts.append(given.astype(a.dtype, copy=False))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@implements("isreal")
+def isreal(x: Any) -> Any:
+    return np.equal(arguments.array(x).imag, 0)
+
+
+@implements("iscomplex")
+def iscomplex(x: Any) -> Any:
+    return np.not_equal(arguments.array(x).imag, 0)
+
+
+def _is_infinite(x, out, sign):
+    x = arguments.array(x)
+    if x.dtype.kind == "c":
+        raise TypeError(
+            f"This operation is not supported for {x.dtype} values because it would be ambiguous."
+        )
+    return np.equal(x, sign * np.inf, out=out)
+
+
+@implements("isposinf")
+def isposinf(x: Any, out: Any = None) -> Any:
+    return _is_infinite(x, out, 1)
+
+
+@implements("isneginf")
+def isneginf(x: Any, out: Any = None) -> Any:
+    return _is_infinite(x, out, -1)
+
+
+@implements("real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """Waits, where the array is complex, for the answer."""
+    a = arguments.array(a)
+    if a.dtype.kind != "c":
+        return a
+    if tol > 1:
+        tol = np.finfo(a.dtype).eps * tol
+    return a.real if bool(np.all(np.abs(a.imag) < tol)) else a
+
+
+@implements("i0")
+def i0(x: Any) -> Any:
+    x = arguments.array(x)
+    if x.dtype.kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    computed = {"f": x.dtype, "e": np.dtype("f4")}.get(x.dtype.char, np.dtype(float))
+    made = elementwise.ufunc("bessel_i0")(x.astype(computed, copy=False))
+    return made.astype(x.dtype) if x.dtype.char == "e" else made
+
+
+@implements("sinc")
+def sinc(x: Any) -> Any:
+    return _sinc(arguments.array(x))
+
+
+@fuse
+def _sinc(x):
+    x = np.multiply(x, np.pi)
+    least = np.finfo(x.dtype).eps if x.dtype.kind == "f" else 1e-20
+    y = np.where(x, x, least)
+    return np.sin(y) / y
+
+
+@implements("fix")
+def fix(x: Any, out: Any = None) -> Any:
+    return np.trunc(arguments.array(x), out=out)

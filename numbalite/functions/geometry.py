@@ -1,0 +1,338 @@
+"""The same elements in another shape: views, or copies where NumPy copies."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.functions import arguments
+from numbalite.ndarray import assign
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_NO_VALUE: Any = np._NoValue
+
+
+# ------------------------------------------------------------------------------------ what it is
+
+
+def _lying(value):
+    """An array, of a list or a number too, that may stay where it is."""
+    return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
+
+
+@implements("shape")
+def shape(a: Any) -> tuple[int, ...]:
+    return _lying(a).shape
+
+
+@implements("ndim")
+def ndim(a: Any) -> int:
+    return _lying(a).ndim
+
+
+@implements("size")
+def size(a: Any, axis: Any = None) -> int:
+    a = _lying(a)
+    if axis is None:
+        return a.size
+    count = 1
+    for number in axes_of(axis, a.ndim):
+        count *= a.shape[number]
+    return count
+
+
+def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
+    """An axis or several as numbers from the front, in the order given; ValueError for one twice."""
+    given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
+    numbers = tuple(shapes.axis_number(one, count, what) for one in given)
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"repeated axis{f' in `{what}` argument' if what else ''}")
+    return numbers
+
+
+# --------------------------------------------------------------------------------------- one array
+
+
+@implements("reshape")
+def reshape(
+    a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+) -> DeviceNDArray:
+    shape = newshape if shape is None else shape
+    if shape is None:
+        raise TypeError("reshape() missing 1 required positional argument: 'shape'")
+    return arguments.array(a).reshape(shape, order=order, copy=copy)
+
+
+@implements("ravel")
+def ravel(a: Any, order: str = "C") -> DeviceNDArray:
+    return arguments.array(a).ravel(order)
+
+
+@implements("transpose", "permute_dims")
+def transpose(a: Any, axes: Any = None) -> DeviceNDArray:
+    return arguments.array(a).transpose(axes)
+
+
+@implements("matrix_transpose", "linalg.matrix_transpose")
+def matrix_transpose(x: Any, /) -> DeviceNDArray:
+    x = arguments.array(x)
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return x.swapaxes(-1, -2)
+
+
+@implements("swapaxes")
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> DeviceNDArray:
+    return arguments.array(a).swapaxes(axis1, axis2)
+
+
+@implements("moveaxis")
+def moveaxis(a: Any, source: Any, destination: Any) -> DeviceNDArray:
+    a = arguments.array(a)
+    source = axes_of(source, a.ndim, "source")
+    destination = axes_of(destination, a.ndim, "destination")
+    if len(source) != len(destination):
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements"
+        )
+    order = [axis for axis in range(a.ndim) if axis not in source]
+    for target, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(target, axis)
+    return a.transpose(order)
+
+
+@implements("rollaxis")
+def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
+    axis = shapes.axis_number(axis, a.ndim)
+    if not -a.ndim <= start <= a.ndim:
+        raise shapes.AxisError(
+            f"'start' arg requires {-a.ndim} <= start < {a.ndim + 1}, but {start} was passed in"
+        )
+    start += a.ndim if start < 0 else 0
+    order = [one for one in range(a.ndim) if one != axis]
+    order.insert(start - (axis < start), axis)
+    return a.transpose(order)
+
+
+@implements("expand_dims")
+def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
+    a = arguments.array(a)
+    axis = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
+    count = a.ndim + len(axis)
+    new = axes_of(axis, count)
+    lengths = iter(a.shape)
+    return a.reshape([1 if i in new else next(lengths) for i in range(count)])
+
+
+@implements("squeeze")
+def squeeze(a: Any, axis: Any = None) -> DeviceNDArray:
+    return arguments.array(a).squeeze(axis)
+
+
+@implements("diagonal")
+def diagonal(a: Any, offset: int = 0, axis1: Any = 0, axis2: Any = 1) -> DeviceNDArray:
+    return arguments.array(a).diagonal(offset, axis1, axis2)
+
+
+@implements("linalg.diagonal")
+def last_diagonal(x: Any, /, *, offset: int = 0) -> DeviceNDArray:
+    return arguments.array(x).diagonal(offset, -2, -1)
+
+
+@implements("flip")
+def flip(m: Any, axis: Any = None) -> DeviceNDArray:
+    m = arguments.array(m)
+    turned = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
+    key = tuple(slice(None, None, -1 if i in turned else None) for i in range(m.ndim))
+    return m[key or ...]
+
+
+@implements("flipud")
+def flipud(m: Any) -> DeviceNDArray:
+    m = arguments.array(m)
+    if m.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(m, 0)
+
+
+@implements("fliplr")
+def fliplr(m: Any) -> DeviceNDArray:
+    m = arguments.array(m)
+    if m.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+@implements("rot90")
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
+    m, axes = arguments.array(m), shapes.items_of(axes, "axes")
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
+        raise ValueError("Axes must be different.")
+    if any(not -m.ndim <= axis < m.ndim for axis in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
+    k %= 4
+    if k == 0:
+        return m[...]
+    if k == 2:
+        return flip(m, axes)
+    if k == 1:
+        return flip(m, axes[1]).swapaxes(*axes)
+    return flip(m.swapaxes(*axes), axes[1])
+
+
+# ---------------------------------------------------------------------------------- several arrays
+
+
+@implements("broadcast_to")
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
+    """A view that is assigned to by kernels alone, for its elements share memory."""
+    array = arguments.array(array)
+    shape = shapes.numbers_of(shape)
+    try:
+        fits = np.broadcast_shapes(array.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        if any(length < 0 for length in shape):
+            raise ValueError("all elements of broadcast shape must be non-negative")
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes "
+            f"[original->remapped]: {array.shape} and requested shape {shape}"
+        )
+    strides = shapes.spread(array.shape, array.strides, shape)
+    return array._view(shape, strides, array.dtype, 0, True)
+
+
+@implements("broadcast_arrays")
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[DeviceNDArray, ...]:
+    arrays = arguments.arrays_of(args)
+    shape = np.broadcast_shapes(*(one.shape for one in arrays))
+    return tuple(assign.spread(one, shape) for one in arrays)
+
+
+def _at_least(arrays, shaped):
+    made = tuple(map(shaped, arguments.arrays_of(arrays)))
+    return made[0] if len(made) == 1 else made
+
+
+@implements("atleast_1d")
+def atleast_1d(*arys: Any) -> Any:
+    return _at_least(arys, lambda a: a.reshape(1) if a.ndim == 0 else a)
+
+
+@implements("atleast_2d")
+def atleast_2d(*arys: Any) -> Any:
+    def shaped(a):
+        return a.reshape(1, 1) if a.ndim == 0 else a[None] if a.ndim == 1 else a
+
+    return _at_least(arys, shaped)
+
+
+@implements("atleast_3d")
+def atleast_3d(*arys: Any) -> Any:
+    def shaped(a):
+        if a.ndim == 0:
+            return a.reshape(1, 1, 1)
+        return a[None, :, None] if a.ndim == 1 else a[:, :, None] if a.ndim == 2 else a
+
+    return _at_least(arys, shaped)
+
+
+# ------------------------------------------------------------------------------------------ pieces
+
+
+@implements("array_split")
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
+    ary = arguments.array(ary)
+    axis = shapes.axis_number(axis, ary.ndim)
+    length = ary.shape[axis]
+    if hasattr(indices_or_sections, "__len__"):
+        ends = [0, *map(operator.index, indices_or_sections), length]
+        parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+    else:
+        count = operator.index(indices_or_sections)
+        if count <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, extras = divmod(length, count)
+        ends = [i * each + min(i, extras) for i in range(count + 1)]
+        parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+    keys = [(slice(None),) * axis + (part,) for part in parts]
+    return [ary[key] for key in keys]
+
+
+@implements("split")
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
+    ary = arguments.array(ary)
+    if not hasattr(indices_or_sections, "__len__"):
+        length = ary.shape[shapes.axis_number(axis, ary.ndim)]
+        if length % operator.index(indices_or_sections):
+            raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def _split_along(name, least, axis_of):
+    def function(ary: Any, indices_or_sections: Any) -> list[DeviceNDArray]:
+        ary = arguments.array(ary)
+        if ary.ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return split(ary, indices_or_sections, axis_of(ary))
+
+    function.__name__ = name
+    return implements(name)(function)
+
+
+hsplit = _split_along("hsplit", 1, lambda ary: int(ary.ndim > 1))
+vsplit = _split_along("vsplit", 2, lambda ary: 0)
+dsplit = _split_along("dsplit", 3, lambda ary: 2)
+
+
+@implements("unstack")
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
+    x = arguments.array(x)
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    front = moveaxis(x, axis, 0)
+    return tuple(front[i, ...] for i in range(front.shape[0]))
+
+
+# ---------------------------------------------------------------------------------- what they share
+
+
+@implements("may_share_memory")
+def may_share_memory(a: Any, b: Any, max_work: Any = 0) -> bool:
+    both = isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)
+    return both and assign.overlap(a, b)
+
+
+class _Addresses:
+    """What NumPy asks about where an array lies. The memory is not looked at."""
+
+    def __init__(self, array: Any) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (array._address, True),
+            "shape": array.shape,
+            "strides": array.strides,
+            "typestr": f"|V{array.itemsize}",
+        }
+
+
+@implements("shares_memory")
+def shares_memory(a: Any, b: Any, max_work: Any = -1) -> bool:
+    """An element in common: NumPy solves for one, given the addresses."""
+    if not may_share_memory(a, b):
+        return False
+    a, b = (np.asarray(_Addresses(one)) for one in (a, b))
+    return np.shares_memory(a, b, -1 if max_work is None else max_work)

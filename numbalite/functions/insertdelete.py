@@ -1,0 +1,209 @@
+"""Arrays with elements left out, put in, repeated to a length, or cut off at the ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.functions import arguments
+from numbalite.functions.creation import numbers, zeros_like
+from numbalite.functions.geometry import axes_of, moveaxis
+from numbalite.functions.joining import concatenate
+from numbalite.ndarray.arrays import DeviceNDArray
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _at(axis, what):
+    return (slice(None),) * axis + (what,)
+
+
+def _line_or_axis(arr, axis):
+    """The array and the axis that is meant: without one, all elements in a line."""
+    a = arguments.array(arr)
+    if axis is None:
+        return arguments.flat(a), 0
+    return a, shapes.axis_number(axis, a.ndim)
+
+
+def _whole_number(obj):
+    """The one place that an argument names, or None. A place on the device is waited for."""
+    if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
+        return int(obj)
+    if getattr(obj, "size", None) == 1 and obj.dtype.kind in "iu":
+        return obj.item()
+    return None
+
+
+def _places(obj):
+    """Places as an array, where it is."""
+    if isinstance(obj, DeviceNDArray):
+        return obj
+    places = np.asarray(obj)
+    if places.size == 0 and not isinstance(obj, np.ndarray):
+        places = places.astype(np.intp)
+    return places
+
+
+# -------------------------------------------------------------------------------------------- delete
+
+
+@implements("delete")
+def delete(arr: Any, obj: Any, axis: Any = None) -> DeviceNDArray:
+    a, axis = _line_or_axis(arr, axis)
+    n = a.shape[axis]
+    if isinstance(obj, slice):
+        return _without(a, axis, range(*obj.indices(n)))
+    places = obj if _whole_number(obj) is not None else _places(obj)
+    number = _whole_number(places)
+    if number is not None:
+        if not -n <= number < n:
+            raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
+        return _without(a, axis, range(number % n, number % n + 1))
+    if places.dtype == bool:
+        if places.shape != (n,):
+            raise ValueError(
+                "boolean array argument obj to delete must be one dimensional and match the axis "
+                f"length of {n}"
+            )
+        kept = np.logical_not(arguments.array(places))
+    else:
+        kept = _all_but(n, places, a)
+    return a[_at(axis, kept)]
+
+
+def _without(a, axis, left_out):
+    """The pieces around places in steps; those between them are what a mask keeps."""
+    if not left_out:
+        return a.copy("A")
+    if left_out.step < 0:
+        left_out = left_out[::-1]
+    begin, end = left_out[0], left_out[-1] + 1
+    parts = [a[_at(axis, slice(0, begin))], a[_at(axis, slice(end, None))]]
+    if left_out.step > 1:
+        within = _all_but(end - begin, slice(None, None, left_out.step), a)
+        parts.insert(1, a[_at(axis, slice(begin, end))][_at(axis, within)])
+    return concatenate(parts, axis, _room(a, axis, -len(left_out)))
+
+
+def _all_but(n, places, beside):
+    kept = arguments.empty((n,), bool, beside)
+    kept.fill(True)
+    kept[places] = False
+    return kept
+
+
+# -------------------------------------------------------------------------------------------- insert
+
+
+@implements("insert")
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> DeviceNDArray:
+    a, axis = _line_or_axis(arr, axis)
+    n = a.shape[axis]
+    if isinstance(values, (int, float, complex)) or (
+        isinstance(values, list) and all(isinstance(one, (int, float, complex)) for one in values)
+    ):
+        values = np.array(values, a.dtype)  # or an OverflowError, a TypeError
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(n), dtype=np.intp)
+    places = _places(obj)
+    if places.dtype == bool:
+        if places.ndim != 1:
+            raise ValueError("boolean array argument obj to insert must be one dimensional")
+        places = np.flatnonzero(places)
+    elif places.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
+    number = _whole_number(places)
+    if number is not None:
+        return _with_block(a, axis, number, values, places.ndim == 0)
+    return _with_each(a, axis, places, values)
+
+
+def _with_block(a, axis, number, values, is_scalar):
+    """All values at one place."""
+    n = a.shape[axis]
+    if not -n <= number <= n:
+        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
+    number += n if number < 0 else 0
+    values = arguments.arrays_of((a, values))[1].astype(a.dtype, copy=False)
+    values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
+    if is_scalar:  # as a[:, 0, :] = values, not as a[:, [0], :] = values
+        values = moveaxis(values, 0, axis)
+    count = values.shape[axis]
+    made = _room(a, axis, count)
+    made[_at(axis, slice(0, number))] = a[_at(axis, slice(0, number))]
+    made[_at(axis, slice(number, number + count))] = values
+    made[_at(axis, slice(number + count, None))] = a[_at(axis, slice(number, None))]
+    return made
+
+
+def _with_each(a, axis, places, values):
+    """A value before each place: of places alike, the first value comes first."""
+    n, count = a.shape[axis], places.shape[0]
+    if places.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if not isinstance(places, DeviceNDArray):
+        if places.size and not (-n <= places.min() and places.max() <= n):
+            worst = places[np.argmax(np.abs(places + (n + 1) // 2))]
+            raise IndexError(f"index {worst} is out of bounds for axis {axis} with size {n}")
+        places = arguments.arrays_of((a, places))[1]
+    places = places.astype(np.intp)
+    places = np.where(places < 0, places + n, places)
+    order = np.argsort(places, stable=True)
+    moved = arguments.empty((count,), np.intp, a)
+    moved[order] = places[order] + numbers(0, 1, count, np.int64, a)
+    made = _room(a, axis, count)
+    made[_at(axis, moved)] = values
+    made[_at(axis, _all_but(n + count, moved, a))] = a
+    return made
+
+
+def _room(a, axis, more):
+    shape = [m + more if i == axis else m for i, m in enumerate(a.shape)]
+    lies_f = a.is_f_contiguous() and not a.is_c_contiguous()
+    return arguments.empty(shape, a.dtype, a, "F" if lies_f else "C")
+
+
+# --------------------------------------------------------------------------------------- other lengths
+
+
+@implements("resize")
+def resize(a: Any, new_shape: Any) -> DeviceNDArray:
+    """After the last element comes the first again."""
+    a = arguments.array(a)
+    shape = shapes.numbers_of(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    if a.size == 0:
+        return zeros_like(a, shape=shape)
+    made = arguments.empty(shape, a.dtype, a)
+    line, flat = arguments.flat(a), made.reshape(made.size)
+    whole = made.size // a.size
+    flat[: whole * a.size].reshape(whole, a.size)[...] = line
+    flat[whole * a.size :] = line[: made.size - whole * a.size]
+    return made
+
+
+@implements("trim_zeros")
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> DeviceNDArray:
+    """A view. Waits for where the first and the last element are that is not zero."""
+    if not isinstance(trim, str):
+        raise TypeError(f"trim must be a text of 'f' and 'b', not {trim!r}")
+    a, trim = arguments.array(filt), trim.lower()
+    if trim not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = range(a.ndim) if axis is None else axes_of(axis, a.ndim, "axis")
+    if not len(axes):
+        return a
+    found = np.argwhere(a)
+    if not found.size:
+        return a[tuple(slice(0, 0) if i in axes else slice(None) for i in range(a.ndim))]
+    first = np.min(found, axis=0).tolist() if "f" in trim else [0] * a.ndim
+    last = np.max(found, axis=0).tolist() if "b" in trim else [n - 1 for n in a.shape]
+    return a[
+        tuple(slice(first[i], last[i] + 1) if i in axes else slice(None) for i in range(a.ndim))
+    ]

@@ -1,0 +1,287 @@
+"""Arrays put together: each is copied to its place in a new one."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.functions import arguments, gatherplan, outputs
+from numbalite.functions.geometry import atleast_1d, atleast_2d, atleast_3d
+from numbalite.ndarray import assign, batchcopy
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+@implements("concatenate", "concat")
+def concatenate(
+    arrays: Any,
+    /,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+) -> DeviceNDArray:
+    given = list(arrays)
+    parts = arguments.arrays_of(given)
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        parts, axis = (
+            [arguments.flat(one) for one in parts],
+            0,
+        )
+    if any(one.ndim == 0 for one in parts):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = shapes.axis_number(axis, parts[0].ndim)
+    length = sum(_checked_lengths(parts, axis))
+    shape = (*parts[0].shape[:axis], length, *parts[0].shape[axis + 1 :])
+    if out is not None and dtype is not None:
+        raise TypeError(
+            "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
+        )
+    wanted = arguments.common_dtype(given, parts) if dtype is None else np.dtype(dtype)
+    is_new = out is None
+    if is_new:
+        out = _room(parts, axis, shape, wanted)
+    else:
+        outputs.check_shape("concatenate", out, shape)
+    for one, number in zip(parts, given, strict=True):
+        if type(number) in arguments.WEAK:
+            continue
+        if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {one.dtype!r} to {out.dtype!r} according to the rule {casting!r}"
+            )
+    begin = 0
+    target = (
+        arguments.array(out)
+        if isinstance(out, _core.DeviceArray)
+        else arguments.empty(shape, out.dtype, parts[0])
+    )
+    if not is_new and any(assign.overlap(one, target) for one in parts):
+        parts = [one.copy() for one in parts]
+    if is_new and all(one.dtype == target.dtype for one in parts):
+        _put(target, parts, axis)
+    else:
+        for one in parts:
+            end = begin + one.shape[axis]
+            assign.assign(target[(slice(None),) * axis + (slice(begin, end),)], one)
+            begin = end
+    if target is not out:
+        out[...] = target.copy_to_host()
+    return out
+
+
+def _put(target, parts, axis):
+    """Arrays of its dtype into a new one."""
+    begin, copies = 0, []
+    for one in parts:
+        at = begin * target.strides[axis]
+        copies.append(batchcopy.Part(one, one.shape, one.strides, target.strides, 0, at))
+        begin += one.shape[axis]
+    batchcopy.copy(target, copies)
+
+
+def _checked_lengths(parts, axis):
+    first = parts[0]
+    for number, one in enumerate(parts):
+        if one.ndim != first.ndim:
+            raise ValueError(
+                "all the input arrays must have same number of dimensions, but the array at "
+                f"index 0 has {first.ndim} dimension(s) and the array at index {number} has "
+                f"{one.ndim} dimension(s)"
+            )
+        for i in range(one.ndim):
+            if i != axis and one.shape[i] != first.shape[i]:
+                raise ValueError(
+                    "all the input array dimensions except for the concatenation axis must match "
+                    f"exactly, but along dimension {i}, the array at index 0 has size "
+                    f"{first.shape[i]} and the array at index {number} has size {one.shape[i]}"
+                )
+        yield one.shape[axis]
+
+
+def _room(parts, axis, shape, dtype):
+    """A new array, which lies as the parts do."""
+    if all(one.is_c_contiguous() for one in parts):
+        return arguments.empty(shape, dtype, parts[0])
+    lies = [
+        tuple(0 if n == 1 else step for n, step in zip(one.shape, one.strides, strict=True))
+        for one in parts
+    ]
+    with assign.on_device_of(parts[0]):
+        return operands.empty_along(shape, dtype, *lies)
+
+
+@implements("stack")
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> DeviceNDArray:
+    parts = arguments.arrays_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    if len({one.shape for one in parts}) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    axis = shapes.axis_number(axis, parts[0].ndim + 1)
+    key = (slice(None),) * axis + (None,)
+    return concatenate(
+        [one[key + (...,)] for one in parts], axis, out, dtype=dtype, casting=casting
+    )
+
+
+def _listed(tup: Any) -> Sequence:
+    if isinstance(tup, _core.DeviceArray):
+        return [tup[i, ...] for i in range(tup.shape[0])]
+    return list(tup)
+
+
+def _several(made):
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+@implements("vstack", "row_stack")
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+    return concatenate(_several(atleast_2d(*_listed(tup))), 0, dtype=dtype, casting=casting)
+
+
+@implements("hstack")
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+    parts = _several(atleast_1d(*_listed(tup)))
+    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@implements("dstack")
+def dstack(tup: Any) -> DeviceNDArray:
+    return concatenate(_several(atleast_3d(*_listed(tup))), 2)
+
+
+@implements("column_stack")
+def column_stack(tup: Any) -> DeviceNDArray:
+    parts = arguments.arrays_of(_listed(tup))
+    return concatenate([one.reshape(-1, 1) if one.ndim < 2 else one for one in parts], 1)
+
+
+@implements("append")
+def append(arr: Any, values: Any, axis: Any = None) -> DeviceNDArray:
+    return concatenate(arguments.arrays_of((arr, values)), axis)
+
+
+@implements("roll")
+def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
+    a = arguments.array(a)
+    if axis is None:
+        flat = arguments.flat(a)
+        made = roll(flat, sum(shift) if isinstance(shift, tuple) else shift, 0)
+        return made if flat is a else made._reshaped(a.shape, "C", False)
+    if type(shift) is int and type(axis) is int:
+        steps = [0] * a.ndim
+        steps[shapes.axis_number(axis, a.ndim)] = shift
+    else:
+        steps = _steps(a, shift, axis)
+    return gatherplan.arranged(a, _rolled(gatherplan.lies(a), tuple(steps)))
+
+
+def _steps(a, shift, axis):
+    """By how much each axis is shifted."""
+    shift, axis = (
+        shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
+    )
+    pairs = np.broadcast(shift, axis)
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    steps = [0] * a.ndim
+    for step, one in pairs:
+        steps[shapes.axis_number(one, a.ndim)] += int(step)
+    return steps
+
+
+@functools.lru_cache(gatherplan.KEPT)
+def _rolled(lies, steps):
+    """Each axis that is shifted is copied in two pieces."""
+    if 0 in lies.shape:
+        return gatherplan.Arrangement(lies.shape, ())
+    to = shapes.packed_like(*lies)
+    pieces = [((), 0, 0)]  # (shape, where it begins in the array, and in the new one)
+    for n, step, a, b in zip(lies.shape, steps, lies.strides, to, strict=True):
+        ahead = step % n
+        ends = ((n - ahead, 0, ahead), (ahead, n - ahead, 0)) if ahead else ((n, 0, 0),)
+        pieces = [
+            ((*shape, length), begin + first * a, at + place * b)
+            for shape, begin, at in pieces
+            for length, first, place in ends
+        ]
+    return gatherplan.Arrangement(
+        lies.shape,
+        tuple(gatherplan.Copy(shape, lies.strides, to, begin, at) for shape, begin, at in pieces),
+        to,
+    )
+
+
+@implements("tile")
+def tile(A: Any, reps: Any) -> DeviceNDArray:
+    a = arguments.array(A)
+    reps = shapes.numbers_of(reps)
+    if all(count == 1 for count in reps) and len(reps) <= a.ndim:
+        return a.copy("K")
+    return gatherplan.arranged(a, _tiled(gatherplan.lies(a), reps))
+
+
+@functools.lru_cache(gatherplan.KEPT)
+def _tiled(lies, reps):
+    count = max(len(lies.shape), len(reps))
+    reps = (1,) * (count - len(reps)) + reps
+    missing = count - len(lies.shape)
+    lengths, strides = (1,) * missing + lies.shape, (0,) * missing + lies.strides
+    shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
+    if 0 in shape:
+        return gatherplan.Arrangement(shape, ())
+    spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
+    steps = tuple(one for step in strides for one in (0, step))
+    return gatherplan.Arrangement(
+        shape, (gatherplan.Copy(spread, steps, gatherplan.packed(lies, spread)),)
+    )
+
+
+@implements("block")
+def block(arrays: Any) -> DeviceNDArray:
+    """The innermost lists are joined along the last axis, those around them along the one before."""
+    depth = _depth(arrays)
+    ndim = max(depth, *(one.ndim for one in _leaves(arrays)))
+    return _joined(arrays, depth, ndim)
+
+
+def _depth(arrays):
+    if isinstance(arrays, tuple):
+        raise TypeError("arrays is a tuple: only lists can be used to arrange blocks")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("List depths are mismatched: a list is empty")
+    depths = {_depth(one) for one in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"List depths are mismatched: {min(depths)} and {max(depths)}")
+    return depths.pop() + 1
+
+
+def _leaves(arrays):
+    if isinstance(arrays, list):
+        return [leaf for one in arrays for leaf in _leaves(one)]
+    return [arguments.array(arrays)]
+
+
+def _joined(arrays, depth, ndim):
+    if depth == 0:
+        leaf = arguments.array(arrays)
+        return leaf.reshape((1,) * (ndim - leaf.ndim) + leaf.shape)
+    return concatenate([_joined(one, depth - 1, ndim) for one in arrays], axis=-depth)

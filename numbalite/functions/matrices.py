@@ -1,0 +1,211 @@
+"""Diagonals, triangles, coordinates of grids, and windows."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.functions import arguments
+from numbalite.functions.creation import numbers
+from numbalite.functions.geometry import axes_of, moveaxis
+from numbalite.ndarray import assign, indexing
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.ufuncs.fuse import fuse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+# ------------------------------------------------------------------------------------------ diagonals
+
+
+@implements("diag")
+def diag(v: Any, k: int = 0) -> DeviceNDArray:
+    """Of a matrix its diagonal, a view; of a line a matrix."""
+    v = arguments.array(v)
+    if v.ndim == 2:
+        return v.diagonal(k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    return diagflat(v, k)
+
+
+@implements("diagflat")
+def diagflat(v: Any, k: int = 0) -> DeviceNDArray:
+    v = arguments.array(v)
+    line, k = arguments.flat(v), operator.index(k)
+    n = line.size + abs(k)
+    made = arguments.empty((n, n), v.dtype, v)
+    made.fill(0)
+    first = k if k > 0 else -k * n
+    made.reshape(n * n)[first :: n + 1][: line.size] = line
+    return made
+
+
+@implements("fill_diagonal")
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    a = arguments.array(a)
+    val = indexing.like(val, a)
+    rows, columns = a.shape[0], a.shape[-1]
+    begins = range(0, rows, columns + 1) if wrap and a.ndim == 2 else (0,)
+    done = 0
+    for begin in begins:
+        part = a[begin:]
+        length = min(part.shape)
+        line = part._geometry((length,), (sum(part.strides),))
+        line[...] = val if val.ndim == 0 else _repeated(val, done, length)
+        done += length
+
+
+def _repeated(values, first, count):
+    """``count`` of the values from the one with the number ``first`` on; after the last comes the first."""
+    line = arguments.flat(values)
+    return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
+
+
+# ------------------------------------------------------------------------------------------ triangles
+
+
+def _coordinates(rows, columns, k, beside):
+    """(the rows' numbers as a column and k more, the columns' numbers): of one array, so that it is one launch."""
+    k = min(max(operator.index(k), -rows - 1), columns + 1)
+    first, last = min(k, 0), max(rows + k, columns)
+    line = numbers(first, 1, last - first, np.int64, beside)
+    return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
+
+
+def is_below(rows: int, columns: int, k: Any, beside: Any) -> Any:
+    """Booleans of a matrix: true on the k-th diagonal and below it."""
+    return np.greater_equal(*_coordinates(rows, columns, k, beside))
+
+
+@fuse
+def _below(m, row, column):
+    return np.where(row >= column, m, np.False_)
+
+
+@fuse
+def _above(m, row, column):
+    return np.where(row < column, m, np.False_)
+
+
+def _triangle(m, k, is_lower):
+    m = arguments.array(m)
+    if m.ndim == 1:  # as NumPy: the line is every row
+        m = assign.spread(m, (m.size, m.size))
+    elif m.ndim == 0:
+        raise TypeError("tri() missing 1 required positional argument: 'N'")
+    k = k if is_lower else operator.index(k) - 1
+    if assign.is_number(m.dtype):
+        kept = _below if is_lower else _above
+        return kept(m, *_coordinates(*m.shape[-2:], k, m))
+    below, zero = is_below(*m.shape[-2:], k, m), m.dtype.type(0)
+    return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
+
+
+@implements("tril")
+def tril(m: Any, k: int = 0) -> DeviceNDArray:
+    return _triangle(m, k, True)
+
+
+@implements("triu")
+def triu(m: Any, k: int = 0) -> DeviceNDArray:
+    return _triangle(m, k, False)
+
+
+@implements("tri")
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> DeviceNDArray:
+    rows = operator.index(N)
+    return is_below(rows, rows if M is None else operator.index(M), k, None).astype(dtype)
+
+
+# ---------------------------------------------------------------------------------- grids and windows
+
+
+@implements("meshgrid")
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[DeviceNDArray, ...]:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    count = len(xi)
+    lines = []
+    for axis, one in enumerate(arguments.arrays_of(xi)):
+        if indexing == "xy" and axis < 2 and count > 1:
+            axis = 1 - axis
+        lines.append(one.reshape([-1 if i == axis else 1 for i in range(count)]))
+    if not sparse:
+        shape = np.broadcast_shapes(*(one.shape for one in lines))
+        lines = [assign.spread(one, shape) for one in lines]
+    return tuple(one.copy() if copy else one for one in lines)
+
+
+@implements("lib.stride_tricks.sliding_window_view")
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> DeviceNDArray:
+    """A view, whose elements share memory."""
+    x = arguments.array(x)
+    lengths = shapes.numbers_of(window_shape)
+    if any(length < 0 for length in lengths):
+        raise ValueError("`window_shape` cannot contain negative values")
+    axes = tuple(range(x.ndim)) if axis is None else _axes_given(axis, x.ndim)
+    if len(axes) != len(lengths):
+        raise ValueError(
+            f"window_shape has {len(lengths)} lengths for {len(axes)} axes: one for each is needed"
+        )
+    shape = list(x.shape)
+    for one, length in zip(axes, lengths, strict=True):
+        if shape[one] < length:
+            raise ValueError("window shape cannot be larger than input array shape")
+        shape[one] -= length - 1
+    strides = (*x.strides, *(x.strides[one] for one in axes))
+    return x._geometry((*shape, *lengths), strides)
+
+
+def _axes_given(axis, ndim):
+    """As axes_of, but an axis may come again."""
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(shapes.axis_number(one, ndim) for one in given)
+
+
+# ----------------------------------------------------------------------------------------- cross product
+
+
+@implements("cross")
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> DeviceNDArray:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = arguments.arrays_of((a, b))
+    if a.ndim < 1 or b.ndim < 1:
+        raise ValueError("At least one array has zero dimension")
+    a = moveaxis(a, axes_of(axisa, a.ndim, "axisa")[0], -1)
+    b = moveaxis(b, axes_of(axisb, b.ndim, "axisb")[0], -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError(
+            f"cross() takes vectors of three elements, not of {a.shape[-1]} and {b.shape[-1]}"
+        )
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    made = arguments.empty(shape, np.result_type(a.dtype, b.dtype), a)
+    axisc = axes_of(axisc, len(shape), "axisc")[0]
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        part = made[..., i]
+        np.multiply(a[..., j], b[..., k], out=part)  # type: ignore[call-overload]
+        np.subtract(part, a[..., k] * b[..., j], out=part)  # type: ignore[call-overload]
+    return moveaxis(made, -1, axisc)
+
+
+@implements("linalg.cross")
+def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> DeviceNDArray:
+    return cross(x1, x2, axis=axis)

@@ -1,0 +1,351 @@
+"""Reductions, running sums and texts that pass over NaN: what is NaN counts as the number that changes
+nothing, in the same pass as the fold. No warning is raised, for nothing waits for the values."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.functions import arguments, outputs, reductions
+from numbalite.functions.onepass import accumulator, cxx, run
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.ufuncs import elementwise
+from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.ruled import RuledUfunc
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_NO_VALUE: Any = np._NoValue
+
+
+# ---------------------------------------------------------------------------------- sums and products
+
+
+@functools.cache
+def _folded(ufunc, dtype, neutral):
+    """The fold of what is no NaN and is asked for; the others count as ``neutral``."""
+    function = elementwise.function("kept", neutral=neutral)
+    scalar = types.scalar(dtype)
+    signature = types.Signature(scalar, (scalar, types.boolean))
+    return MappedFold(function, signature, counterpart(ufunc), dtype)
+
+
+@functools.cache
+def _counted(dtype):
+    """How many are no NaN and asked for."""
+    function = elementwise.function("counted")
+    signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
+    return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
+
+
+@functools.cache
+def _sums(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"nan_sum_of<{cxx(wide)}, {text}>", "nansum", size)
+
+
+@functools.cache
+def _means(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"nan_mean_of<{cxx(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16)
+
+
+def _has_nans(a):
+    return a.dtype.kind in "fc"
+
+
+def _asked(where):
+    if where is _NO_VALUE or where is True:
+        return np.True_
+    reductions.check_mask(where)
+    return arguments.array(where)
+
+
+def _total(ufunc, neutral, a, axis, wide, where):
+    """The fold with the axes kept. What NaN is converted to in a dtype without it is none: it is replaced first."""
+    if not np.can_cast(a.dtype, wide, "same_kind"):
+        return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
+    asked = _asked(where)
+    if ufunc is np.add and asked is np.True_ and a.size:
+        return run(_sums(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
+    return _folded(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
+
+
+def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
+    result = a.dtype if dtype is None else np.dtype(dtype)
+    wide = np.dtype("f4") if result.char == "e" else result
+    if initial is None:  # there is nothing that a fold begins with
+        return reductions.fold(
+            ufunc, _replaced(a, neutral), axis, dtype, out, keepdims, initial, where
+        )
+    made = _total(ufunc, neutral, a, axis, wide, where)
+    if initial is not _NO_VALUE:
+        made = ufunc(made, wide.type(initial), out=made)
+    return reductions.shaped(name, made, a, axis, result, out, keepdims)
+
+
+@implements("nansum")
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold("nansum", np.add, 0, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("nanprod")
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _fold("nanprod", np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("nancumsum")
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
+
+
+@implements("nancumprod")
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
+
+
+# ------------------------------------------------------------------------------------------ extremes
+
+
+@implements("nanmax")
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return reductions.fold(np.fmax, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("nanmin")
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return reductions.fold(np.fmin, a, axis, None, out, keepdims, initial, where)
+
+
+def _first_place(a, axis, out, keepdims, is_largest):
+    """Waits, for there is no place in a line of NaN."""
+    a = arguments.array(a)
+    found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
+    if _has_nans(a) and found.size and reductions.min(found).item() < 0:
+        raise ValueError("All-NaN slice encountered")
+    return outputs.into_wider("nanargmax" if is_largest else "nanargmin", out, found)
+
+
+@implements("nanargmax")
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _first_place(a, axis, out, keepdims, True)
+
+
+@implements("nanargmin")
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return _first_place(a, axis, out, keepdims, False)
+
+
+# ------------------------------------------------------------------------------ means and variances
+
+
+def _count(a, axis, where):
+    return _counted(a.dtype)((a, _asked(where)), axis, True, None, 0)
+
+
+@implements("nanmean")
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    _check_dtypes("nanmean", a, dtype, out)
+    if not _has_nans(a):
+        return reductions.mean(a, axis, dtype, out, keepdims, where=where)
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if out is None and reductions.is_in_one_pass(a, wide, dtype, where):
+        return run(_means(a.dtype, wide, result), a, axis, keepdims, result, 1.0, True)
+    made, result = _mean(a, axis, dtype, where, out)
+    return reductions.shaped("nanmean", made, a, axis, result, out, keepdims)
+
+
+def _check_dtypes(name, a, dtype, out):
+    """What has NaN gives what can be NaN."""
+    if not _has_nans(a):
+        return
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    if out is not None:
+        outputs.check(name, out)
+        if out.dtype.kind not in "fc":
+            raise TypeError("If a is inexact, then out must be inexact")
+
+
+def _mean(a, axis, dtype, where, out=None):
+    """(mean with the axes kept, dtype of the result)"""
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    total = _total(np.add, 0, a, axis, wide, where)
+    reductions.warn_of_complex(a.dtype, wide)
+    return reductions.divided(total, _count(a, axis, where), out), result
+
+
+@functools.cache
+def _squares(number, real):
+    """The sum of |x - mean|^2."""
+    function = elementwise.function("kept_square", squares=elementwise.text("squares"))
+    scalar = types.scalar(number)
+    signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
+    return MappedFold(function, signature, counterpart(np.add), real)
+
+
+def _variance(a, axis, dtype, ddof, where, mean, correction, out):
+    """(variance with the axes kept, dtype of the result); NaN where no degree of freedom is left."""
+    ddof = reductions.degrees_taken(ddof, correction)
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if mean is _NO_VALUE:
+        mean, _ = _mean(a, axis, wide, where)
+    if a.dtype.kind == "c" and dtype is None:
+        result = np.dtype(result.char.lower())
+    mean = arguments.array(mean)
+    squares = _squares(*reductions.square_dtypes(a, mean, wide))
+    total = squares((a, mean, _asked(where)), axis, True, None, 0)
+    degrees = np.subtract(_count(a, axis, where), ddof)
+    made = reductions.divided(total, np.maximum(degrees, 0), out)
+    return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
+
+
+def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
+    """plain: NumPy's function of arrays without NaNs, var or std."""
+    a = arguments.array(a)
+    name = "nanstd" if plain is reductions.std else "nanvar"
+    _check_dtypes(name, a, dtype, out)
+    if not _has_nans(a):
+        return plain(
+            a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+    wide, result = reductions.sum_dtypes(a.dtype, dtype)
+    if out is None and mean is _NO_VALUE and reductions.is_in_one_pass(a, wide, dtype, where):
+        taken = float(reductions.degrees_taken(ddof, correction))
+        if a.dtype.kind == "c":
+            result = np.dtype(result.char.lower())
+        loops = reductions.variances(wide, result, plain is reductions.std, True)
+        return run(loops, a, axis, keepdims, result, taken, True)
+    made, result = _variance(a, axis, dtype, ddof, where, mean, correction, out)
+    if plain is reductions.std:
+        made = reductions.root(made, False)
+    return reductions.shaped(name, made, a, axis, result, out, keepdims)
+
+
+@implements("nanvar")
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(reductions.var, *given)
+
+
+@implements("nanstd")
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(reductions.std, *given)
+
+
+# ---------------------------------------------------------------------------------------- replacement
+
+
+def _replaced(a, number):
+    """The array with another number for NaN; itself if it has none."""
+    a = arguments.array(a)
+    if not _has_nans(a):
+        return a
+    return np.where(np.isnan(a), a.dtype.type(number), a)
+
+
+@functools.cache
+def _finite():
+    return RuledUfunc("finite", _finite_dtypes)
+
+
+def _finite_dtypes(request):
+    dtype = request.inputs[0]
+    real = np.dtype(dtype.char.lower())
+    return request.checked((dtype, real, real, real, dtype))
+
+
+@implements("nan_to_num")
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> DeviceNDArray:
+    given = x
+    shapes.check_copy(copy)
+    x = arguments.array(x)
+    if not _has_nans(x):
+        return x.copy() if copy else x
+    real = np.dtype(x.dtype.char.lower())
+    most = np.finfo(real).max if posinf is None else posinf
+    least = np.finfo(real).min if neginf is None else neginf
+    out = None if copy or given is not x else x
+    instead = (
+        np.broadcast_to(arguments.array(one).astype(real, copy=False), x.shape)
+        if np.ndim(one)
+        else real.type(one)
+        for one in (nan, most, least)
+    )
+    return _finite()(x, *instead, out=out)

@@ -1,0 +1,71 @@
+"""Reductions by operations of our own, in one pass over the array."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.ndarray import assign
+from numbalite.ufuncs import operands
+from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.reduction import fold
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
+    """Kernels of an operation of moments.cuh, which folds in so many bytes: those of a number of the dtype, and
+    if there are more, all of them rounded up to 16."""
+    size = dtype.itemsize + more
+    return OwnLoops(operation, name, -(-size // 16) * 16 if more else size)
+
+
+def cxx(dtype: Any) -> str:
+    """A number's type in C++."""
+    return types.from_dtype(dtype).cxx
+
+
+def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str, int]:
+    """(the type in C++ that sums of numbers in ``wide`` are added up in, its bytes): one whose error is far below one
+    rounding of the result. It is the dtype itself where the result has less precision, and for integers that float64
+    holds; else moments.cuh's."""
+    if wide.char == "e":
+        return "float", 4
+    if result.char == "e" or (wide.char in "dD" and stored.char in "?bBhHiI"):
+        return cxx(wide), wide.itemsize
+    return f"numbalite::nl_reduce::accurate<{cxx(wide)}>", 2 * wide.itemsize
+
+
+@functools.cache
+def sums(stored: np.dtype, wide: np.dtype) -> OwnLoops:
+    """The kernels of sums in a dtype with a fraction; a reduction of them may begin with a number of that dtype."""
+    text, size = accumulator(stored, wide, wide)
+    return OwnLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
+
+
+@functools.cache
+def products(wide: np.dtype) -> OwnLoops:
+    """The same of products."""
+    text, size = accumulator(wide, wide, wide)
+    return OwnLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
+
+
+def run(
+    loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
+    order: str = "K",
+) -> Any:  # fmt: skip
+    """The result of a reduction by loops of our own, in the order of what is left of the array's axes ("K"),
+    or in C order."""
+    axes = operands.axes_of(axis, a.ndim)
+    kept = operands.without(a.shape, axes)
+    with assign.on_device_of(a):
+        lies = [operands.without(a.strides, axes)] if order == "K" else []
+        made = operands.empty_along(kept, dtype, *lies)
+        fold(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
+    if keepdims is np._NoValue or not keepdims:
+        return made
+    return np.expand_dims(made, axes)

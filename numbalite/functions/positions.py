@@ -1,0 +1,483 @@
+"""Elements by their places: take, put and what repeats and pads. (d[indices] is numbalite/ndarray/indexing.py.)"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.functions import arguments, gatherplan, outputs
+from numbalite.ndarray import assign, gather, indexing
+from numbalite.ndarray.arrays import DeviceNDArray
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _check_mode(mode):
+    if mode not in gather.MODES:
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+
+
+def _indices(value):
+    """An array of integers where it is; TypeError for others, as functions have it. An empty list has no dtype; an
+    empty array of floats is one of floats."""
+    if not isinstance(value, DeviceNDArray):
+        is_list = not isinstance(value, (np.ndarray, np.generic))
+        value = np.asarray(value)
+        if is_list and value.size == 0 and value.dtype == float:
+            value = value.astype(np.intp)
+    if not np.can_cast(value.dtype, np.intp, "same_kind") or value.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from {value.dtype!r} to {np.dtype(np.intp)!r} according to the "
+            "rule 'safe'"
+        )
+    return value.astype(np.intp) if value.dtype == bool else value
+
+
+def _at(axis, what):
+    return (slice(None),) * axis + (what,)
+
+
+@implements("take")
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    _check_mode(mode)
+    a = arguments.array(a)
+    if axis is None:
+        a, axis = arguments.flat(a), 0
+    else:
+        if a.ndim == 0:
+            a = a.reshape(1)
+        axis = shapes.axis_number(axis, a.ndim)
+    indices = _indices(indices)
+    if a.shape[axis] == 0 and indices.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    length = a.shape[axis]
+    least = 0 if mode == "clip" else -length
+    if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
+        place = (*_at(axis, int(indices)), ...)  # one place needs no indices on the device
+        made = a[place].copy()
+    else:
+        made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
+    return outputs.into_wider("take", out, made)
+
+
+@implements("put")
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    a = arguments.written("put", a)
+    _check_mode(mode)
+    ind = _indices(ind)
+    values = indexing.like(v, a)
+    if not ind.size or not values.size:
+        return
+    values = arguments.flat(values)
+    if values.size < ind.size:  # they are repeated
+        whole = -(-ind.size // values.size)
+        values = np.tile(values, whole)
+    flat = a._reshaped((a.size,), "C", False)
+    made = a.ravel() if flat is None else flat
+    indexing.put(made, ind.reshape(-1), values[: ind.size], mode=mode)
+    if flat is None:
+        a[...] = made.reshape(a.shape)
+
+
+# ------------------------------------------------------------------------------------ along an axis
+
+
+def _along(a, indices, axis):
+    """(array, indices on the device, axis) of take_along_axis, and what NumPy refuses."""
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        flat = a._reshaped((a.size,), "C", False)
+        a, axis = (a.ravel() if flat is None else flat), 0
+    axis = shapes.axis_number(axis, a.ndim)
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if indices.ndim != a.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return a, axis
+
+
+def _selection(a, indices, axis):
+    """(the shape of the result, strides of the array in it, the index)"""
+    others = [n for i, n in enumerate(a.shape) if i != axis]
+    theirs = [n for i, n in enumerate(indices.shape) if i != axis]
+    try:
+        shape = list(np.broadcast_shapes(others, theirs))
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{shapes._brief(tuple(others))} {shapes._brief(tuple(theirs))}"
+        ) from None
+    shape.insert(axis, indices.shape[axis])
+    whole = tuple(shape[i] if i == axis else n for i, n in enumerate(a.shape))
+    strides = shapes.spread(whole, a.strides, tuple(shape))
+    strides = tuple(0 if i == axis else step for i, step in enumerate(strides))
+    checked = indexing._checked(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
+    own = shapes.spread(checked.shape, checked.strides, tuple(shape))
+    return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
+
+
+def _given(indices):
+    return indices if isinstance(indices, DeviceNDArray) else np.asarray(indices)
+
+
+@implements("take_along_axis")
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> DeviceNDArray:
+    indices = _given(indices)
+    a, axis = _along(arguments.array(arr), indices, axis)
+    shape, strides, index = _selection(a, indices, axis)
+    made = arguments.empty(shape, a.dtype, a)
+    if made.size:
+        gather.gather(a, strides, made, made.strides, shape, [index], 0, a.stream)
+    return made
+
+
+@implements("put_along_axis")
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    arr = arguments.written("put_along_axis", arr)
+    indices = _given(indices)
+    a, axis = _along(arr, indices, axis)
+    shape, strides, index = _selection(a, indices, axis)
+    values = indexing.like(values, a)
+    of = indexing._spread(values, shape)
+    if 0 not in shape:
+        values = values._geometry(shape, of)
+        if assign.overlap(values, a):
+            values = values.copy()
+        gather.scatter(values, values.strides, a, strides, shape, [index], 0, a.stream)
+    if a.address != arr.address:
+        arr[...] = a.reshape(arr.shape)
+
+
+@implements("choose")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """The choices are copied side by side first."""
+    _check_mode(mode)
+    given, numbers = a, list(choices)
+    a, *choices = arguments.arrays_of([a, *numbers])
+    a = _indices(a)
+    if a.dtype == np.uint64:
+        raise TypeError(
+            "Cannot cast array data from dtype('uint64') to dtype('int64') according to the rule 'safe'"
+        )
+    shape = np.broadcast_shapes(a.shape, *(one.shape for one in choices))
+    if mode == "raise" and 0 not in shape and not operands.is_on_device(given):
+        places = np.asarray(given)
+        if ((places < 0) | (places >= len(choices))).any():
+            raise ValueError("invalid entry in choice array")
+    dtype = arguments.common_dtype(numbers, choices)
+    if out is not None:
+        outputs.check("choose", out)
+        if out.shape != shape:
+            raise TypeError(
+                f"choose: invalid shape {out.shape} for output array, the result has {shape}"
+            )
+    beside = arguments.empty((len(choices), *shape), dtype, a)
+    for i, (number, one) in enumerate(zip(numbers, choices, strict=True)):
+        beside[i, ...] = number if type(number) in arguments.WEAK else one
+    checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, beside.device)
+    own = shapes.spread(checked.shape, checked.strides, shape)
+    index = gather.Index(checked, own, len(choices), beside.strides[0])
+    made = arguments.empty(shape, dtype, a)
+    if made.size:
+        gather.gather(
+            beside, beside.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
+            made.stream,
+        )  # fmt: skip
+    return outputs.into_wider("choose", out, made)
+
+
+# ------------------------------------------------------------------------------- more than there is
+
+
+@implements("repeat")
+def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
+    """How often each element comes decides the shape: repeats on the device are fetched."""
+    a = arguments.array(a)
+    if axis is None:
+        a, axis = arguments.flat(a), 0
+    a = a if a.ndim else arguments.reshaped(a, (1,))
+    if type(repeats) is int:
+        return _each(a, repeats, shapes.axis_number(axis, a.ndim))
+    axis = shapes.axis_number(axis, a.ndim)
+    length = a.shape[axis]
+    if not isinstance(repeats, DeviceNDArray):
+        repeats = np.asarray(repeats)
+    if not np.can_cast(repeats.dtype, np.intp, "same_kind") or repeats.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from {repeats.dtype!r} to {np.dtype(np.intp)!r} according to the "
+            "rule 'safe'"
+        )
+    if repeats.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if repeats.size == 1:
+        return _each(a, int(repeats.reshape(-1)[0].item()), axis)
+    if repeats.size != length:
+        raise ValueError(
+            f"operands could not be broadcast together with shape ({length},) ({repeats.size},)"
+        )
+    if isinstance(repeats, DeviceNDArray):
+        repeats = repeats.copy_to_host()
+    if repeats.size and repeats.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return indexing.get(a, _at(axis, np.repeat(np.arange(length), repeats)))
+
+
+def _each(a, count, axis):
+    if count < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return gatherplan.arranged(a, _repeated(gatherplan.lies(a), count, axis))
+
+
+@functools.lru_cache(gatherplan.KEPT)
+def _repeated(lies, count, axis):
+    before, length, behind = lies.shape[:axis], lies.shape[axis], lies.shape[axis + 1 :]
+    shape = (*before, length * count, *behind)
+    if 0 in shape:
+        return gatherplan.Arrangement(shape, ())
+    steps = (*lies.strides[: axis + 1], 0, *lies.strides[axis + 1 :])
+    spread = (*before, length, count, *behind)
+    return gatherplan.Arrangement(
+        shape, (gatherplan.Copy(spread, steps, gatherplan.packed(lies, spread)),)
+    )
+
+
+_BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
+_LARGE = 1 << 20  # bytes from which a few copies take less time than looking up each place
+_STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
+_PAD_KEYWORDS = {
+    "constant": "constant_values",
+    "empty": None,
+    "edge": None,
+    "wrap": None,
+    "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+    "linear_ramp": "end_values",
+    **dict.fromkeys(_STATISTICS, "stat_length"),
+}
+"""The modes of pad -> the keyword that each takes."""
+
+
+@implements("pad")
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
+    """All modes but functions of the caller's."""
+    a = arguments.array(array)
+    if isinstance(pad_width, dict):
+        by_axis: list = [(0, 0)] * a.ndim
+        for axis, width in pad_width.items():
+            by_axis[axis] = np.broadcast_to(width, (2,))
+        pad_width = by_axis
+    if np.iterable(pad_width):
+        pad_width = shapes.items_of(pad_width, "pad_width")
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    widths = _pairs(widths, a.ndim)
+    if (widths < 0).any():
+        raise ValueError("index can't contain negative values")
+    pairs = [tuple(map(int, pair)) for pair in widths]
+    if callable(mode):
+        raise TypeError(
+            "numpy.pad with a function for its mode has no counterpart on the device: the modes are "
+            f"{', '.join(_PAD_KEYWORDS)}"
+        )
+    if mode not in _PAD_KEYWORDS:
+        raise ValueError(f"mode '{mode}' is not supported")
+    unknown = set(keywords) - {_PAD_KEYWORDS[mode]}
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+    if mode not in ("constant", "empty"):
+        for axis, (n, pair) in enumerate(zip(a.shape, pairs, strict=True)):
+            if n == 0 and any(pair):
+                raise ValueError(
+                    f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+                )
+    if mode in _BY_PLACES:
+        if keywords.get("reflect_type", "even") == "odd":
+            return _reflected_at_points(a, pairs, mode)
+        by_slabs = a.nbytes >= _LARGE and _is_near(a, pairs, mode)
+        return (_padded_by_slabs if by_slabs else _padded_by_places)(a, pairs, mode)
+    made = _room(a, pairs)
+    if mode == "constant":
+        _fill_around(made, pairs, keywords.get("constant_values", 0))
+    middle = _middle(a, pairs)
+    assign.assign(made._part(middle), a)
+    if mode == "linear_ramp":
+        _ramp(made, pairs, middle, keywords.get("end_values", 0))
+    elif mode in _STATISTICS:
+        _surround(made, pairs, middle, mode, keywords.get("stat_length"))
+    return made
+
+
+def _reflected_at_points(a, pairs, mode):
+    """Reflected at the first and the last element of each axis, so that 2 * edge - x stands for x: one axis after the
+    other, and as often as it takes, each time as many elements as a multiple of the period."""
+    made = _room(a, pairs)
+    middle = _middle(a, pairs)
+    assign.assign(made._part(middle), a)
+    skips_edge = int(mode == "reflect")
+    for axis, (length, pair) in enumerate(zip(a.shape, pairs, strict=True)):
+        behind = (slice(None),) * (axis + 1) + middle[axis + 1 :]
+        part = np.moveaxis(made[behind], axis, 0)
+        begin, end, period = pair[0], pair[0] + length, length - skips_edge
+        if not period and any(pair):  # one element: NumPy repeats it
+            part[:begin] = part[end:] = part[begin:end]
+            continue
+        while begin or end < part.shape[0]:
+            most = (end - begin - skips_edge) // period * period
+            left, right = min(most, begin), min(most, part.shape[0] - end)
+            first, last = begin + skips_edge, end - skips_edge
+            if left:
+                part[begin - left : begin] = (
+                    2 * part[begin : begin + 1] - part[first : first + left][::-1]
+                )
+            if right:
+                part[end : end + right] = 2 * part[end - 1 : end] - part[last - right : last][::-1]
+            begin, end = begin - left, end + right
+    return made
+
+
+def _room(a, pairs):
+    shape = [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)]
+    return arguments.empty(shape, a.dtype, a, a._own_order())
+
+
+def _middle(a, pairs):
+    """Where the array lies in what is padded."""
+    return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
+
+
+def _pairs(value, ndim):
+    try:
+        return np.broadcast_to(value, (ndim, 2))
+    except ValueError:
+        raise ValueError(
+            f"operands could not be broadcast together with remapped shapes "
+            f"[original->remapped]: {value.shape} and requested shape ({ndim},2)"
+        ) from None
+
+
+def _fill_around(made, pairs, values):
+    values = np.asarray(values)
+    if values.ndim == 0:
+        made.fill(values[()])
+        return
+    for axis, (pair, ends) in enumerate(zip(pairs, _pairs(values, made.ndim), strict=True)):
+        for width, value, part in (
+            (pair[0], ends[0], slice(None, pair[0])),
+            (pair[1], ends[1], slice(made.shape[axis] - pair[1], None)),
+        ):
+            if width:
+                made[_at(axis, part)] = value
+
+
+def _steps_outwards(made, pairs, middle):
+    """(axis, widths, where the array lies along it, what is padded already) axis by axis: corners are
+    padded from what the axes before have put there."""
+    for axis, (pair, inside) in enumerate(zip(pairs, middle, strict=True)):
+        if sum(pair):
+            yield axis, pair, inside, made._part((slice(None),) * (axis + 1) + middle[axis + 1 :])
+
+
+def _put_outside(region, axis, inside, before, behind):
+    if inside.start:
+        region[_at(axis, slice(None, inside.start))] = before
+    if inside.stop < region.shape[axis]:
+        region[_at(axis, slice(inside.stop, None))] = behind
+
+
+def _ramp(made, pairs, middle, ends):
+    ends = _pairs(np.asarray(ends), made.ndim).tolist()
+    for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
+        sides = []
+        for place, width, end in (
+            (inside.start, pair[0], ends[axis][0]),
+            (inside.stop - 1, pair[1], ends[axis][1]),
+        ):
+            edge = region[_at(axis, slice(place, place + 1))].squeeze(axis)
+            sides.append(
+                np.linspace(end, edge, num=width, endpoint=False, dtype=made.dtype, axis=axis)
+            )
+        _put_outside(region, axis, inside, sides[0], np.flip(sides[1], axis))
+
+
+def _surround(made, pairs, middle, mode, lengths):
+    if lengths is None:
+        lengths = max(made.shape, default=0)
+    lengths = np.round(lengths).astype(np.intp)
+    if (lengths < 0).any():
+        raise ValueError("index can't contain negative values")
+    lengths = _pairs(lengths, made.ndim).tolist()
+    for axis, _, inside, region in _steps_outwards(made, pairs, middle):
+        left, right = (min(one, inside.stop - inside.start) for one in lengths[axis])
+        if mode in ("maximum", "minimum") and 0 in (left, right):
+            raise ValueError("stat_length of 0 yields no value for padding")
+        sides = []
+        for part in (
+            slice(inside.start, inside.start + left),
+            slice(inside.stop - right, inside.stop),
+        ):
+            value = _STATISTICS[mode](region[_at(axis, part)], axis=axis, keepdims=True)
+            sides.append(np.round(value) if made.dtype.kind in "iu" else value)
+        _put_outside(region, axis, inside, *sides)
+
+
+def _is_near(a, pairs, mode):
+    """Is each side as long as the array at most, so that it is one slab of it?"""
+    least = mode == "reflect"
+    return all(max(pair) <= n - least for n, pair in zip(a.shape, pairs, strict=True))
+
+
+def _padded_by_slabs(a, pairs, mode):
+    """The array in one copy, then two for each axis: no place is looked up."""
+    made, middle = _room(a, pairs), _middle(a, pairs)
+    assign.copy(a, made._part(middle), apart=True)
+    for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
+        sides = slice(None, inside.start), slice(inside.stop, None)
+        for width, side, of in zip(pair, sides, _slabs(mode, inside, pair), strict=True):
+            if width:
+                target = region._part(_at(axis, side))
+                source = region._part(_at(axis, of))
+                assign.copy(assign.spread(source, target.shape), target, apart=True)
+    return made
+
+
+def _slabs(mode, inside, pair):
+    """The parts along an axis that are repeated before and behind what is there."""
+    first, end, (before, behind) = inside.start, inside.stop, pair
+    if mode == "edge":
+        return slice(first, first + 1), slice(end - 1, end)
+    if mode == "wrap":
+        return slice(end - before, end), slice(first, first + behind)
+    skipped = int(mode == "reflect")  # the element at the edge
+    last = end - 1 - skipped
+    return (
+        slice(first + before - 1 + skipped, first - 1 + skipped, -1),
+        slice(last, last - behind if last >= behind else None, -1),
+    )
+
+
+def _padded_by_places(a, pairs, mode):
+    places = [
+        np.pad(np.arange(n), pair, mode) if sum(pair) else None
+        for n, pair in zip(a.shape, pairs, strict=True)
+    ]
+    moved = [axis for axis, one in enumerate(places) if one is not None]
+    if not moved:
+        return a.copy("A")
+    if a._own_order() == "F":
+        return _padded_by_places(a.T, pairs[::-1], mode).T
+    key = [slice(None)] * a.ndim
+    for axis, grid in zip(moved, np.ix_(*(places[axis] for axis in moved)), strict=True):
+        key[axis] = grid
+    if moved == list(range(moved[0], moved[-1] + 1)):
+        return indexing.get(a, tuple(key))
+    for axis in moved:  # slices between them would change the order of the axes
+        a = indexing.get(a, _at(axis, places[axis]))
+    return a

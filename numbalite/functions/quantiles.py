@@ -1,0 +1,357 @@
+"""Medians and quantiles, of sorted copies: with weights, and of what is not NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.algorithms import sorting
+from numbalite.functions import arguments, outputs
+from numbalite.functions.geometry import axes_of
+from numbalite.functions.nans import nanmean
+from numbalite.ndarray.dispatch import implements
+from numbalite.ufuncs.fuse import fuse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _closest(n, q):
+    """Half to even, counted from 1, as Hyndman and Fan's third definition has it: to odd, counted from 0."""
+    place = n * q - 1 - 0.5
+    lower = np.floor(place)
+    return np.where((place == lower) & (lower % 2 == 1), lower, lower + 1)
+
+
+def _place(alpha, beta):
+    return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+_WHOLE = {
+    "inverted_cdf": lambda n, q: np.ceil(n * q) - 1,
+    "closest_observation": _closest,
+    "lower": lambda n, q: np.floor((n - 1) * q),
+    "higher": lambda n, q: np.ceil((n - 1) * q),
+    "nearest": lambda n, q: np.around((n - 1) * q),
+}
+"""The methods whose quantiles are elements: which one of n."""
+_BETWEEN = {
+    "averaged_inverted_cdf": lambda n, q: n * q - 1,
+    "interpolated_inverted_cdf": _place(0, 1),
+    "hazen": _place(0.5, 0.5),
+    "weibull": _place(0, 0),
+    "linear": lambda n, q: (n - 1) * q,
+    "median_unbiased": _place(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _place(3 / 8.0, 3 / 8.0),
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+}
+"""Those between two: places with a fraction."""
+
+
+def _rows(a, axes):
+    """The array with the axes that are left first, and the others as one."""
+    kept = [k for k in range(a.ndim) if k not in axes]
+    count = 1
+    for k in axes:
+        count *= a.shape[k]
+    return arguments.reshaped(a.transpose((*kept, *axes)), (*(a.shape[k] for k in kept), count))
+
+
+def _axes(axis, ndim):
+    return tuple(range(ndim)) if axis is None else tuple(sorted(axes_of(axis, ndim)))
+
+
+def _sorted(a, axis):
+    """(sorted rows, the axes)"""
+    axes = _axes(axis, a.ndim)
+    rows = _rows(a, axes)
+    return sorting.sort(rows, rows.ndim - 1), axes
+
+
+def _may_be_nan(a):
+    return a.dtype.kind in "fc"
+
+
+def _or_nan(made, rows):
+    """NaN, which is sorted to the end, for the rows that have one."""
+    if not _may_be_nan(rows):
+        return made
+    return _first_if_nan(rows[..., -1], made)
+
+
+@fuse
+def _first_if_nan(last, made):
+    return np.where(np.isnan(last), last, made)
+
+
+def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
+    if keepdims and keepdims is not np._NoValue:
+        front = made.shape[: made.ndim - (a.ndim - len(axes))]
+        kept = tuple(1 if k in axes else n for k, n in enumerate(a.shape))
+        made = made.reshape((*front, *kept))
+    return outputs.into(name, out, made, casting)
+
+
+@implements("median")
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
+    a = arguments.array(a)
+    with arguments.on_device_of(a):
+        rows, axes = _sorted(a, axis)
+        return _result("median", _middle(rows), a, axes, keepdims, out)
+
+
+def _middle(rows):
+    """The medians of sorted rows."""
+    n = rows.shape[-1]
+    if not n or rows.dtype.kind != "f":
+        made = np.mean(rows[..., (n - 1) // 2 : n // 2 + 1] if n else rows, axis=-1)
+        return _or_nan(made, rows) if n else made
+    if n % 2 == 1:
+        return _or_nan(rows[..., n // 2], rows)
+    return _mean_of_two(rows[..., n // 2 - 1], rows[..., n // 2], rows[..., -1])
+
+
+@fuse
+def _mean_of_two(low, high, last):
+    """As np.mean adds them, where the last one of the row is a number."""
+    wide = np.result_type(low.dtype, np.float32)
+    made = ((low.astype(wide) + high.astype(wide)) / 2).astype(low.dtype)
+    return np.where(np.isnan(last), last, made)
+
+
+@implements("nanmedian")
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: Any = np._NoValue,
+) -> Any:
+    a = arguments.array(a)
+    if a.size == 0:
+        return nanmean(a, axis, out=out, keepdims=keepdims)
+    if not _may_be_nan(a):
+        return median(a, axis, out, overwrite_input, keepdims)
+    with arguments.on_device_of(a):
+        rows, axes = _sorted(a, axis)
+        n = _counts(rows)
+        low, high = _taken(rows, np.maximum(n - 1, 0) // 2), _taken(rows, n // 2)
+        made = np.where(n % 2 == 1, low, np.mean(np.stack([low, high]), axis=0))
+        return _result("nanmedian", made, a, axes, keepdims, out)
+
+
+# ------------------------------------------------------------------------------------------ quantiles
+
+
+def _counts(rows):
+    """How many elements of each row are not NaN."""
+    return np.count_nonzero(np.equal(rows, rows), axis=-1)
+
+
+def _between(rows, n, q, method, is_weak):
+    """Values between two elements each of the first n of a row."""
+    place = _BETWEEN[method](n, q)
+    if not isinstance(place, _core.DeviceArray):
+        place = np.asarray(place)
+    before = np.floor(place)
+    after = before + 1
+    above, below = place >= n - 1, place < 0
+    before, after = (np.where(above, n - 1, np.where(below, 0, one)) for one in (before, after))
+    part = place - before
+    # NumPy's places above the last element are counted from the end, and so is the fraction.
+    part = np.where(above, place + 1, part)
+    number = part.dtype.type if part.dtype.kind == "f" else np.float64
+    if method == "averaged_inverted_cdf":
+        part = np.where(part == 0, number(0.5), number(1))
+    elif method == "midpoint":
+        part = np.where(place % 1 == 0, number(0), number(0.5))
+    both = _taken(rows, np.stack([before, after]))
+    low, high = both[0, ...], both[1, ...]
+    if isinstance(part, _core.DeviceArray):
+        t = part.astype(rows.dtype) if is_weak else part
+    elif is_weak:
+        t = float(part)
+    else:
+        t = arguments.array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
+    return _interpolated(low, high, t)
+
+
+@fuse
+def _interpolated(low, high, t):
+    width = high - low
+    return np.where(t >= 0.5, high - width * (1 - t), low + width * t)
+
+
+def _taken(rows, places):
+    """The elements of each row at these places, which come first in the result's shape: the same ones of
+    all rows, or (on the device, with the rows' shape behind) those of each."""
+    rest = rows.shape[:-1]
+    if isinstance(places, _core.DeviceArray):
+        front = places.shape[: places.ndim - len(rest)]
+        index = places.astype(np.int64).reshape(math.prod(front), *rest)
+        index = np.moveaxis(index, 0, -1)
+    else:  # in C order, as NumPy's
+        index = arguments.array(np.asarray(places).astype(np.int64))
+        return np.take(np.moveaxis(rows, -1, 0), index, axis=0)
+    made = sorting.take_along(rows, index, rows.ndim - 1, 0)
+    return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
+
+
+def _at_places(rows, n, q, method, is_weak):
+    """n: how many elements of a row count, one number or one of each row on the device."""
+    if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
+        return _between(rows, n, q, method, is_weak)
+    place = (_WHOLE.get(method) or _BETWEEN[method])(n, q)
+    return _taken(rows, np.clip(place, 0, n - 1))
+
+
+def _nan_at_places(rows, q, method, is_weak):
+    """Of what is not NaN. A row of NaN alone gives its first one."""
+    n = np.maximum(_counts(rows), 1)
+    q = q.reshape(q.shape + (1,) * n.ndim)
+    n = n.astype(np.result_type(q, 0.0 if is_weak else q))
+    made = _at_places(rows, n, q, method, is_weak)
+    front = q.ndim - n.ndim
+    if q.size == 1 or not n.ndim:
+        return made
+    # NumPy computes row by row: the quantiles of a row are neighbours.
+    rows_first = made.transpose((*range(front, made.ndim), *range(front)))
+    return rows_first.copy("C").transpose((*range(n.ndim, made.ndim), *range(n.ndim)))
+
+
+def _weighted(a, weights, axes, q, passes_nan):
+    """(quantiles by weights, sorted rows)"""
+    rows = _rows(a, axes)
+    order = sorting.argsort(rows, rows.ndim - 1)
+    rows = sorting.take_along(rows, order, rows.ndim - 1, 0)
+    weights = sorting.take_along(_rows(weights, axes), order, rows.ndim - 1, 0)
+    n = rows.shape[-1]
+    if passes_nan and _may_be_nan(a):
+        weights = np.where(np.isnan(rows), 0, weights)
+        n = np.maximum(_counts(rows), 1)[..., None]
+    sums = np.cumsum(weights, axis=-1, dtype=np.float64)
+    total = sums[..., -1:]
+    if passes_nan and _may_be_nan(a):
+        total = np.where(np.isnan(rows[..., :1]), 1, total)
+    sums = sums / total
+    if bool(np.any(np.isnan(sums[..., -1]))):
+        raise ValueError("Weights included NaN, inf or were all zero.")
+    if q.dtype.kind == "f":
+        sums = sums.astype(q.dtype)
+    sums = np.where(sums == 0, -1, sums)  # leading weights of 0: never chosen
+    flat = arguments.array(q.reshape(-1, 1))
+    index = np.sum(np.less(sums[..., None, :], flat), axis=-1)
+    index = np.moveaxis(np.minimum(index, n - 1), -1, 0)
+    return _taken(rows, index.reshape((*q.shape, *rows.shape[:-1]))), rows
+
+
+def _checked_weights(weights, a, axis, method):
+    """The weights, of the array's shape."""
+    if method != "inverted_cdf":
+        raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+    weights = arguments.array(weights)
+    if weights.shape != a.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        given = axes_of(axis, a.ndim)
+        if weights.shape != tuple(a.shape[k] for k in given):
+            raise ValueError(
+                f"Shape of weights {weights.shape} must be consistent with shape of a {a.shape} along "
+                "specified axis."
+            )
+        turned = weights.transpose(tuple(np.argsort(given)))
+        weights = turned.reshape([n if k in given else 1 for k, n in enumerate(a.shape)])
+        weights = np.broadcast_to(weights, a.shape)
+    if bool(np.any(weights < 0)):
+        raise ValueError("Weights must be non-negative.")
+    return weights
+
+
+def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
+    with arguments.on_device_of(a):
+        axes = _axes(axis, a.ndim)
+        if weights is not None:
+            weights = _checked_weights(weights, a, axis, method)
+        if passes_nan and a.size == 0:
+            return nanmean(a, axis, out=out, keepdims=keepdims)
+        if method not in _WHOLE and method not in _BETWEEN:
+            names = ", ".join(sorted((*_WHOLE, *_BETWEEN)))
+            raise ValueError(f"{method!r} is not a valid method. Use one of: {names}")
+        if q.ndim > 2:
+            raise ValueError("q must be a scalar or 1d")
+        rows = None
+        if weights is None:
+            rows, _ = _sorted(a, axis)
+        if a.size == 0 and 0 in (a.shape[k] for k in axes):
+            raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+        if rows is None:
+            made, rows = _weighted(a, weights, axes, q, passes_nan)
+        elif passes_nan and _may_be_nan(a):
+            made = _nan_at_places(rows, q, method, is_weak)
+        else:
+            made = _at_places(rows, rows.shape[-1], q, method, is_weak)
+        if passes_nan:
+            return _result("nanquantile", made, a, axes, keepdims, out)
+        return _result("quantile", _or_nan(made, rows), a, axes, keepdims, out, "same_kind")
+
+
+def _numbers(a, q):
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    q = arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
+    return q.astype(np.intp) if q.dtype.kind in "biu" else q
+
+
+def _quantiles(passes_nan):
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = np._NoValue,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        a = arguments.array(a)
+        given = _numbers(a, q)
+        if not np.all((given >= 0) & (given <= 1)):
+            raise ValueError("Quantiles must be in the range [0, 1]")
+        is_weak = type(q) in (int, float)
+        return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
+
+    return quantile
+
+
+def _percentiles(passes_nan):
+    def percentile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = np._NoValue,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        a = arguments.array(a)
+        given = np.asarray(np.true_divide(_numbers(a, q), 100))
+        if not np.all((given >= 0) & (given <= 1)):
+            raise ValueError("Percentiles must be in the range [0, 100]")
+        is_weak = type(q) in (int, float)
+        return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
+
+    return percentile
+
+
+quantile = implements("quantile")(_quantiles(False))
+nanquantile = implements("nanquantile")(_quantiles(True))
+percentile = implements("percentile")(_percentiles(False))
+nanpercentile = implements("nanpercentile")(_percentiles(True))

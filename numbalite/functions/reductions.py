@@ -1,0 +1,636 @@
+"""Sums, extremes, means and counts: one fold of a ufunc, or a few of them, over some axes."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import required, types
+from numbalite.functions import arguments, outputs
+from numbalite.functions.creation import numbers
+from numbalite.functions.geometry import axes_of
+from numbalite.functions.onepass import accumulator, cxx, own_loops, run
+from numbalite.ndarray.assign import warn_of_complex
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.ufuncs import elementwise, operands
+from numbalite.ufuncs.element import element_function
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
+from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.reduceloops import OwnLoops
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_NO_VALUE: Any = np._NoValue
+COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
+
+
+def fold(
+    ufunc: Any,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any = _NO_VALUE,
+    where: Any = True,
+) -> Any:
+    """ufunc.reduce, with the words that functions say for "not given". Not by way of NumPy, which keeps
+    the array for ever where this raises an exception."""
+    if keepdims is _NO_VALUE:
+        keepdims = False
+    if where is _NO_VALUE:
+        where = True
+    keywords = {} if initial is _NO_VALUE else {"initial": initial}
+    if where is not True:
+        check_mask(where)
+        keywords["where"] = where
+    return counterpart(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+
+
+def check_mask(where: Any) -> None:
+    """TypeError for an array that is not of booleans."""
+    dtype = required.dtype_of(where)
+    if dtype is not None and dtype.kind != "b":
+        raise TypeError(
+            f"Cannot cast array data from {dtype!r} to dtype('bool') according to the rule 'safe'"
+        )
+
+
+@implements("sum")
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return fold(np.add, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("prod")
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
+
+
+@implements("max", "amax")
+def max(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return fold(np.maximum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("min", "amin")
+def min(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    initial: Any = _NO_VALUE,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return fold(np.minimum, a, axis, None, out, keepdims, initial, where)
+
+
+@implements("ptp")
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO_VALUE) -> Any:
+    a = arguments.array(a)
+    highest = max(a, axis, keepdims=keepdims)
+    if out is not None:
+        outputs.check_shape("ptp", out, highest.shape)
+    return np.subtract(highest, min(a, axis, keepdims=keepdims), out=out)
+
+
+def _is_true(a):
+    """Booleans of whether elements are true: reductions fold in the dtype of what they read."""
+    a = arguments.array(a)
+    return a if a.dtype == bool else np.not_equal(a, 0)
+
+
+@functools.cache
+def _truths(is_all):
+    name = "all" if is_all else "any"
+    return own_loops(f"truth_of<{str(is_all).lower()}>", name, np.dtype(bool))
+
+
+@functools.cache
+def _counts():
+    return own_loops("count_of", "count_nonzero", COUNTER)
+
+
+def _has_numbers(a):
+    """Is there something to fold that kernels of our own read?"""
+    return builtins.bool(a.size) and a.dtype.kind in "biufc"
+
+
+def _any_or_all(ufunc, a, axis, out, keepdims, where):
+    a = arguments.array(a)
+    if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
+        loops = _truths(ufunc is np.logical_and)
+        made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
+        return made
+    return fold(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
+
+
+@implements("any")
+def any(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _any_or_all(np.logical_or, a, axis, out, keepdims, where)
+
+
+@implements("all")
+def all(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    return _any_or_all(np.logical_and, a, axis, out, keepdims, where)
+
+
+@implements("count_nonzero")
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    a = arguments.array(a)
+    if _has_numbers(a):
+        made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
+        return made
+    return fold(np.add, _is_true(a), axis, COUNTER, None, keepdims)
+
+
+# ------------------------------------------------------------------------------ means and variances
+
+
+def _count(a, axis, where):
+    """How many elements each result is made of: a number, or with where= an array to be broadcast."""
+    if where is _NO_VALUE or where is True:
+        count = 1
+        for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
+            count *= a.shape[number]
+        return count
+    where = np.broadcast_to(arguments.array(where), a.shape)
+    return fold(np.add, where, axis, COUNTER, None, True)
+
+
+def _mean(a, axis, dtype, where, out):
+    """(sum / count, count), with the axes kept; `dtype` is what the sum is folded in."""
+    count = _count(a, axis, where)
+    total = fold(np.add, a, axis, dtype, None, True, where=where)
+    warn_of_complex(a.dtype, dtype)
+    return divided(total, count, out), count
+
+
+def divided(total: Any, count: Any, out: Any = None) -> Any:
+    """total / count in the dtype of the total, or of out=, where NumPy divides; 0 / 0 is NaN."""
+    if out is not None:
+        total = total.astype(out.dtype, copy=False)
+    if isinstance(count, int):
+        count = np.array(count, total.dtype.type(0).real.dtype)[()]
+    return np.true_divide(total, count, out=total, casting="unsafe")
+
+
+def shaped(name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+    """What was made with the axes kept, as it is asked for."""
+    if keepdims is _NO_VALUE or not keepdims:
+        made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
+    if out is not None:
+        return outputs.into(name, out, made, "unsafe")
+    return made if dtype is None or made.dtype == dtype else made.astype(dtype)
+
+
+def _left(array, axes):
+    return operands.without(array.shape, axes), operands.without(array.strides, axes)
+
+
+def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
+    """(dtype to add in, dtype of the result): halves are added as floats, whole numbers as doubles."""
+    if asked is not None:
+        asked = np.dtype(asked)
+        return (np.dtype("f4") if asked.char == "e" else asked), asked
+    if dtype.kind in "bui":
+        return np.dtype("f8"), np.dtype("f8")
+    return (np.dtype("f4") if dtype.char == "e" else dtype), dtype
+
+
+def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
+    """Are there elements, all of them counting, of which sums are numbers with a fraction?"""
+    return (
+        builtins.bool(a.size)
+        and (where is _NO_VALUE or where is True)
+        and wide.kind in "fc"
+        and a.dtype.kind in "biufc"
+        and (dtype is None or a.dtype.kind != "c")
+    )
+
+
+@functools.cache
+def _means(stored, wide, result):
+    text, size = accumulator(stored, wide, result)
+    return OwnLoops(f"mean_of<{cxx(wide)}, {text}>", "mean", size)
+
+
+@functools.cache
+def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
+    """The kernels of variances in a dtype, or of what is not NaN."""
+    real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
+    if result.char == "e":  # float32 is precise enough
+        operation, size = f"variance_of<{cxx(wide)}, {root}, false>", wide.itemsize + 2 * real
+    else:
+        text, _ = accumulator(wide, wide, wide)
+        operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
+        # Of float32: in float64, or in two parts. Of float64: two means, two sums, the count.
+        size = 32 if real == 4 else 2 * wide.itemsize + 3 * real
+    if has_nans:
+        operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
+    return OwnLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)
+
+
+_MAX_INTEGERS = 2**31
+"""Of a result: of more, the sums of integer_variance in moments.cuh may overflow."""
+
+
+@functools.cache
+def integer_variances(is_root: bool) -> OwnLoops:
+    """The kernels of variances in float64 of integers of up to 32 bits."""
+    name = f"integer_variance<{str(is_root).lower()}>"
+    return OwnLoops(name, "std" if is_root else "var", 32)
+
+
+@implements("mean")
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+) -> Any:
+    a = arguments.array(a)
+    wide, result = sum_dtypes(a.dtype, dtype)
+    if out is None and is_in_one_pass(a, wide, dtype, where):
+        made = run(
+            _means(a.dtype, wide, result),
+            a,
+            axis,
+            keepdims,
+            result,
+            float(_count(a, axis, where)),
+            True,
+        )
+        return made
+    if out is not None:
+        outputs.check("mean", out)
+    made, _ = _mean(a, axis, wide, where, out)
+    return shaped("mean", made, a, axis, result, out, keepdims)
+
+
+@implements("average")
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = _NO_VALUE,
+) -> Any:
+    """Waits with weights, for a sum of them that is zero is an error."""
+    a = arguments.array(a)
+    axis = None if axis is None else shapes.numbers_of(axis)
+    if weights is None:
+        made = mean(a, axis, keepdims=keepdims)
+        total = made.dtype.type(a.size / made.size if made.size else 0)
+    else:
+        weights = _weights_of(a, weights, axis)
+        dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
+        result = dtype
+        if dtype.char == "e":  # its sums overflow early
+            dtype = np.dtype("f4")
+        total = sum(weights, axis, dtype, keepdims=keepdims)
+        if bool(any(np.equal(total, 0))):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        if dtype.char in IN_OWN_PRECISION:
+            keep = keepdims is not _NO_VALUE and keepdims
+            made = sum_of_products(dtype, "a * b")((a, weights), axis, keep, None, 0)
+        else:
+            made = sum(np.multiply(a, weights, dtype=dtype), axis, keepdims=keepdims)
+        made = np.true_divide(made, total, out=made)
+        if dtype != result:
+            made, total = made.astype(result), total.astype(result)
+    if not returned:
+        return made
+    return made, np.broadcast_to(arguments.array(total), made.shape).copy()
+
+
+def _weights_of(a, weights, axis):
+    """In the shape of the array, or with axes of length one where they do not belong to an axis."""
+    weights = arguments.array(weights)
+    if weights.shape == a.shape:
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = axes_of(axis, a.ndim, "axis")
+    if weights.shape != tuple(a.shape[one] for one in axes):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    weights = weights.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    return weights.reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
+
+
+_EXACT = {
+    "a * b": "exact_product",
+    "conj(a) * b": "exact_product_of_conjugate",
+    "a + b": "exact_sum",
+}
+
+
+@functools.cache
+def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MappedFold:
+    """The sum of a function of arrays, such as "a * b", which are read once. Products of float32 are exact in float64,
+    those of float64 in two numbers (the functions of _EXACT)."""
+    wide = np.dtype({"e": "f", "f": "d", "F": "D"}.get(dtype.char, dtype))
+    scalar = types.scalar(wide)
+    function = element_function(source=product, args=args, name="product")
+    signature = types.Signature(scalar, (scalar,) * len(args.split(",")))
+    loops, mapped = None, ""
+    if wide != dtype:
+        loops = OwnLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
+    elif dtype.char in "dD" and product in _EXACT:
+        mapped = f"numbalite::nl_reduce::{_EXACT[product]}<nl_function::value>::of"
+    return MappedFold(function, signature, counterpart(np.add), dtype, loops, mapped)
+
+
+@functools.cache
+def _sum_of_squares(number, real):
+    """The sum of |x - y|^2 of a mean y, in one pass: squares are of one dtype, and added in another."""
+    function = elementwise.function("square_of_distance", "squares")
+    scalar = types.scalar(number)
+    signature = types.Signature(types.scalar(real), (scalar, scalar))
+    return MappedFold(function, signature, counterpart(np.add), real)
+
+
+def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
+    """(dtype of the distances from the mean, dtype of the sum of their squares)"""
+    number = np.result_type(a.dtype, mean.dtype)
+    if number.char == "e":
+        number = np.dtype("f4")
+    return number, np.dtype(wide.char.lower()) if wide.kind == "c" else wide
+
+
+def degrees_taken(ddof: Any, correction: Any) -> Any:
+    """How many degrees of freedom are taken off, which two keywords say."""
+    if correction is _NO_VALUE:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def _variance(a, axis, dtype, ddof, correction, mean, where, out):
+    """(variance with the axes kept, the dtype of the result)"""
+    ddof = degrees_taken(ddof, correction)
+    wide, result = sum_dtypes(a.dtype, dtype)
+    if mean is _NO_VALUE:
+        mean, count = _mean(a, axis, wide, where, None)
+    else:
+        mean, count = arguments.array(mean), _count(a, axis, where)
+    if a.dtype.kind == "c" and dtype is None:
+        result = np.dtype(result.char.lower())
+    number, real = square_dtypes(a, mean, wide)
+    if where is _NO_VALUE or where is True:
+        total = _sum_of_squares(number, real)((a, mean), axis, True, None, 0)
+    else:
+        distance_of = elementwise.ufunc("square_of_distance", "squares")
+        distance = distance_of(a.astype(number, copy=False), mean.astype(number, copy=False))
+        total = fold(np.add, distance, axis, real, None, True, where=where)
+    if isinstance(count, int):
+        degrees = count - ddof if count > ddof else 0
+    else:
+        degrees = np.maximum(np.subtract(count, ddof), 0)
+    return divided(total, degrees, out), result
+
+
+def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
+    a = arguments.array(a)
+    wide, result = sum_dtypes(a.dtype, dtype)
+    if out is None and mean is _NO_VALUE and is_in_one_pass(a, wide, dtype, where):
+        taken, count = degrees_taken(ddof, correction), _count(a, axis, where)
+        divisor = builtins.max(float(count - taken), 0.0)
+        if a.dtype.kind == "c":
+            result = np.dtype(result.char.lower())
+        if a.dtype.char in "?bBhHiI" and wide.char == "d" and count <= _MAX_INTEGERS:
+            loops = integer_variances(is_root)
+        else:
+            loops = variances(wide, result, is_root)
+        made = run(loops, a, axis, keepdims, result, divisor, True)
+        return made
+    if out is not None:
+        outputs.check("std" if is_root else "var", out)
+    made, result = _variance(a, axis, dtype, ddof, correction, mean, where, out)
+    if is_root:
+        is_kept = keepdims is not _NO_VALUE and keepdims
+        is_number = not is_kept and len(operands.axes_of(axis, a.ndim)) == a.ndim
+        made = root(made, is_number and out is None)
+    return shaped("std" if is_root else "var", made, a, axis, result, out, keepdims)
+
+
+def root(variance: Any, is_number: bool) -> Any:
+    """The square roots in place of the variances, which have to have fractions, as NumPy takes them in out= and in
+    arrays of variances; a number is converted to its dtype, whatever it is."""
+    if is_number:
+        return np.sqrt(variance).astype(variance.dtype, copy=False)
+    return np.sqrt(variance, out=variance)
+
+
+@implements("var")
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(*given, False)
+
+
+@implements("std")
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NO_VALUE,
+    *,
+    where: Any = _NO_VALUE,
+    mean: Any = _NO_VALUE,
+    correction: Any = _NO_VALUE,
+) -> Any:
+    given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _variance_or_root(*given, True)
+
+
+# ---------------------------------------------------------------------------------------- places
+
+
+@functools.cache
+def _extremes(dtype, is_largest, nans_count):
+    """Kernels that find the first place of the extreme, in C order."""
+    number = np.dtype("f4") if dtype.char == "e" else dtype
+    flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
+    name = "argmax" if is_largest else "argmin"
+    return own_loops(f"extreme_place<{cxx(number)}, {flags}>", name, number, 8)
+
+
+def first_place(
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+    is_largest: bool,
+    nans_count: bool = True,
+) -> Any:
+    """The first place of the extreme along an axis, or in C order; -1 where nothing counts."""
+    a = arguments.array(a)
+    name = "argmax" if is_largest else "argmin"
+    axis = None if axis is None else operator.index(axis)
+    if a.ndim == 0 and axis in (0, -1):
+        axis = None
+    shape = a.shape
+    along = 0 if axis is None else axes_of(axis, a.ndim)[0]
+    if (a.size if axis is None else shape[along]) == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    if a.dtype.kind in "biufc" and a.size:
+        loops = _extremes(a.dtype, is_largest, nans_count)
+        found = run(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
+        return outputs.into_wider(name, out, found)
+    flat = arguments.flat(a) if axis is None else a
+    count = flat.shape[along]
+    extreme = max if is_largest else min
+    places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
+    place_of = elementwise.ufunc("place_of")
+    found = min(place_of(flat, extreme(flat, along, keepdims=True), places), along)
+    if keepdims is not _NO_VALUE and keepdims:
+        kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
+        found = found.reshape(kept)
+    return outputs.into_wider(name, out, found)
+
+
+@implements("argmax")
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return first_place(a, axis, out, keepdims, True)
+
+
+@implements("argmin")
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+    return first_place(a, axis, out, keepdims, False)
+
+
+# ----------------------------------------------------------------------------------------- scans
+
+
+def _scan(ufunc, a, axis, dtype, out):
+    a = arguments.array(a)
+    axis = None if axis is None else operator.index(axis)
+    if axis is None or (a.ndim == 0 and axis in (0, -1)):
+        a, axis = a if a.ndim == 1 else a.ravel(), 0
+    return counterpart(ufunc).accumulate(a, axis, dtype, out)
+
+
+@implements("cumsum")
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(np.add, a, axis, dtype, out)
+
+
+@implements("cumprod")
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(np.multiply, a, axis, dtype, out)
+
+
+def _cumulative(ufunc, x, axis, dtype, out, include_initial):
+    """As the array API has it: an axis for more than one dimension, and if wanted what a fold begins with."""
+    x = np.atleast_1d(arguments.array(x))
+    if axis is None:
+        if x.ndim >= 2:
+            raise ValueError(
+                "For arrays which have more than one dimension ``axis`` argument is required."
+            )
+        axis = 0
+    axes = axes_of(axis if isinstance(axis, tuple) else operator.index(axis), x.ndim)
+    if len(axes) != 1:
+        raise ValueError("accumulate does not allow multiple axes")
+    axis = axes[0]
+    if not include_initial:
+        return _scan(ufunc, x, axis, dtype, out)
+    front, behind = (
+        tuple(part if i == axis else slice(None) for i in range(x.ndim))
+        for part in (slice(None, 1), slice(1, None))
+    )
+    if out is None:
+        made = _scan(ufunc, x, axis, dtype, None)
+        shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
+        first = np.full_like(made, ufunc.identity, shape=shape)
+        return np.concatenate([first, made], axis)
+    _scan(ufunc, x, axis, dtype, out[behind])
+    out[front] = ufunc.identity
+    return out
+
+
+@implements("cumulative_sum")
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    return _cumulative(np.add, x, axis, dtype, out, include_initial)
+
+
+@implements("cumulative_prod")
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    return _cumulative(np.multiply, x, axis, dtype, out, include_initial)

@@ -1,0 +1,119 @@
+"""Places in sorted arrays, and what is there only once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.algorithms import order
+from numbalite.functions import arguments
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime.recorded import recorded
+from numbalite.ufuncs import operands
+from numbalite.ufuncs.fuse import fuse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_THREADS, _MOST_BLOCKS = 256, 1 << 13
+
+
+def _line(a, dtype=None):
+    """Contiguous, aligned, of a dtype."""
+    a = a if dtype is None else a.astype(dtype, copy=False)
+    return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
+
+
+def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
+    """`searchsorted` of device arrays."""
+    common = np.promote_types(a.dtype, v.dtype)
+    how = order.of(common)
+    a, v = _line(a, common), _line(v, common)
+    found = arguments.empty(v.shape, np.int64, v)
+    if v.size:
+        blocks = min(-(-v.size // _THREADS), _MOST_BLOCKS)
+        order.kernel("search", f"nl_search<{how.kind}>")[blocks, _THREADS](
+            a, sorter, v, found, a.size, v.size, int(side == "right"), how.flip
+        )
+    return found
+
+
+def _side_of(side):
+    if not isinstance(side, str):
+        raise TypeError(f"search side must be str, not {type(side).__name__}")
+    if side[:1] not in ("l", "r", "L", "R"):
+        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    return "left" if side[0] in "lL" else "right"
+
+
+@implements("searchsorted")
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
+    side = _side_of(side)
+    a, v = arguments.arrays_of((a, v))
+    if a.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array"
+            if a.ndim == 0
+            else "object too deep for desired array"
+        )
+    if sorter is not None:
+        sorter = arguments.array(sorter)
+        if sorter.dtype.kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        if sorter.ndim != 1:
+            raise TypeError("could not parse sorter argument")
+        if sorter.size != a.size:
+            raise ValueError("sorter.size must equal a.size")
+        sorter = _line(sorter, np.int64)
+        if sorter.size and not (0 <= np.min(sorter).item() and np.max(sorter).item() < a.size):
+            raise ValueError("Sorter index out of range.")
+    with arguments.on_device_of(a):
+        return digits(a, v, side, sorter)
+
+
+def _rises(bins):
+    """Do bins rise or fall? No difference between NaN and anything is one to NumPy; one that comes first falls."""
+    differ = np.flatnonzero(bins[1:] != bins[:-1])
+    rises = not differ.size or bool(bins[differ[0]] < bins[differ[0] + 1])
+    if np.any(bins[1:] < bins[:-1] if rises else bins[1:] > bins[:-1]):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return rises
+
+
+@fuse
+def _are_in_order(a, b):
+    return np.all(a <= b)
+
+
+@recorded
+def _rise(bins):
+    return _are_in_order(bins[:-1], bins[1:])
+
+
+@implements("digitize")
+def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
+    x, bins = arguments.arrays_of((x, bins))
+    if x.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    if bins.ndim != 1:
+        raise ValueError(
+            "object too deep for desired array"
+            if bins.ndim
+            else "object of too small depth for desired array"
+        )
+    if bins.dtype.kind == "c":
+        raise TypeError("bins may not be complex")
+    with arguments.on_device_of(x):
+        rises, falls = True, True
+        if bins.size > 1:
+            rises = bool(_rise(bins))
+            falls = not rises and bool(_rise(bins[::-1]))
+        if not rises and not falls:  # where NaN is among them, its neighbours count
+            rises = _rises(bins.copy_to_host())
+        side = "left" if right else "right"
+        if rises:
+            return digits(bins, x, side)
+        return bins.size - digits(bins[::-1], x, side)

@@ -1,0 +1,118 @@
+"""Elements that are not zero, or that a mask chooses: where they are, and what is written to them.
+(d[mask] is numbalite/ndarray/indexing.py.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite._core import DeviceArray
+from numbalite.algorithms import masks
+from numbalite.algorithms import selection as selecting
+from numbalite.functions import arguments, outputs
+from numbalite.ndarray import indexing
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+def _places(a, as_rows):
+    with arguments.on_device_of(a):
+        mask = masks.flags(a)
+        return selecting.places(mask, int(np.count_nonzero(mask)), as_rows)
+
+
+@implements("nonzero")
+def nonzero(a: Any) -> tuple[DeviceNDArray, ...]:
+    a = arguments.array(a)
+    if a.ndim == 0:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
+            "instead. If the context of this error is of the form `arr[nonzero(cond)]`, just use "
+            "`arr[cond]`."
+        )
+    found = _places(a, False)
+    return tuple(found[i] for i in range(a.ndim))
+
+
+def _flat(a):
+    return arguments.flat(a)
+
+
+@implements("flatnonzero")
+def flatnonzero(a: Any) -> DeviceNDArray:
+    return nonzero(_flat(arguments.array(a)))[0]
+
+
+@implements("argwhere")
+def argwhere(a: Any) -> DeviceNDArray:
+    a = arguments.array(a)
+    if a.ndim == 0:
+        return arguments.empty((int(np.count_nonzero(a)), 0), np.intp, a)
+    return _places(a, True)
+
+
+@implements("compress")
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    condition, a = arguments.arrays_of((condition, a))
+    made: Any
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    if axis is None:
+        a, axis = _flat(a), 0
+    else:
+        axis = shapes.axis_number(axis, a.ndim)
+    if condition.size > a.shape[axis]:
+        if np.any(condition[a.shape[axis] :]):
+            raise IndexError(f"index is out of bounds for axis {axis} with size {a.shape[axis]}")
+        condition = condition[: a.shape[axis]]
+    if a.ndim == 1:
+        made = masks.chosen(a[: condition.size], masks.flags(condition))
+    else:
+        made = np.take(a, np.flatnonzero(condition), axis)
+    return outputs.into_wider("compress", out, made)
+
+
+@implements("extract")
+def extract(condition: Any, arr: Any) -> DeviceNDArray:
+    condition, arr = arguments.arrays_of((condition, arr))
+    return compress(_flat(condition), arr)
+
+
+def _values(values, a):
+    """Values in a line, of the dtype of what they are written to, to which arrays must convert safely."""
+    if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
+        raise TypeError(
+            f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"
+        )
+    return _flat(indexing.like(values, a))
+
+
+@implements("place")
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    arr, mask = arguments.arrays_of((arguments.written("place", arr), mask))
+    values = _values(vals, arr)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    mask = masks.flags(arguments.reshaped(mask, arr.shape))
+    if values.size:
+        masks.assign(arr, mask, values)
+    elif np.any(mask):
+        raise ValueError("Cannot insert from an empty array!")
+
+
+@implements("putmask")
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
+    a, mask = arguments.arrays_of((arguments.written("putmask", a), mask))
+    values = _values(values, a)
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    if not (values.size and a.size):
+        return
+    mask = masks.flags(arguments.reshaped(mask, a.shape))
+    masks.assign(a, mask, values, in_order=False)

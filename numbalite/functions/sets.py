@@ -1,0 +1,104 @@
+"""Arrays as sets: what is in one, in both, in either, of sorted values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.algorithms import sorting
+from numbalite.functions import arguments
+from numbalite.functions.joining import concatenate
+from numbalite.functions.uniques import unique
+from numbalite.ndarray.dispatch import implements
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+def _line(a):
+    return arguments.flat(a)
+
+
+def _lines_of(*given):
+    """Device arrays with one dimension and a dtype in common."""
+    arrays = arguments.arrays_of(given)
+    dtype = np.result_type(*(one.dtype for one in arrays))
+    return [_line(one).astype(dtype, copy=False) for one in arrays]
+
+
+@implements("isin", "in1d")
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> DeviceNDArray:
+    """Two searches in the sorted values; ``assume_unique`` and ``kind`` change nothing."""
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    shape = np.shape(element)
+    values, known = _lines_of(element, test_elements)
+    known = sorting.sort(known, 0)
+    places = np.searchsorted(known, values), np.searchsorted(known, values, "right")
+    found = (np.equal if invert else np.not_equal)(*places)
+    if values.dtype.kind in "fc":  # NaN is found by a search, but equal to nothing
+        nan = np.isnan(values)
+        found = np.logical_or(found, nan) if invert else np.logical_and(found, ~nan)
+    return found.reshape(shape)
+
+
+@implements("union1d")
+def union1d(ar1: Any, ar2: Any) -> DeviceNDArray:
+    return unique(concatenate((ar1, ar2), axis=None))
+
+
+@implements("setdiff1d")
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> DeviceNDArray:
+    ar1, ar2 = arguments.arrays_of((ar1, ar2))
+    ar1 = _line(ar1) if assume_unique else unique(ar1)
+    return ar1[isin(ar1, ar2, invert=True)]
+
+
+def _sorted_together(ar1, ar2, assume_unique):
+    one, other = _lines_of(ar1, ar2)
+    if not assume_unique:
+        one, other = unique(one), unique(other)
+    return sorting.sort(concatenate([one, other]), 0)
+
+
+@implements("setxor1d")
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> DeviceNDArray:
+    line = _sorted_together(ar1, ar2, assume_unique)
+    if line.size == 0:
+        return line
+    differs = arguments.empty((line.size + 1,), bool, line)
+    differs[:1], differs[-1:] = True, True
+    differs[1:-1] = np.not_equal(line[1:], line[:-1])
+    return line[np.logical_and(differs[1:], differs[:-1])]
+
+
+@implements("intersect1d")
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    if not return_indices:
+        line = _sorted_together(ar1, ar2, assume_unique)
+        return line[:-1][np.equal(line[1:], line[:-1])]
+    one, other = _lines_of(ar1, ar2)
+    places = None
+    if not assume_unique:
+        (one, of_one), (other, of_other) = unique(one, True), unique(other, True)
+        places = of_one, of_other
+    line = concatenate([one, other])
+    order = sorting.argsort(line, 0)  # stable: of two that are alike the one of ar1 comes first
+    line = line[order]
+    both = np.equal(line[1:], line[:-1])
+    in_one, in_other = order[:-1][both], order[1:][both] - one.size
+    if places is not None:
+        in_one, in_other = places[0][in_one], places[1][in_other]
+    return line[:-1][both], in_one, in_other

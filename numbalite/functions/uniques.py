@@ -1,0 +1,199 @@
+"""What is there once, of sorted arrays."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite.algorithms import sorting
+from numbalite.functions import arguments
+from numbalite.kernels.decorators import jit
+from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
+from numbalite.runtime.recorded import recorded
+from numbalite.ufuncs.fuse import fuse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+_THREADS, _MOST_BLOCKS = 256, 1 << 13
+
+
+@jit
+def _inverse(order, groups, inverse):
+    """
+    for (long long i = grid<1>(); i < order.size(); i += gridsize<1>())
+        inverse[order[i]] = groups[i] - 1;
+    """
+
+
+def _run(kernel, count, *given):
+    kernel[min(-(-count // _THREADS), _MOST_BLOCKS), _THREADS](*given)
+
+
+def _begins(line, equal_nan):
+    """Where a sorted line (or rows, of a table) has something else than before; true behind the end, too."""
+    n = line.shape[0]
+    made = arguments.empty((n + 1,), bool, line)
+    made.fill(True)
+    parts = [line] if line.dtype.names is None else list(sorting.fields_of(line))
+    differs = made[1:n] if len(parts) == line.ndim == 1 else None
+    found = [_differs(part[1:], part[:-1], equal_nan, differs) for part in parts]
+    if differs is None:
+        differs = functools.reduce(np.logical_or, found)
+        made[1:n] = np.any(differs, axis=1) if line.ndim > 1 else differs
+    return made
+
+
+@fuse
+def _differ_beyond_nan(after, before):
+    both = np.logical_and(np.isnan(after), np.isnan(before))
+    return np.logical_and(np.not_equal(after, before), np.logical_not(both))
+
+
+@fuse
+def _differ_or_are(nothing, after, before):
+    return np.logical_or(np.not_equal(after, before), np.equal(after, nothing))
+
+
+def _differs(after, before, equal_nan, out):
+    kind = after.dtype.kind
+    if kind in "mM":
+        after, before = after.view(np.int64), before.view(np.int64)  # NaT is one number, and alike
+        if not equal_nan:
+            return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
+    if equal_nan and kind in "fc":
+        return _differ_beyond_nan(after, before, out=out)
+    return np.not_equal(after, before, out=out)
+
+
+class _Found(NamedTuple):
+    values: Any
+    index: Any
+    inverse: Any
+    counts: Any
+
+
+@recorded
+def _in_order(a, needs_order, equal_nan):
+    """(a line or the rows of a table in order, what was where, if that is needed, where others begin)"""
+    order = None
+    if a.ndim > 1:
+        keys = [a[:, k] for k in range(a.shape[1])][::-1]
+        order = sorting.lexsort(keys, 0) if keys else sorting.argsort(a[:, :0].sum(1), 0)
+    elif needs_order:
+        order = sorting.argsort(a, 0)
+    line = sorting.sort(a, 0) if order is None else _taken(a, order)
+    return line, order, _begins(line, equal_nan) if line.shape[0] else None
+
+
+@recorded
+def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
+    """What is asked for of groups that begin and end there."""
+    starts, n = ends[:-1], line.shape[0]
+    index = inverse = counts = None
+    if needs_index:
+        index = _taken(order, starts)
+    if needs_inverse:
+        groups = np.cumsum(begins[:n], dtype=np.int32 if n < 1 << 31 else np.int64)
+        inverse = arguments.empty((n,), np.int64, line)
+        _run(_inverse, n, order, groups, inverse)
+    if needs_counts:
+        counts = ends[1:] - starts
+    return _taken(line, starts), index, inverse, counts
+
+
+def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
+    """Of a line, or of the rows of a table."""
+    line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
+    if begins is None:
+        none = arguments.empty((0,), np.intp, a)
+        return _Found(line, none, none, none)
+    ends = np.flatnonzero(begins)
+    return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
+
+
+def _taken(a, places):
+    """Elements, or rows."""
+    if a.ndim == 1:
+        return sorting.take_along(a, places, 0, 0)
+    spread = places.reshape((-1, 1))
+    spread = np.broadcast_to(spread, (places.size, a.shape[1]))
+    return sorting.take_along(a, spread, 0, 0)
+
+
+@implements("unique")
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    ar = arguments.array(ar)
+    with arguments.on_device_of(ar):
+        needs = return_index, return_inverse, return_counts
+        if axis is None:
+            found = _unique(arguments.flat(ar), *needs, equal_nan)
+            values, inverse_shape = found.values, ar.shape
+        else:
+            axis = shapes.axis_number(axis, ar.ndim)
+            moved = np.moveaxis(ar, axis, 0)
+            table = arguments.reshaped(moved, (moved.shape[0], _rest(moved.shape)))
+            found = _unique(table, *needs, False)  # NumPy takes rows with NaN for different ones
+            values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
+            values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
+        inverse = found.inverse
+        if return_inverse:
+            inverse = inverse.reshape(inverse_shape)
+        given = (
+            (found.index, return_index),
+            (inverse, return_inverse),
+            (found.counts, return_counts),
+        )
+        made = (values, *(one for one, wanted in given if wanted))
+        return made if len(made) > 1 else values
+
+
+def _rest(shape):
+    size = 1
+    for n in shape[1:]:
+        size *= n
+    return size
+
+
+def _named(name, *made):
+    """NumPy's named tuple."""
+    kind = (
+        getattr(np.lib._arraysetops_impl, name, None)
+        if hasattr(np.lib, "_arraysetops_impl")
+        else None
+    )
+    return kind(*made) if kind is not None else made
+
+
+@implements("unique_all")
+def unique_all(x: Any) -> Any:
+    return _named("UniqueAllResult", *unique(x, True, True, True, equal_nan=False))
+
+
+@implements("unique_counts")
+def unique_counts(x: Any) -> Any:
+    return _named("UniqueCountsResult", *unique(x, return_counts=True, equal_nan=False))
+
+
+@implements("unique_inverse")
+def unique_inverse(x: Any) -> Any:
+    return _named("UniqueInverseResult", *unique(x, return_inverse=True, equal_nan=False))
+
+
+@implements("unique_values")
+def unique_values(x: Any) -> DeviceNDArray:
+    return unique(x, equal_nan=False)

@@ -1,0 +1,77 @@
+"""Windows for spectra: new arrays on the current device. NumPy has no `like=` for them; they are names of
+numbalite.cuda."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from numbalite.functions.creation import numbers
+from numbalite.functions.elements import i0
+from numbalite.ndarray.dispatch import implements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+def _window(name: str, of: Callable) -> Callable:
+    """``of(n, last)``: the window of the places n, which go from -last to last in steps of two."""
+
+    def function(M: int) -> DeviceNDArray:
+        count = operator.index(M)
+        if count < 2:
+            return numbers(1.0, 0.0, max(count, 0), np.float64)
+        return of(numbers(1.0 - count, 2.0, count, np.float64), float(count - 1))
+
+    function.__name__ = name
+    return implements(name)(function)
+
+
+def _cosines(n, last):
+    return np.cos(n * (np.pi / last))
+
+
+bartlett = _window("bartlett", lambda n, last: 1 - np.abs(n) / last)
+hanning = _window("hanning", lambda n, last: 0.5 + 0.5 * _cosines(n, last))
+hamming = _window("hamming", lambda n, last: 0.54 + 0.46 * _cosines(n, last))
+blackman = _window(
+    "blackman",
+    lambda n, last: 0.42 + 0.5 * _cosines(n, last) + 0.08 * _cosines(2 * n, last),
+)
+
+
+@implements("kaiser")
+def kaiser(M: int, beta: Any) -> DeviceNDArray:
+    count = operator.index(M)
+    if count < 2:
+        return numbers(1.0, 0.0, max(count, 0), np.float64)
+    n = numbers(1.0 - count, 2.0, count, np.float64) / (count - 1)
+    return i0(beta * np.sqrt(1 - n * n)) / np.i0(float(beta))
+
+
+# ------------------------------------------------------------------------------------ frequencies
+
+
+@implements("fft.fftfreq")
+def fftfreq(n: int, d: float = 1.0, device: Any = None) -> DeviceNDArray:
+    n = _length(n)
+    made = numbers(0, 1, n, np.float64)
+    upper = (n + 1) // 2
+    made[upper:] = numbers(-(n // 2), 1, n - upper, np.float64)
+    return made * (1.0 / (n * d))
+
+
+@implements("fft.rfftfreq")
+def rfftfreq(n: int, d: float = 1.0, device: Any = None) -> DeviceNDArray:
+    n = _length(n)
+    return numbers(0, 1, n // 2 + 1, np.float64) * (1.0 / (n * d))
+
+
+def _length(n):
+    if not hasattr(n, "__index__"):
+        raise ValueError("n should be an integer")
+    return operator.index(n)

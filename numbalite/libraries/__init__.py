@@ -1,7 +1,0 @@
-"""CUDA's libraries cuFFT, cuSOLVER, cuSPARSE and cuBLAS as tables of functions, by name.
-
-`table` finds a library and its functions and makes exceptions of statuses; loading, calls and handles are C
-(cext/driver/cudalib, cext/py/librarycall, cext/core/handle). On the simulator the functions are Python's:
-`fftsim`, `solversim` and `sparsesim` compute with NumPy what the libraries compute, from the same arguments, so
-that everything above runs there as on a GPU. Uses compilers (to find the toolkit). Begin with table.py.
-"""

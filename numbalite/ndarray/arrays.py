@@ -1,0 +1,699 @@
+"""Arrays in device memory: DeviceNDArray and the functions that make them.
+
+The C base class has the memory, basic indexing and the copies; here is what makes it behave as
+NumPy's users expect: assignment with broadcasting and casting, reshaping, conversions. Views share
+memory as in NumPy, and where NumPy would copy (reshaping a strided array), so does this, on the
+device, with a warning. How elements are assigned and converted is in numbalite/ndarray/assign.py.
+
+stream=0 means: on the array's own stream (the default one unless `bind` gave another), and host
+copies have happened on return.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import numbers
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, errors, frontend
+from numbalite.ndarray import assign as _assign
+from numbalite.ndarray import implicit as _implicit
+from numbalite.ndarray import indexing as _indexing
+from numbalite.ndarray import printing as _printing
+from numbalite.ndarray.foreign import if_cuda_array
+from numbalite.ndarray.methods import Methods
+from numbalite.ndarray.views import Views
+from numbalite.runtime import devices as _devices
+from numbalite.runtime import shapes
+from numbalite.runtime.recorded import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
+    from numbalite.runtime.ipc import IpcArrayHandle
+
+_NUMPY = np.lib.NumpyVersion(np.__version__)
+before_pickling: Callable[[], None] | None = None
+"""Called before an array is pickled; the package cuda tells dask of arrays then."""
+_FLAG_NAMES = {
+    "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
+    "FORTRAN": "F_CONTIGUOUS", "O": "OWNDATA", "W": "WRITEABLE",
+}  # fmt: skip
+
+
+class Flags(dict):
+    """numba's dictionary, with NumPy's attributes and short names."""
+
+    def __missing__(self, name: str) -> Any:
+        name = _FLAG_NAMES.get(name, name)
+        c, f = dict.get(self, "C_CONTIGUOUS"), dict.get(self, "F_CONTIGUOUS")
+        if name == "FNC":
+            return f and not c
+        if name == "FORC":
+            return f or c
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name.upper()]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"flags of device arrays cannot be set: {name}")
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        raise TypeError(f"flags of device arrays cannot be set: {name}")
+
+
+class Pointer(int):
+    """An address: an int that has the attribute `value` too, as a ctypes pointer has."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
+class DeviceMemory:
+    """The memory behind an array: its address and size."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    @property
+    def device_pointer_value(self) -> int:
+        return self._array.address
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._array.address)
+
+    @property
+    def device_pointer(self) -> Pointer:
+        return Pointer(self._array.address)
+
+    @property
+    def size(self) -> int:
+        return self._array.alloc_size
+
+    @property
+    def owner(self) -> Any:
+        """The object that lends the memory; None where it is our own."""
+        return self._array._owner
+
+    @property
+    def context(self) -> Any:
+        return _devices.current_context(self._array.device)
+
+    def __int__(self) -> int:
+        return self._array.address
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceMemory):
+            return NotImplemented
+        return (int(self), self._array.device) == (int(other), other._array.device)
+
+    def __hash__(self) -> int:
+        return hash((DeviceMemory, int(self)))
+
+
+class DeviceNDArray(_core.DeviceArray, Views, Methods):
+    """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
+
+    NumPy's functions and Python's operators run on the device: `np.sqrt(d)`, `np.sum(d)`, `d * 2 + e @ f`.
+    """
+
+    __slots__ = ()
+
+    __cuda_memory__ = True
+    __cuda_ndarray__ = True
+    __array_priority__ = 100
+
+    def __new__(
+        cls,
+        shape: ShapeLike,
+        strides: tuple[int, ...] | None,
+        dtype: DTypeLike,
+        stream: StreamLike = 0,
+        gpu_data: Any = None,
+    ) -> DeviceNDArray:
+        """numba's constructor: new memory, or an array over `gpu_data`, which is kept.
+
+        Programs are better off with `device_array` and `from_cuda_array_interface`.
+        """
+        dtype = np.dtype(dtype)
+        if gpu_data is None:
+            return device_array(shape, dtype, strides=strides, stream=stream)
+        if isinstance(gpu_data, DeviceMemory):
+            made = gpu_data._array._view(shape, strides, dtype)
+        else:
+            if not hasattr(gpu_data, "device_ctypes_pointer"):
+                raise TypeError(f"gpu_data must be device memory, not {type(gpu_data).__name__}")
+            pointer = gpu_data.device_ctypes_pointer.value or 0
+            made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
+        return made._bind(stream) if stream else made
+
+    def _answer_of(self, other, method):
+        """What another object's own method returns for this array: NotImplemented where it is a sequence or an array,
+        which ufuncs take apart, or has no such method."""
+        if isinstance(other, (np.ndarray, np.generic, _core.DeviceArray, str, bytes)):
+            return NotImplemented
+        value = np.asarray(other)
+        if value.dtype != object or value.ndim:
+            return NotImplemented
+        own = getattr(type(other), method, None)
+        return NotImplemented if own is None else own(other, self)
+
+    def _compared_with_no_number(self, other, is_unequal):
+        """For == and !=: what the other object says of the array; else, as in NumPy, no element equals None, a text or
+        the like. None where that is not all: an object that says something of numbers has to be asked for each."""
+        if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
+            return importlib.import_module("numbalite.ndarray.recordequality").compare(
+                self, other, is_unequal
+            )
+        inverts = is_unequal and type(other).__ne__ is object.__ne__
+        method = "__ne__" if is_unequal and not inverts else "__eq__"
+        answer = self._answer_of(other, method)
+        shape, result = self.shape, is_unequal
+        if answer is not NotImplemented:
+            if not isinstance(answer, (bool, np.bool_)):
+                return np.logical_not(answer) if inverts else answer
+            result = bool(answer) != inverts
+        elif self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
+            return None
+        else:
+            value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
+            one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
+            if value.ndim if value.dtype == object else not one_is_text:
+                return None
+            if value.dtype == object:
+                zero = np.zeros((), self.dtype).item()
+                if getattr(type(other), method)(other, zero) is not NotImplemented:
+                    return None
+            shape = np.broadcast_shapes(shape, value.shape)
+        with _assign.on_device(self.device):
+            made = _core.device_empty(shape, np.dtype(bool))
+        made.fill(result)
+        return made
+
+    def __contains__(self, value: object) -> bool:
+        """Is a value among the elements?"""
+        return bool(np.any(self == value))
+
+    # ---- what it is
+
+    @property
+    def flags(self) -> Flags:
+        return Flags(
+            C_CONTIGUOUS=self.is_c_contiguous(),
+            F_CONTIGUOUS=self.is_f_contiguous(),
+            OWNDATA=self._owner is None and not self._is_view,
+            WRITEABLE=not self.readonly,
+            ALIGNED=self._is_aligned(),
+        )
+
+    def _is_aligned(self):
+        low = self.dtype.alignment - 1
+        return not (self._address & low or any(step & low for step in self.strides))
+
+    @property
+    def gpu_data(self) -> DeviceMemory:
+        return DeviceMemory(self)
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.address)
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.typeof(self)
+
+    def as_cuda_arg(self) -> DeviceNDArray:
+        """What a kernel is given for this array: itself."""
+        return self
+
+    def __repr__(self) -> str:
+        """The elements, shortened as NumPy does; only the printed ones are copied to the host."""
+        return _printing.representation_of(self, "DeviceNDArray")
+
+    def __str__(self) -> str:
+        """The elements as NumPy prints them; only the printed ones are copied to the host."""
+        return _printing.text_of(self)
+
+    def __format__(self, specification: str) -> str:
+        return format(self.copy_to_host()[()], specification)
+
+    _repr_html_ = frontend.picture("array")
+
+    def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
+        """The same array with another stream for methods that are given none."""
+        return self._bind(stream)
+
+    def get_ipc_handle(self) -> IpcArrayHandle:
+        """A handle by which other processes open this array (`with handle as array:`); it pickles.
+
+        RuntimeError where the memory cannot be shared: `cuda.ipc_array` makes arrays that can.
+        """
+        from numbalite.runtime import ipc
+
+        return ipc.handle(self)
+
+    # ---- to and from the host
+
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray[Any, Any]:
+        """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
+
+        A new array is complete on return. With a stream and a page-locked `ary` the copy is only put
+        into the stream's order: wait for the stream before reading it.
+        """
+        if ary is None:
+            if _core.capture_here():
+                raise RuntimeError(
+                    "the values of a device array (copy_to_host(), bool, how many a mask chooses)"
+                    " inside a capture: work is recorded then and does not run before the graph is"
+                    " launched. copy_to_host(array) needs the array, which each launch fills"
+                )
+            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+            return self._download(order, stream)
+        target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
+        _check_match(self, target)
+        if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+            np.copyto(ary, self.copy_to_host(stream=stream))  # what is between its fields stays
+        else:
+            self._read(target, stream)
+        return ary
+
+    def get(
+        self,
+        stream: StreamLike | None = None,
+        order: str = "C",
+        out: Any = None,
+        blocking: bool = True,
+    ) -> np.ndarray[Any, Any]:
+        """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies). With blocking=False the copy
+        to a page-locked `out` is only put into the stream's order."""
+        if out is not None:
+            self.copy_to_host(out, stream or 0)
+            if blocking and stream:
+                getattr(stream, "synchronize", _core.synchronize)()
+            return out
+        return np.asarray(self.copy_to_host(stream=stream or 0), order=order)  # type: ignore[call-overload]
+
+    def set(self, arr: Any, stream: StreamLike | None = None) -> None:
+        """`copy_to_device` under CuPy's name."""
+        self.copy_to_device(arr, stream or 0)
+
+    def to_device(
+        self, device: DeviceLike, /, *, stream: StreamLike | None = None
+    ) -> DeviceNDArray | np.ndarray[Any, Any]:
+        """The array on a device, as in the array API standard: "cpu" is a new NumPy array, a number or a Device
+        is a device array. It is the array itself if it is there."""
+        if isinstance(device, str):
+            if device != "cpu":
+                raise ValueError(f"device must be 'cpu' or the number of a device, not {device!r}")
+            return self.copy_to_host(stream=stream or 0)
+        return to_device(self, stream or 0, device=device)
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The module with the functions of the array API standard, numbalite.array_api."""
+        return importlib.import_module("numbalite.array_api").namespace(api_version)
+
+    def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
+        """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
+        any strides. (`d[...] = ary` broadcasts and converts.)"""
+        source = if_cuda_array(ary)
+        if source is not None:
+            _check_match(self, source)
+            _writable(self)
+            if self.dtype.names is not None:
+                _assign.assign(self, source, stream)
+            elif self.size:
+                _assign.copy(source, self, stream)
+        else:
+            source = _assign.opaque(np.asarray(ary), self.dtype)
+            _check_match(self, source)
+            if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+                _assign.assign(self, source, stream)
+            else:
+                self._write(source, stream)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "`copy=False` is not possible: a device array does not become a NumPy array without a copy"
+            )
+        _implicit.check_conversion()
+        result = self.copy_to_host()
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
+        the device that is current there."""
+        if before_pickling is not None:
+            before_pickling()
+        dense = self._dense()
+        memory = dense._view((dense.nbytes,), (1,), np.uint8)
+        return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
+
+    def _dense(self):
+        """The array, or a copy, in memory without gaps, with the axes in its order."""
+        if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
+            return self
+        return self.copy("K")
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python scalar; without arguments, the only one."""
+        if args:
+            index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            if len(index) == 1 != self.ndim:  # counts all elements in C order
+                number = operator.index(index[0])
+                if not -self.size <= number < self.size:
+                    raise IndexError(f"index {number} is out of bounds for size {self.size}")
+                index = np.unravel_index(number % self.size, self.shape)
+            if len(index) != self.ndim:
+                raise ValueError("incorrect number of indices for array")
+            return self._part(tuple(map(operator.index, index))).item()
+        if self.size != 1:
+            raise ValueError(f"item() needs an array of one element, this has shape {self.shape}")
+        return self.copy_to_host().item()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements' bytes, as numpy.ndarray.tobytes."""
+        return self.copy_to_host().tobytes(order)
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def tolist(self) -> Any:
+        return self.copy_to_host().tolist()
+
+    def _only_one(self, what):
+        if self.size != 1:
+            raise TypeError(f"{what} needs an array of one element, this has shape {self.shape}")
+        if self.ndim and _NUMPY >= "2.4.0":
+            raise TypeError(
+                f"{what} needs an array without axes, this has shape {self.shape}: write d.item()"
+            )
+        if self.ndim:
+            errors.warn(
+                f"{what} of an array with axes is deprecated in NumPy: write d.item()",
+                DeprecationWarning,
+            )
+
+    def __int__(self) -> int:
+        self._only_one("int()")
+        return int(self.item())
+
+    def __float__(self) -> float:
+        self._only_one("float()")
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        self._only_one("complex()")
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return operator.index(self.item())
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "the truth value of a device array with other than one element is ambiguous: "
+                "copy_to_host() and use any() or all()"
+            )
+        return bool(self.item())
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        if self.ndim == 1 and self.dtype.names is None:
+            return iter(self.copy_to_host())  # one copy, not one for each element
+        return (self[i] for i in range(self.shape[0]))
+
+    # ---- elements
+
+    def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
+        """`self[item]` on a stream."""
+        return (self._bind(stream) if stream else self)[item]
+
+    @recorded
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.setitem(key, value)
+
+    def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
+        """Assigns to a part, with NumPy's broadcasting and casting."""
+        if key is Ellipsis:
+            _assign.assign(self, value, stream)
+        elif _indexing.has_arrays(key):
+            _indexing.put(self, key, value, stream)
+        else:
+            _assign.assign(self._part(key), value, stream)
+
+    _by_arrays = _indexing.get
+
+    def _part(self, key):
+        """The view that a key selects, 0-dimensional where it selects one element."""
+        if isinstance(key, (str, list)):
+            return self[key]
+        if not isinstance(key, tuple):
+            key = (key,)
+        if not any(item is Ellipsis for item in key):
+            key = (*key, Ellipsis)
+        return self[key]
+
+    @recorded
+    def fill(self, value: Any, stream: StreamLike = 0) -> None:
+        """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
+        that does not fit)."""
+        if getattr(value, "ndim", 0) or (isinstance(value, list) and not self.dtype.names):
+            raise ValueError("fill() takes a scalar: use d[...] = array")
+        _assign.assign(self[...], value, stream)
+
+    # ---- copies
+
+    @recorded
+    def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
+        """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
+        or K (the axes as they are)."""
+        order = shapes.order_of(order, "C")
+        with _assign.on_device(self.device):
+            if order == "K":
+                strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
+                result = _core.device_empty(self.shape, self.dtype, strides=strides)
+            else:
+                order = self._own_order() if order == "A" else order
+                result = _core.device_empty(self.shape, self.dtype, order)
+        if self.size:
+            _assign.copy(self, result, stream or self.stream, apart=True)
+        stream = stream or self.stream
+        return result._bind(stream) if stream else result
+
+    def __copy__(self) -> DeviceNDArray:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> DeviceNDArray:
+        return self.copy("K")
+
+    @recorded
+    def astype(
+        self,
+        dtype: DTypeLike,
+        order: str = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The elements as another dtype, in a new array on the same device; with copy=False the array
+        itself where dtype and order are its own. (subok is NumPy's and means nothing here.)
+
+        Converted on the device as a C cast does; what has no C++ type (text, times, records) is
+        converted by NumPy, on the host.
+        """
+        dtype = np.dtype(dtype)
+        if not dtype.itemsize and dtype.kind in "SU":  # a text as long as the elements need
+            dtype = np.empty(0, self.dtype).astype(dtype).dtype
+        order = shapes.order_of(order)
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(
+                f"cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule "
+                f"{casting!r}"
+            )
+        if dtype == self.dtype:
+            fits = {
+                "C": self.is_c_contiguous(),
+                "F": self.is_f_contiguous(),
+                "A": self.is_c_contiguous() or self.is_f_contiguous(),
+            }
+            return self if not copy and fits.get(order, True) else self.copy(order, stream)
+        stream = stream or self.stream
+        if order == "A":
+            order = self._own_order()
+        if order == "K":
+            strides = shapes.packed_like(self.shape, self.strides, dtype.itemsize)
+        else:
+            strides = shapes.packed(self.shape, dtype.itemsize, order)
+        with _assign.on_device(self.device):
+            result = _core.device_empty(self.shape, dtype, strides=strides)
+        _assign.assign(result, self, stream)
+        return result._bind(stream) if stream else result
+
+
+_core.register_array_class(DeviceNDArray)
+
+
+# ---------------------------------------------------------------------------------------- helpers
+
+
+def _rebuild(memory, dtype, shape, strides):
+    """What a pickled array becomes."""
+    return to_device(memory)._view(shape, strides, dtype)
+
+
+def _check_match(array, other):
+    """The same shape and dtype, or numba's exceptions."""
+    if not hasattr(other, "dtype"):
+        raise TypeError(f"copy_to_host takes a NumPy array, not {type(other).__name__}")
+    if array.dtype != other.dtype:
+        raise TypeError(f"incompatible dtype: {array.dtype} vs. {other.dtype}")
+    if array.shape != other.shape:
+        raise ValueError(f"incompatible shape: {array.shape} vs. {other.shape}")
+
+
+def _writable(array):
+    if array.readonly:
+        raise ValueError("the device array is read-only")
+
+
+# ----------------------------------------------------------------------------------------- making
+
+
+def to_device(
+    obj: Any,
+    stream: StreamLike = 0,
+    copy: bool = True,
+    to: DeviceNDArray | None = None,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
+    """Copies an array (any strides) to the device.
+
+    Shape and dtype stay, and so does the order of the axes. A device array is returned as it is, a
+    foreign one as a view. ``copy=False`` allocates only; ``to`` is an array to copy into. ``device``
+    (number or object): where to have it, by default the calling thread's device, for device arrays
+    where they are; an array of another device is copied over.
+
+    With ``stream=0`` the host array may be changed on return. With a stream, and page-locked memory
+    (`pinned_array`), the copy is only put into the stream's order.
+
+    TypeError for objects in an array, CudaAPIError where the device's memory is full.
+
+    >>> d = cuda.to_device(np.ones((2, 3), np.float32))
+    >>> d.shape, d.dtype, d.nbytes
+    ((2, 3), dtype('float32'), 24)
+    """
+    if to is not None:
+        if device is not None and _devices.number_of(device) != to.device:
+            raise ValueError(f"the array to copy into is on device {to.device}, not on {device}")
+        to.copy_to_device(obj, stream)
+        return to
+    if device is not None:
+        return _to_device(obj, stream, copy, _devices.number_of(device))
+    found = if_cuda_array(obj)
+    if found is not None:
+        return found
+    host = np.asarray(obj)
+    if host.flags.c_contiguous:
+        result = device_array(host.shape, host.dtype)
+    else:
+        result = device_array_like(host)
+    if copy:
+        result._write(host, stream)
+    if host.dtype.names is not None and isinstance(obj, np.void):
+        result = result._record()
+    return result.bind(stream) if stream else result
+
+
+def _to_device(obj, stream, copy, number):
+    array = if_cuda_array(obj)
+    if array is None:
+        with _devices.gpus[number]:
+            return to_device(obj, stream, copy)
+    if array.device == number:
+        return array
+    if not copy:
+        with _devices.gpus[number]:
+            return device_array_like(array, stream)
+    array = _assign.moved(array, number, stream)
+    return array.bind(stream) if stream else array
+
+
+device_array = _core.device_array
+
+
+def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
+    """A new device array of the shape and dtype of another array, not initialised.
+
+    ``ary`` may be a NumPy array, a device array or another library's. The elements lie without gaps,
+    with the axes in the same order.
+
+    >>> cuda.device_array_like(np.zeros((2, 3), np.int16, order="F")).strides
+    (2, 4)
+    """
+    if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
+        found = if_cuda_array(ary)
+        ary = np.asarray(ary) if found is None else found
+    shape, itemsize = ary.shape, ary.dtype.itemsize
+    strides = shapes.packed_like(shape, ary.strides, itemsize)
+    for order in "CF":
+        if strides == shapes.packed(shape, itemsize, order):
+            return device_array(shape, ary.dtype, order=order, stream=stream)
+    return device_array(shape, ary.dtype, strides=strides, stream=stream)
+
+
+# ------------------------------------------------------------------------- transfers of arguments
+
+
+def In(array: Any) -> _core.Transfer:
+    """For a kernel argument: a host array that is only read; it is not copied back.
+
+    >>> @cuda.jit
+    ... def double(x, out):
+    ...     "int i = threadIdx.x; out[i] = 2 * x[i];"
+    >>> x, out = np.arange(3), np.empty(3, int)
+    >>> double[1, 3](cuda.In(x), cuda.Out(out))
+    >>> out
+    array([0, 2, 4])
+    """
+    return _core.Transfer(array, 1)
+
+
+def Out(array: Any) -> _core.Transfer:
+    """For a kernel argument: a host array that is only written; it is not copied to the device.
+
+    The kernel must write all of it: what it leaves out is whatever was in the device's memory. See
+    `In` for an example.
+    """
+    return _core.Transfer(array, 2)
+
+
+def InOut(array: Any) -> _core.Transfer:
+    """For a kernel argument: a host array that is copied in and back, which is the default."""
+    return _core.Transfer(array, 3)

@@ -1,0 +1,397 @@
+"""Putting elements into a device array: from numbers, host arrays and device arrays of any dtype.
+
+Whatever the shapes, strides and dtypes are, it is one kernel, one copy or one fill on the array's device:
+
+* The same dtype, lying alike on both sides: a plain copy.
+* Otherwise an element-wise kernel reads each element, converts it as NumPy's assignment does, and
+  writes it. Host arrays travel as they are: what is broadcast travels once.
+* Dtypes that no C++ type stands for (text, times in other units, ...) are converted by NumPy, on the
+  host. Records are assigned field by field.
+
+An array of another device is copied over first.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, errors
+from numbalite.ndarray import copyplan, foreign, transposing
+from numbalite.runtime import devices as _devices
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+
+cast_ufunc: Any = None
+"""Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
+_ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+_CAST_WARNS = {"f": "iumM", "c": "iufmM"}
+"""Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
+_PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
+
+
+class _Nothing:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exception):
+        pass
+
+
+_nothing = _Nothing()
+
+
+def on_device(number: int) -> Any:
+    """The context in which a device is the calling thread's."""
+    return _nothing if number == _core.current_device() else _devices.gpus[number]
+
+
+def on_device_of(*values: Any) -> Any:
+    """The context in which the device of the first device array is the calling thread's."""
+    for value in values:
+        if isinstance(value, _core.DeviceArray):
+            return on_device(value.device)
+    return _nothing
+
+
+def is_number(dtype: DTypeLike) -> bool:
+    """Is there a C++ type for it, in native byte order?"""
+    return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]
+
+
+def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
+    """target[...] = value, with NumPy's broadcasting and casting."""
+    if target.readonly:
+        raise ValueError("assignment destination is read-only")
+    if target.dtype.names is not None and has_gaps(target.dtype):
+        _between_gaps(target, value, stream)
+    elif isinstance(value, _core.DeviceArray):
+        _from_device(target, value, stream)
+    elif type(value) is np.ndarray:
+        _from_host(target, value, stream)
+    else:
+        _from_anything(target, value, stream)
+
+
+def _from_anything(target, value, stream):
+    found = (
+        None if type(value) in _PLAIN else foreign.if_cuda_array(value)
+    )  # mapped NumPy arrays too
+    if found is not None:
+        _from_device(target, found, stream)
+    elif isinstance(value, np.ndarray):
+        _from_host(target, np.asarray(value), stream)
+    else:
+        _from_object(target, value, stream)
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
+    result = np.empty((), dtype)
+    result[()] = value
+    return result
+
+
+def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
+    """What is no array, converted as numpy.copyto converts it: by a rule of casting, not as what is assigned. Arrays
+    and the tuples of records stay what they are."""
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        result = np.empty((), dtype)
+        np.copyto(result, value, casting=casting)
+        if dtype.kind in _CAST_WARNS.get(np.asarray(value).dtype.kind, ""):
+            _core.record_nothing()  # a call that is repeated would not warn again
+        return result
+    return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
+
+
+def _from_object(target, value, stream):
+    """A number, a tuple for a record, a nested list, or anything that NumPy makes an array of."""
+    if target.dtype.names is not None or np.ndim(value) == 0:
+        try:
+            fill(target, scalar(value, target.dtype), stream)
+            return
+        except (TypeError, ValueError):
+            if np.ndim(value) == 0 or (isinstance(value, tuple) and target.dtype.names):
+                raise
+    if target.ndim == 0:
+        raise ValueError("setting an array element with a sequence.")
+    _from_host(target, np.asarray(value, dtype=target.dtype), stream)
+
+
+def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Records seen as bytes, for elements whose fields are only known to C++."""
+    is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
+    is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
+    return host.view(dtype) if is_opaque and is_record else host
+
+
+def _from_host(target, host, stream):
+    host = opaque(host, target.dtype)
+    if host.ndim == 0:
+        fill(target, scalar(host, target.dtype), stream)
+        return
+    short = shapes.squeezed_to(host.shape, target.shape)
+    host = host.reshape(short) if short != host.shape else host
+    if 0 in target.shape:
+        return
+    if host.dtype == target.dtype:
+        if host.shape == target.shape:
+            target._write(host, stream)
+            return
+        lies = _words(host, target) if host.size * 4 < target.size else None
+        if lies is None:
+            target._write(np.broadcast_to(host, target.shape), stream)
+            return
+        host, target = lies
+    elif not (is_number(target.dtype) and is_number(host.dtype.newbyteorder("="))):
+        _from_host(target, host.astype(target.dtype), stream)
+        return
+    else:
+        warn_of_complex(host.dtype, target.dtype)
+    convert(host, target, stream)
+
+
+def _from_device(target, source, stream):
+    if source.shape == target.shape and source.dtype == target.dtype:
+        if target.size:
+            copy(source, target, stream)
+        return
+    short = shapes.squeezed_to(source.shape, target.shape)
+    if short != source.shape:
+        gone = source.ndim - len(short)
+        source = source._view(short, source.strides[gone:], source.dtype)
+    if 0 in target.shape:
+        return
+    if source.device != target.device:
+        source = moved(source, target.device, stream, target.stream)
+    if source.dtype == target.dtype:
+        copy(spread(source, target.shape), target, stream)
+    elif is_number(source.dtype) and is_number(target.dtype):
+        warn_of_complex(source.dtype, target.dtype)
+        convert(source, target, stream)
+    elif target.dtype.names and source.dtype.names:
+        _fields(target, source, stream)
+    else:
+        host = source.copy_to_host(stream=stream or target.stream)
+        _from_host(target, host.astype(target.dtype), stream)
+
+
+def _fields(target, source, stream):
+    """Records to records: field by field in their order, whatever the names are."""
+    if len(target.dtype.names) != len(source.dtype.names):
+        raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
+    if overlap(target, source):
+        source = source.copy("K", stream)
+    target, source = target[...], source[...]
+    for to, of in zip(target.dtype.names, source.dtype.names, strict=True):
+        assign(target[to], source[of], stream)
+
+
+@functools.lru_cache(256)
+def has_gaps(dtype: DTypeLike) -> bool:
+    """Has a structured dtype bytes that belong to none of its fields and are not just padding?
+
+    They may belong to other fields: in `d[["x", "z"]]` they do.
+    """
+    fields = [dtype.fields[name][0] for name in dtype.names]
+    if sum(field.itemsize for field in fields) == dtype.itemsize:
+        return False
+    padded = np.dtype(list(zip(dtype.names, fields, strict=True)), align=True)
+    return padded.itemsize != dtype.itemsize or any(
+        padded.fields[name][1] != dtype.fields[name][1] for name in dtype.names
+    )
+
+
+def _between_gaps(target, value, stream):
+    """Field by field, so that what lies between them stays as it is."""
+    if not hasattr(value, "__cuda_array_interface__"):
+        if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):
+            try:
+                value = scalar(value, target.dtype)
+            except (TypeError, ValueError):
+                if np.ndim(value) == 0 or not target.ndim:
+                    raise
+                value = np.asarray(value, target.dtype)
+        names = value.dtype.names
+        if len(names) != len(target.dtype.names):
+            raise TypeError(f"cannot cast from {value.dtype} to {target.dtype}")
+        target = target[...]
+        for to, of in zip(target.dtype.names, names, strict=True):
+            assign(target[to], value[of], stream)
+        return
+    source = foreign.as_cuda_array(value)
+    if not source.dtype.names:
+        raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
+    if source.device != target.device:
+        source = moved(source, target.device, stream, target.stream)
+    _fields(target, source, stream)
+
+
+def extent(array: Any) -> Any:
+    """(first, last + 1): the addresses that an array's elements are within."""
+    low = high = array._address
+    for length, step in zip(array.shape, array.strides, strict=True):
+        low += min(0, (length - 1) * step)
+        high += max(0, (length - 1) * step)
+    return low, high + array.itemsize
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """May two device arrays share an element?"""
+    if a.device != b.device or not (a.size and b.size):
+        return False
+    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
+    return a_low < b_high and b_low < a_high
+
+
+def share_elements(a: Any, b: Any) -> bool:
+    """The same, but every other element of an array and those between are seen to be apart."""
+    if not overlap(a, b):
+        return False
+    steps = (
+        step
+        for array in (a, b)
+        for length, step in zip(array.shape, array.strides, strict=True)
+        if length > 1
+    )
+    grid = math.gcd(*steps)
+    ahead = (b._address - a._address) % grid if grid else 0
+    return ahead < a.itemsize or grid - ahead < b.itemsize
+
+
+def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
+    """NumPy's warning, where imaginary parts are lost."""
+    if given.kind == "c" and wanted.kind not in "cb":
+        errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
+
+
+# ------------------------------------------------------------------------------------ on the device
+
+
+def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
+    """target[...] = value, an array of no dimensions and the target's dtype: by one call that sets memory or, where the
+    driver has none, by a kernel. (Without a kernel it is set by doubling, as on the simulator, where that is quick.)"""
+    if (
+        target.size > 1
+        and is_number(target.dtype)
+        and not _core.driver_has("host_code")
+        and not _is_memset(target, value.tobytes())
+    ):
+        convert(value[()], target, stream)
+    else:
+        target._fill(value, stream)
+
+
+def _is_memset(target, element):
+    """Is it one run of a repeated number of 1, 2 or 4 bytes?"""
+    period = next((n for n in (1, 2, 4) if element == element[:n] * (len(element) // n)), 0)
+    is_run = target.is_c_contiguous() or target.is_f_contiguous()
+    return period > 0 and is_run and not target._low_bits & (period - 1)
+
+
+def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
+    """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
+    ufunc, stream = cast_ufunc(target.dtype), stream or target.stream
+    if target.device == _core.current_device():
+        ufunc(source, out=target, casting="unsafe", stream=stream)
+    else:
+        with on_device(target.device):
+            ufunc(source, out=target, casting="unsafe", stream=stream)
+
+
+def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
+    """Elements of the same shape and dtype, from anywhere to anywhere. apart: they are known to share no
+    memory."""
+    if source.device != target.device:
+        if not stream and not _lie_alike(source, target):
+            source = moved(source._dense(), target.device, own=target.stream)
+            copy(source, target)
+        else:
+            target._copy(source, stream)  # without one, in the order of both arrays' own
+        return
+    stream = stream or target.stream
+    if _lie_alike(source, target):
+        target._copy(source, stream)
+        return
+    way = copyplan.plan(
+        source.shape, source.strides, target.strides, source.itemsize,
+        (source._address | target._address) % 16,
+    )  # fmt: skip
+    if way.word is None:
+        target._copy(source, stream)
+    elif not apart and overlap(source, target) and share_elements(source, target):
+        copy(source.copy("K", stream), target, stream)
+    else:
+        copy_by(way, source, target, stream)
+
+
+def copy_by(
+    way: copyplan.Plan, source: Any, target: Any, stream: StreamLike, begin: int = 0, at: int = 0
+) -> None:
+    """Copies as a plan says, from so many bytes behind the first element of one array to so many behind
+    that of another on the same device; both share no element."""
+    shape, of, to, word, is_turned = way
+    source, target = source._view(shape, of, word, begin), target._view(shape, to, word, at)
+    if word is None:
+        target._copy(source, stream)
+        return
+    if is_turned:
+        with on_device(target.device):
+            if transposing.copied(source, target, stream):
+                return
+    convert(source, target, stream)
+
+
+def _lie_alike(source, target):
+    """Dense blocks with the elements in the same order?"""
+    return (source.is_c_contiguous() and target.is_c_contiguous()) or (
+        source.is_f_contiguous() and target.is_f_contiguous()
+    )
+
+
+def _words(host, target):
+    """A host array, which is small, and a device array as numbers with the bits of their elements; None
+    where there are too many axes."""
+    shape, size = target.shape, target.itemsize
+    low = target._address % 16
+    word = copyplan.word_of(shape, size, (*target.strides, low))
+    if word is None:
+        return None
+    made = copyplan.in_words(shape, target.strides, size, word)
+    host = np.ascontiguousarray(host)
+    return host.reshape(-1).view(word).reshape(
+        copyplan.in_words(host.shape, host.strides, size, word)[0]
+    ), target._view(*made, word)
+
+
+def spread(array: Any, shape: tuple[int, ...]) -> Any:
+    """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
+    if array.shape == shape:
+        return array
+    return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
+
+
+def moved(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
+    """A copy on another device, its axes in the same order, for work on the stream `own` there.
+
+    It is made in the order of `stream`, else of the array's own stream and of `own`.
+    """
+    with on_device(number):
+        result = _core.device_empty(
+            array.shape,
+            array.dtype,
+            strides=shapes.packed_like(array.shape, array.strides, array.itemsize),
+        )
+    if own:
+        result = result._bind(own)
+    result._copy(array, stream)
+    return result

@@ -1,0 +1,77 @@
+"""Arrays of other libraries, through DLPack.
+
+The CUDA Array Interface is read by `as_cuda_array` (numbalite/ndarray/foreign.py); what this adds is the
+protocol that libraries without CUDA know too, and memory of either side.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ndarray.arrays import DeviceNDArray, device_array_like, to_device
+from numbalite.runtime import devices as _devices
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.arguments import DeviceLike
+
+
+def from_dlpack(
+    x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> DeviceNDArray:
+    """A device array from any object with `__dlpack__` (or from a DLPack capsule).
+
+    Memory of a CUDA device is not copied: the result is a view of it, of any strides, read-only
+    where the producer says so, and keeps it alive. Work on the default stream comes after the
+    producer's. An array in host memory is copied to the device.
+
+    `device`: a device's number (or object, or DLPack's pair) to have the array on; by default that
+    of `x`, for host memory the current one. `copy`: True always copies; False never does, and
+    raises BufferError where it would be needed.
+
+    Raises BufferError for element types that NumPy does not have (bfloat16, ...) and for memory
+    that CUDA cannot reach; TypeError for what does not speak DLPack.
+
+    >>> cuda.from_dlpack(np.arange(3.0)).copy_to_host()
+    array([0., 1., 2.])
+    """
+    array = x[...] if isinstance(x, DeviceNDArray) else _core.from_dlpack(x)
+    wanted = _ordinal(device)
+    if array is None:
+        return _from_host(x, wanted, copy)
+    if wanted is not None and wanted != array.device:
+        if copy is False:
+            raise BufferError(
+                f"the array is on device {array.device}; on device {wanted} only a copy can be"
+            )
+        with _devices.gpus[wanted]:
+            moved = device_array_like(array)
+            moved._copy(array)
+        return moved
+    return array.copy("K") if copy else array
+
+
+def _from_host(x, wanted, copy):
+    if isinstance(x, type) or not hasattr(x, "__dlpack__"):
+        raise TypeError(f"{type(x).__name__} has no __dlpack__")
+    if copy is False:
+        raise BufferError("the array is in host memory: on a device only a copy can be")
+    host = np.from_dlpack(x)
+    with _devices.gpus[_core.current_device() if wanted is None else wanted]:
+        return to_device(host)
+
+
+def _ordinal(device):
+    """The number of a device given as such, as an object, or as DLPack's (type, number)."""
+    if device is None:
+        return None
+    if isinstance(device, tuple):
+        kind, device = device
+        if kind != 2:
+            raise BufferError(f"a device array cannot be on DLPack's device type {kind}: 2 is CUDA")
+    return operator.index(getattr(device, "id", device))

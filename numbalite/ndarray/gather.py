@@ -1,0 +1,125 @@
+"""Elements at places that arrays of indices say, gathered or scattered by one kernel
+(cuda_src/templates/gather.cu).
+
+Elements of any dtype are moved as words: runs that are the same on both sides, rows of a matrix say,
+as the widest that fit.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite import _core
+from numbalite.errors import KernelError
+from numbalite.ndarray import assign, copyplan
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+MODES = {"raise": 0, "wrap": 1, "clip": 2}
+_THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
+"""Threads of a block, words of a thread, and from how many on it has several, in runs that a block fills."""
+
+
+class Index(NamedTuple):
+    """An array of indices along an axis of what is indexed."""
+
+    array: Any
+    """On the device, int32 or int64, of one dtype in a call."""
+    strides: tuple[int, ...]
+    """Of it, in the shape of the result."""
+    length: int
+    step: int
+    """Of the axis, in bytes."""
+
+
+def gather(
+    source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
+) -> None:
+    """target = source at indices; `of` and `to` are the strides of both in this shape."""
+    _move(source, of, target, to, shape, indices, mode, False, stream)
+
+
+def scatter(
+    source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
+) -> None:
+    """target at indices = source. Of several elements for one place, any may be the last, which the simulator says."""
+    try:
+        _move(source, of, target, to, shape, indices, mode, True, stream)
+    except KernelError as error:
+        if error.kind != "race":
+            raise
+        raise KernelError(
+            "assignment by an array of indices: an element is written several times, with different values, and a "
+            "GPU may leave any of them (NumPy leaves the last): give each index once, or use np.add.at",
+            kind="race",
+        ) from error
+
+
+def _move(source, of, target, to, shape, indices, mode, scatters, stream):
+    if not indices:
+        assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
+        return
+    rows = list(zip(shape, of, to, *(index.strides for index in indices), strict=True))
+    rows.append((source.itemsize, 1, 1, *(0 for _ in indices)))  # its bytes
+    rows = shapes.merged([row for row in rows[:-1] if row[0] != 1] + rows[-1:])
+    word = _word(rows, source._address | target._address, indices)
+    last = rows.pop()
+    if last[0] > word:
+        rows.append((last[0] // word, word, word, *last[3:]))
+    rows = rows or [(1, 0, 0, *(0 for _ in indices))]
+    lengths, of, to, *of_indices = zip(*rows, strict=True)
+    dtype, kind = copyplan.WORDS[word], indices[0].array.dtype
+    words = math.prod(lengths)
+    several = _SEVERAL if words >= _MANY and last[0] >= word * _THREADS else 1
+    kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, several, len(indices))
+    given: list = []
+    for index, strides in zip(indices, of_indices, strict=True):
+        given += [index.array._geometry(lengths, strides), index.length, index.step]
+    with assign.on_device(target.device):
+        kernel[-(-words // (_THREADS * several)), _THREADS, stream](
+            source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
+        )
+
+
+def _word(rows, address, indices):
+    """The widest word that runs, strides and addresses are multiples of."""
+    bits = rows[-1][0] | address
+    for row in rows[:-1]:
+        bits |= row[1] | row[2]
+    for index in indices:
+        bits |= index.step
+    return min(bits & -bits, 16)
+
+
+def text(count: int, is_checked: bool) -> str:
+    """The source for so many index arrays. A failed assertion would end the context of a GPU: only the
+    simulator looks."""
+    from numbalite.compilers import templates
+
+    every = range(count)
+    return templates.fill(
+        "gather",
+        parameters=", ".join(
+            f"array<const I, D> i{k}, long long length{k}, long long step{k}" for k in every
+        ),
+        offsets=", ".join(f"o{k} = 0" for k in every),
+        steps=" ".join(f"o{k} += k * i{k}.strides[d];" for k in every),
+        places=" + ".join(
+            f"place_of<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
+            for k in every
+        ),
+        check="assert(index_is_within_the_axis);" if is_checked else "",
+    )
+
+
+@functools.cache
+def _kernel(word, index, dims, mode, scatters, several, count):
+    from numbalite.kernels.decorators import jit
+
+    is_checked = _core.driver_has("host_code")
+    name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
+    return jit(source=text(count, is_checked), name=name, **({"debug": True} if is_checked else {}))

@@ -1,0 +1,459 @@
+"""NumPy arrays in memory that the device can reach: pinned, mapped, managed.
+
+A pinned array is an ordinary NumPy array in page-locked memory: copies from and to it run at the
+bus's speed, and with a stream they are not waited for. Mapped and managed arrays are device arrays
+too: a kernel that is given one works on that memory itself. What a kernel has written may be read
+after `cuda.synchronize()` (or waiting for its stream).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib import array_utils
+
+from numbalite import _core, required
+from numbalite.ndarray.arrays import _check_match
+from numbalite.runtime import devices as _devices
+from numbalite.runtime import managers, shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
+
+_ADVICE = {
+    "read_mostly": 1,
+    "unset_read_mostly": 2,
+    "preferred_location": 3,
+    "unset_preferred_location": 4,
+    "accessed_by": 5,
+    "unset_accessed_by": 6,
+}
+
+
+def _extent(shape, strides, itemsize):
+    """Bytes from the first element to the end of the memory, which begins at the first element."""
+    if 0 in shape:
+        return 0
+    if any(step < 0 for step in strides):
+        raise ValueError("strides of new memory must not be negative")
+    return sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + itemsize
+
+
+def _over(cls, shape, dtype, strides, order, allocate):
+    """An array of class cls over allocate(nbytes), a buffer."""
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
+    shape = (shape,) if not np.iterable(shape) else shapes.items_of(shape, "shape")
+    if any(isinstance(n, float) for n in shape):
+        raise TypeError(f"a shape is made of integers, not {shape!r}")
+    if any(n < 0 for n in shape):
+        raise ValueError("negative dimensions are not allowed")
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', not {order!r}")
+    if strides is None:
+        strides = shapes.packed(shape, dtype.itemsize, order)
+    nbytes = _extent(shape, strides, dtype.itemsize)
+    memory = allocate(nbytes)
+    array = np.ndarray.__new__(cls, shape, dtype, buffer=memory, strides=strides)
+    if cls is not np.ndarray:
+        array._memory = memory
+    return array
+
+
+def _byte_bounds(array):
+    """The first address of an array's elements and the one past the last. A subclass may have an
+    __array_interface__ of its own."""
+    return array_utils.byte_bounds(array.view(np.ndarray))
+
+
+def _stream_or_none(stream):
+    """0, or an object with __cuda_stream__; TypeError for what is neither."""
+    if stream is None or (isinstance(stream, int) and stream == 0):
+        return 0
+    if not hasattr(stream, "__cuda_stream__"):
+        raise TypeError(f"stream must be 0, None or a stream, not {stream!r}")
+    return stream
+
+
+def _like(ary, make, **options):
+    """make() with the shape, dtype and order of axes of an array."""
+    required.require_array(ary, f"{make.__name__}_like")
+    strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
+    return make(ary.shape, ary.dtype, strides=strides, **options)
+
+
+class _ReachableArray(np.ndarray):
+    """A NumPy array whose memory kernels use in place. Views of it are such arrays too; results of
+    arithmetic, which have memory of their own, are treated as the ordinary arrays that they are."""
+
+    _memory: Any = None
+    _stream = 0
+    __array_priority__ = -1
+
+    def __array_finalize__(self, source):
+        self._memory = getattr(source, "_memory", None)
+        self._stream = getattr(source, "_stream", 0)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def _device_address(self, asked_for):
+        """Where kernels find the first element (0 without elements). AttributeError for `asked_for`,
+        where the array has other memory than that of the device."""
+        memory = self._memory
+        low, high = _byte_bounds(self) if self.size else (0, 0)
+        if memory is None or (
+            self.size and not memory.address <= low <= high <= memory.address + memory.nbytes
+        ):
+            raise AttributeError(asked_for)
+        return self.ctypes.data - memory.address + memory.device_address if self.size else 0
+
+    @property
+    def __cuda_array_interface__(self):
+        address = self._device_address("__cuda_array_interface__")
+        described = self.__array_interface__
+        stream = self._stream
+        return {
+            "shape": self.shape,
+            "strides": None if self.flags.c_contiguous else self.strides,
+            "typestr": described["typestr"],
+            "descr": described["descr"],
+            "data": (address, not self.flags.writeable),
+            "stream": (stream and stream.__cuda_stream__()[1]) or None,
+            "version": 3,
+        }
+
+    # ---- what numba's users ask of device arrays
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        self._device_address("__cuda_memory__")
+        return True
+
+    @property
+    def __cuda_ndarray__(self) -> bool:
+        self._device_address("__cuda_ndarray__")
+        return True
+
+    @property
+    def stream(self):
+        """The stream that consumers of the array wait for; 0: none."""
+        return self._stream
+
+    @property
+    def gpu_data(self):
+        """The memory behind the elements: a MemoryPointer."""
+        address = self._device_address("gpu_data")
+        low, high = _byte_bounds(self) if self.size else (0, 0)
+        first = address - (self.ctypes.data - low) if self.size else 0
+        context = _devices.current_context()
+        return managers.MemoryPointer(context, first, high - low, owner=self)
+
+    @property
+    def device_ctypes_pointer(self):
+        return ctypes.c_void_p(self._device_address("device_ctypes_pointer"))
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes of the memory that the array lies in."""
+        self._device_address("alloc_size")
+        return self._memory.nbytes
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.typeof(self)
+
+    def as_cuda_arg(self):
+        """What a kernel is given for this array: itself."""
+        return self
+
+    def bind(self, stream=0):
+        """The same array with another stream for its consumers to wait for."""
+        view = self.view()
+        view._stream = _stream_or_none(stream)
+        return view
+
+    def is_c_contiguous(self) -> bool:
+        return self.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        return self.flags.f_contiguous
+
+    def split(self, section, stream=0):
+        """Parts of `section` elements each, of a 1-dimensional array; the last may be shorter."""
+        if self.ndim != 1:
+            raise ValueError("only support 1d array")
+        for begin in range(0, self.size, section):
+            yield self[begin : begin + section]
+
+    def __reduce__(self):
+        return np.array(self, subok=False).__reduce__()
+
+    def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
+        """A copy in an array of its own, or in `ary`, after waiting for the device."""
+        _core.synchronize()
+        if ary is None:
+            return np.array(self, subok=False)
+        _check_match(self, ary)
+        np.copyto(ary, self)
+        return ary
+
+    def copy_to_device(self, ary, stream=0):
+        """Takes the elements of a NumPy array or a device array, after waiting for the device."""
+        _core.synchronize()
+        if isinstance(ary, _core.DeviceArray):
+            ary = ary.copy_to_host()
+        ary = np.asarray(ary)
+        _check_match(self, ary)
+        np.copyto(self, ary)
+
+
+class MappedNDArray(_ReachableArray):
+    """Page-locked host memory in which kernels read and write over the bus."""
+
+
+class ManagedNDArray(_ReachableArray):
+    """Memory that moves to where it is used, host or device."""
+
+    def _range(self):
+        low, high = _byte_bounds(self)
+        return low, high - low
+
+    def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
+        """Moves the memory to a device (number; None: the calling thread's; "cpu": the host) in the
+        order of the stream, before it is used there."""
+        if self.size:
+            _core.prefetch(*self._range(), _place(device), stream)  # type: ignore[call-arg]
+
+    def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
+        """Tells the driver how the memory is going to be used.
+
+        advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
+        ``"cpu"``), or one of them with ``unset_`` in front.
+        """
+        number = _ADVICE.get(advice)
+        if number is None:
+            raise ValueError(f"advice must be one of {', '.join(_ADVICE)}, not {advice!r}")
+        if self.size:
+            _core.advise(*self._range(), number, _place(device))  # type: ignore[call-arg]
+
+
+def _place(device):
+    if isinstance(device, str):
+        if device.lower() not in ("cpu", "host"):
+            raise ValueError(f'a place is a device, None or "cpu", not {device!r}')
+        return -1
+    if device is None:
+        return _core.current_device()
+    return int(getattr(device, "id", device))
+
+
+# ----------------------------------------------------------------------------------------- making
+
+
+def pinned_array(
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+) -> np.ndarray:
+    """A new NumPy array in page-locked memory, not initialised.
+
+    An ordinary array for all else. Copies from and to it run at the bus's speed, and with a stream
+    they are not waited for. Locked memory is taken from all programs: use it for buffers, not for
+    everything.
+
+    >>> host = cuda.pinned_array(1000, np.float32)
+    >>> host[:] = 1
+    >>> stream = cuda.stream()
+    >>> d = cuda.to_device(host, stream=stream)
+    >>> stream.synchronize()                    # before host may be changed
+    """
+    return _over(
+        np.ndarray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: managers.host_memory(nbytes, mapped=False, portable=True, wc=False),
+    )
+
+
+def pinned_array_like(ary: Any) -> np.ndarray:
+    """A new pinned array of the same shape, dtype and order of axes."""
+    return _like(ary, pinned_array)
+
+
+def mapped_array(
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+    portable: bool = False,
+    wc: bool = False,
+) -> MappedNDArray:
+    """A new array in page-locked memory that kernels use in place, not initialised.
+
+    It is a NumPy array, and an argument for kernels that is not copied. ``wc=True``: write-combined
+    memory, which the bus reads faster and the host reads very slowly. ``portable``: for the contexts
+    of all devices, which it always is here. What a kernel has written may be read after
+    `cuda.synchronize` (or waiting for its stream).
+
+    >>> @cuda.jit
+    ... def number(x):
+    ...     "x[threadIdx.x] = threadIdx.x;"
+    >>> x = cuda.mapped_array(4, np.int32)
+    >>> number[1, 4](x)
+    >>> cuda.synchronize()
+    >>> x.tolist()
+    [0, 1, 2, 3]
+    """
+    array = _over(
+        MappedNDArray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: managers.host_memory(nbytes, mapped=True, portable=portable, wc=wc),
+    )
+    array._stream = _stream_or_none(stream)
+    return array
+
+
+def mapped_array_like(
+    ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False
+) -> MappedNDArray:
+    """A new mapped array of the same shape, dtype and order of axes."""
+    return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
+
+
+def managed_array(
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+    attach_global: bool = True,
+) -> ManagedNDArray:
+    """A new array in managed memory, which host and devices share, not initialised.
+
+    A NumPy array, and an argument for kernels that is not copied: its pages move to where they are
+    used. ``prefetch`` moves them ahead, ``advise`` tells the driver what is going to happen.
+    ``attach_global=False``: only the host uses it, until a stream is attached to it.
+
+    >>> x = cuda.managed_array((2, 2))
+    >>> x[:] = 1
+    >>> x.prefetch()
+    >>> float(x.sum())
+    4.0
+    """
+    array = _over(
+        ManagedNDArray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: _core.host_memory(nbytes, "managed", 1 if attach_global else 2),
+    )
+    array._stream = _stream_or_none(stream)
+    return array
+
+
+# --------------------------------------------------------------------------- for the time of a block
+
+
+def _memory_of(array):
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"a NumPy array is needed, not {type(array).__name__}")
+    if array.nbytes == 0:
+        return None
+    low, high = _byte_bounds(array)
+    if high - low != array.nbytes:
+        raise ValueError("the elements of an array to be page-locked must lie without gaps")
+    return low, high - low
+
+
+@contextmanager
+def pinned(*arrays: Any) -> Iterator[None]:
+    """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
+    are not waited for. At its end the device has done with them.
+
+    ValueError for an array whose elements do not lie without gaps.
+
+    >>> host = np.zeros(1000)
+    >>> with cuda.pinned(host):
+    ...     d = cuda.to_device(host, stream=cuda.stream())
+    """
+    with _registered(arrays, 1):
+        yield
+
+
+@contextmanager
+def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
+    """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
+    list of several. At the end of the block the device has done with them.
+
+    >>> host = np.zeros(3)
+    >>> with cuda.mapped(host) as d:
+    ...     d.fill(7)
+    >>> host
+    array([7., 7., 7.])
+    """
+    with _registered(arrays, 3) as addresses:
+        made = [_device_array(*pair, stream) for pair in zip(arrays, addresses, strict=True)]
+        yield made[0] if len(made) == 1 else made
+
+
+def _device_array(array, address, stream):
+    made = _core.from_pointer(
+        address, array.shape, array.strides, array.dtype, array, not array.flags.writeable
+    )
+    return made._bind(stream) if stream else made
+
+
+@contextmanager
+def _registered(arrays, flags):
+    """The device addresses of the arrays' first elements, in a block in which they are page-locked."""
+    done, addresses = [], []
+    try:
+        for array in arrays:
+            memory = _memory_of(array)
+            if memory is None:
+                addresses.append(0)
+                continue
+            device = _core.host_register(*memory, flags)
+            done.append(memory[0])
+            addresses.append(array.ctypes.data - memory[0] + device)
+        yield addresses
+    finally:
+        _release(done)
+
+
+def _release(done):
+    """Waits and unlocks; of several failures the first is raised, after all have been tried."""
+    problem = None
+    if done:
+        try:
+            _core.synchronize()
+        except Exception as error:
+            problem = error
+    for address in reversed(done):
+        try:
+            managers.unlock(address)
+        except Exception as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem

@@ -1,0 +1,351 @@
+"""d[key] and d[key] = value where the key has arrays in it: integers, or booleans, which stand for the
+places where they are true.
+
+The shape is NumPy's: the arrays and integers of a key are broadcast together, and their axes come where
+the first of them is, or first of all where slices stand between them. Indices that are on the host are
+checked there (IndexError); those on the device would have to be waited for, and are taken modulo the
+length of their axis. The simulator reports them (KernelError).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ndarray import assign, foreign, gather
+from numbalite.runtime import shapes
+from numbalite.runtime.recorded import recorded
+
+if TYPE_CHECKING:
+    from typing import Any
+
+# Gives numbalite.algorithms.masks, which is above this; numbalite/cuda/__init__.py sets it.
+masks: Any = None
+_PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
+_MOST_DIMS = 32
+
+
+def has_arrays(key: Any) -> bool:
+    """Does a key ask for more than a view?"""
+    items = key if isinstance(key, tuple) else (key,)
+    return any(type(item) not in _PLAIN and _is_many(item) for item in items)
+
+
+def _is_many(item):
+    """A mask or indices: no less than what is_many() in cext/py/devindex.c takes for such."""
+    if isinstance(item, list):
+        return not (item and isinstance(item[0], str))
+    if isinstance(item, (bool, np.bool_, np.ndarray, tuple, range, _core.DeviceArray)):
+        return True
+    if hasattr(item, "__cuda_array_interface__"):
+        return True
+    return hasattr(type(item), "__getitem__") and not isinstance(item, (dict, str, bytes))
+
+
+class _Selection(NamedTuple):
+    view: Any
+    """Of the array: what integers and slices of the key leave, each array a whole axis."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """Of the view in the shape of the result, zero along the axes of the indices."""
+    indices: list[gather.Index]
+
+
+@recorded
+def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
+    """array[key], a new array; or into `out`, of its shape and dtype."""
+    mask = _whole_mask(array, key) if out is None else None
+    if mask is not None:
+        return masks().chosen(array, mask, stream)
+    chosen = _select(array, key, mode)
+    if out is None:
+        with assign.on_device(array.device):
+            out = _core.device_empty(chosen.shape, array.dtype, "C")
+    if 0 not in chosen.shape:
+        gather.gather(
+            chosen.view, chosen.strides, out, out.strides, chosen.shape, chosen.indices,
+            gather.MODES[mode], stream or array.stream,
+        )  # fmt: skip
+    return out
+
+
+@recorded
+def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
+    """array[key] = value. Of several values for one element any may be the one that stays."""
+    if array.readonly:
+        raise ValueError("assignment destination is read-only")
+    mask = _whole_mask(array, key)
+    if mask is not None:
+        _put_mask(array, mask, value, stream)
+        return
+    chosen = _select(array, key, mode)
+    value = like(value, array)
+    if 0 in chosen.shape:
+        _spread(value, chosen.shape)
+        return
+    if assign.overlap(value, array):
+        value = value.copy(stream=stream or array.stream)
+    strides = _spread(value, chosen.shape)
+    indices = [
+        index._replace(array=index.array.copy()) if assign.overlap(index.array, array) else index
+        for index in chosen.indices
+    ]
+    skipped = max(value.ndim - len(chosen.shape), 0)
+    if skipped:
+        value = value._view(value.shape[skipped:], value.strides[skipped:], value.dtype)
+    gather.scatter(
+        value, strides, chosen.view, chosen.strides, chosen.shape, indices, gather.MODES[mode],
+        stream or array.stream,
+    )  # fmt: skip
+
+
+def _whole_mask(array, key):
+    """A key that is one mask over all axes, on the device; None for other keys."""
+    if isinstance(key, tuple):
+        key = key[0] if len(key) == 1 else None
+    if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
+        return None
+    mask = foreign.if_cuda_array(key)
+    if mask is None:
+        mask = np.asarray(key)
+    if mask.dtype != bool or mask.shape != array.shape:
+        return None
+    if isinstance(mask, np.ndarray):
+        with assign.on_device(array.device):
+            made = _core.device_empty(mask.shape, mask.dtype, "C")
+        made._write(np.ascontiguousarray(mask))
+        return made
+    return mask
+
+
+def _put_mask(array, mask, value, stream):
+    """array[mask] = value"""
+    value = like(value, array)
+    if value.size == 1 and value.ndim <= 1:
+        masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
+        return
+    count = int(np.count_nonzero(mask))
+    if value.ndim > 1:
+        raise TypeError(
+            f"NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
+            f"{value.ndim} dimensions"
+        )
+    if value.size != count:
+        raise ValueError(
+            f"NumPy boolean array indexing assignment cannot assign {value.size} input values to the "
+            f"{count} output values where the mask is true"
+        )
+    masks().assign(array, mask, value, stream)
+
+
+def like(value: Any, array: Any) -> Any:
+    """A value as a device array of an array's dtype, on its device."""
+    found = foreign.if_cuda_array(value)
+    if found is not None:
+        if found.device != array.device:
+            found = assign.moved(found, array.device)
+        return found if found.dtype == array.dtype else found.astype(array.dtype)
+    host = _host_values(value, array.dtype)
+    with assign.on_device(array.device):
+        made = _core.device_empty(host.shape, array.dtype, "C")
+    assign.assign(made, host)
+    return made
+
+
+def _host_values(value, dtype):
+    if dtype.names or not np.ndim(value):  # a tuple may be a record
+        try:
+            return assign.scalar(value, dtype)
+        except (TypeError, ValueError):
+            if not np.ndim(value):
+                raise
+    if isinstance(value, (list, tuple)) and not dtype.names:  # Python's numbers have to fit
+        return np.array(value, dtype)
+    given = np.asarray(value)
+    host = np.empty(given.shape, dtype)
+    host[...] = given
+    return host
+
+
+def _spread(value, shape):
+    try:
+        return shapes.spread(value.shape, value.strides, shape)
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {shapes._brief(value.shape)} could not be "
+            f"broadcast to indexing result of shape {shapes._brief(shape)}"
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------- keys
+
+
+def _select(array, key, mode):
+    items = _expanded(array, key)
+    basic: list = []
+    indices, flags, axis, dim = [], [], 0, 0  # dim: of the view
+    for item in items:
+        if item is Ellipsis:
+            continue
+        if item is None:
+            basic.append(None)
+            dim += 1
+            continue
+        if isinstance(item, _Mask):
+            flags.append((int(bool(item.values)),))
+            continue
+        if isinstance(item, slice):
+            basic.append(item)
+            dim += 1
+        elif not isinstance(item, (np.ndarray, _core.DeviceArray)):
+            basic.append(item)
+        else:
+            basic.append(slice(None))
+            indices.append((item, dim, axis))
+            dim += 1
+        axis += 1
+    view = array._part(tuple(basic))
+    shape = _broadcast([item.shape for item, _, _ in indices] + flags)
+    lone = {dim for _, dim, _ in indices}
+    before = _front(items)
+    kept = [i for i in range(view.ndim) if i not in lone]
+    head, tail = [i for i in kept if i < before], [i for i in kept if i >= before]
+    result = (*(view.shape[i] for i in head), *shape, *(view.shape[i] for i in tail))
+    strides = (
+        *(view.strides[i] for i in head),
+        *(0 for _ in shape),
+        *(view.strides[i] for i in tail),
+    )
+    if len(result) > _MOST_DIMS:
+        raise IndexError(f"the result would have more than {_MOST_DIMS} dimensions")
+    nothing = 0 in result
+    arrays = [
+        _checked(item, view.shape[dim], axis, mode, nothing, array.device)
+        for item, dim, axis in indices
+    ]
+    if len({one.dtype for one in arrays}) > 1:
+        arrays = [one.astype(np.int64, copy=False) for one in arrays]
+    made = []
+    for found, (_, dim, _) in zip(arrays, indices, strict=True):
+        own = shapes.spread(found.shape, found.strides, shape)
+        own = (*(0 for _ in head), *own, *(0 for _ in tail))
+        made.append(gather.Index(found, own, view.shape[dim], view.strides[dim]))
+    return _Selection(view, result, strides, made)
+
+
+def _front(items):
+    """The axis of the view before which those of the indices come."""
+    dim, first, ended = 0, None, False
+    for item in items:
+        if item is None or item is Ellipsis or isinstance(item, slice):
+            ended |= first is not None
+            dim += item is not Ellipsis
+            continue
+        if ended:
+            return 0
+        first = dim if first is None else first
+        dim += isinstance(item, (np.ndarray, _core.DeviceArray))
+    return first
+
+
+def _expanded(array, key):
+    """The items of a key: None, slices and integers as they are, index arrays of the host or the device;
+    masks are gone, the ellipsis too if it stands for any axis, and there is one for each axis."""
+    items = []
+    for item in key if isinstance(key, tuple) else (key,):
+        items += [item] if _is_basic(item) else _index_arrays(item)
+    taken = sum(_axes_of(item) for item in items)
+    if taken > array.ndim:
+        raise IndexError(
+            f"too many indices for array: array is {array.ndim}-dimensional, but {taken} were indexed"
+        )
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    at = dots[0] if dots else len(items)
+    if array.ndim > taken:  # one that stands for no axis stays: it parts indices all the same
+        items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
+    axis, made = 0, []
+    for item in items:
+        if isinstance(item, _Mask):
+            made += item.places(array, axis)
+        else:
+            made.append(item)
+        axis += _axes_of(item)
+    return made
+
+
+def _is_basic(item):
+    return type(item) in _PLAIN or not (isinstance(item, list) or _is_many(item))
+
+
+def _axes_of(item):
+    return item.axes if isinstance(item, _Mask) else 0 if item is None or item is Ellipsis else 1
+
+
+class _Mask:
+    def __init__(self, values):
+        self.values = values
+        self.axes = values.ndim
+
+    def places(self, array, axis):
+        """An array of integers for each axis; the mask itself if it has none."""
+        if self.axes == 0:
+            return [self]
+        for i, length in enumerate(self.values.shape):
+            if length and length != array.shape[axis + i]:  # a length of 0 fits, as in NumPy
+                raise IndexError(
+                    "boolean index did not match indexed array along axis "
+                    f"{axis + i}; size of axis is {array.shape[axis + i]} but size of corresponding "
+                    f"boolean axis is {length}"
+                )
+        return list(np.nonzero(self.values))
+
+
+def _index_arrays(item):
+    """An index array or a mask, on the device if it is there."""
+    found = foreign.if_cuda_array(item)
+    if found is None:
+        found = np.asarray(item)
+        if found.size == 0 and not isinstance(item, np.ndarray):
+            found = found.astype(np.intp)
+    if found.dtype == bool:
+        return [_Mask(found)]
+    if found.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return [found]
+
+
+def _broadcast(given):
+    try:
+        return np.broadcast_shapes(*given)
+    except ValueError:
+        shown = " ".join(map(shapes._brief, given))
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown}"
+        ) from None
+
+
+def _checked(indices, length, axis, mode, nothing, device):
+    """Index arrays as device arrays of int32 or int64."""
+    if isinstance(indices, _core.DeviceArray):
+        if length == 0 and indices.size and not nothing:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        if indices.device != device:
+            indices = assign.moved(indices, device)
+        if indices.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+            return indices.astype(np.int64)
+        return indices.copy() if indices._low_bits & (indices.itemsize - 1) else indices
+    if indices.size and mode == "raise" and not nothing:
+        for extreme in (indices.min(), indices.max()):
+            if not -length <= extreme < length:
+                raise IndexError(
+                    f"index {extreme} is out of bounds for axis {axis} with size {length}"
+                )
+    with assign.on_device(device):
+        made = _core.device_empty(indices.shape, np.dtype(np.int64), "C")
+    if indices.size:
+        made._write(indices.astype(np.int64, order="C"))
+    return made

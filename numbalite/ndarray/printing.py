@@ -1,0 +1,124 @@
+"""How device arrays are printed: the text of NumPy, from a copy of the printed elements alone.
+
+An array with more elements than NumPy's `threshold` is printed with the first and the last elements of
+each axis. A view selects them: an axis of n elements becomes two axes, of 2 and of `edgeitems`
+elements. So one copy of the view brings the printed elements to the host, and NumPy formats them. A
+state in which elements cannot be copied is printed in their position.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import errors
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+IN_CAPTURE = "no values while a graph is captured"
+
+
+def text_of(array: DeviceNDArray) -> str:
+    """`str` of the array, as of a NumPy array. Under `cuda.checks()`, elements that nothing has written
+    are a finding, since a program prints its results."""
+    return _text(array, nullcontext)
+
+
+def displayed(array: DeviceNDArray) -> str:
+    """The same for a console or a notebook, which displays any array without such a finding."""
+    from numbalite.runtime import checks
+
+    return _text(array, checks.display)
+
+
+def _text(array, while_copied):
+    state, printed, options = _printable(array, while_copied)
+    if state is not None:
+        return f"<{state}>"
+    if not options:
+        return str(printed)
+    return np.array2string(printed, separator=" ", prefix="", **options)
+
+
+def representation_of(array: DeviceNDArray, name: str) -> str:
+    """`repr` of the array: its elements as in NumPy's `repr`, its dtype and its device."""
+    from numbalite.runtime import checks
+
+    prefix = f"{name}("
+    state, printed, options = _printable(array, checks.display)
+    facts = [f"dtype={_dtype(array.dtype)}", f"device={array.device}"]
+    if printed is None:
+        return f"{prefix}<{state}>, {', '.join([f'shape={array.shape}', *facts])})"
+    if options or not array.size:
+        facts.insert(0, f"shape={array.shape}")
+    if array.size:
+        body = np.array2string(printed, separator=", ", prefix=prefix, suffix=",", **options)
+    else:
+        body = "[]"
+    last = len(prefix) * ("\n" not in body) + len(body.rpartition("\n")[2])
+    end = f"{', '.join(facts)})"
+    is_long = last + len(", ") + len(end) > np.get_printoptions()["linewidth"]
+    separator = "\n" + " " * len(prefix) if is_long else " "
+    return f"{prefix}{body},{separator}{end}"
+
+
+def _dtype(dtype):
+    """A dtype as in `dtype=float32`, in quotes where its name is no Python name."""
+    text = str(dtype)
+    return text if text.isidentifier() or dtype.names is not None else repr(text)
+
+
+def _printable(array, while_copied):
+    """(state, None, {}), or (None, elements, options): see `_printed`."""
+    try:
+        if array._in_capture() or _torch_captures():
+            return IN_CAPTURE, None, {}
+        with while_copied():
+            return None, *_printed(array)
+    except errors.CudaDriverError as error:
+        return _explain(error), None, {}
+
+
+def _torch_captures():
+    """Does PyTorch capture the work of this thread? A copy on any stream would end such a capture."""
+    torch = sys.modules.get("torch")
+    if not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
+        return False
+    return torch.cuda.is_current_stream_capturing()
+
+
+def _explain(error):
+    """The state of a device that a driver call reported, as one sentence."""
+    return str(error).partition(". ")[0]
+
+
+def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
+    """A NumPy array that is printed as the device array, with options of `array2string`.
+
+    Of a shortened axis, it has the first and last elements and one between them, which NumPy prints
+    as "...".
+    """
+    options = np.get_printoptions()
+    edge = max(options["edgeitems"], 1)
+    if array.size <= options["threshold"] or not array.ndim:
+        return array.copy_to_host(), {}
+    is_short = [length > 2 * edge for length in array.shape]
+    shape, strides = [], []
+    for length, stride, short in zip(array.shape, array.strides, is_short, strict=True):
+        shape += [2, edge] if short else [length]
+        strides += [(length - edge) * stride, stride] if short else [stride]
+    counts = tuple(2 * edge if short else n for n, short in zip(array.shape, is_short, strict=True))
+    view = array._view(tuple(shape), tuple(strides), array.dtype)
+    ends = view.copy_to_host().reshape(counts)
+    for axis, short in enumerate(is_short):
+        if short:
+            ends = np.insert(ends, edge, np.zeros((), array.dtype), axis)
+    return ends, {"threshold": 0}

@@ -1,0 +1,159 @@
+"""DeviceRecord: one record in device memory, usually of an array of records, which it is a view of.
+
+A field is read and written by its name: reading a number copies it to the host, a field that is a
+record or an array is again a view.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, required
+from numbalite.ndarray import printing as _printing
+from numbalite.ndarray.arrays import DeviceNDArray, device_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+
+
+class DeviceRecord(DeviceNDArray):
+    """A structured element in device memory: `records[3]`, `to_device(record)`, `DeviceRecord(dtype)`.
+
+        records = cuda.to_device(np.zeros(10, [("x", "f4"), ("n", "i4")]))
+        records[3]["x"] = 2.5
+        records[3] = (2.5, 7)
+
+    It has no dimensions, and compares with NumPy's records and tuples by value (which copies it to
+    the host).
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, dtype: DTypeLike, stream: StreamLike = 0, gpu_data: Any = None
+    ) -> DeviceRecord:
+        dtype = np.dtype(dtype)
+        if dtype.names is None:
+            raise TypeError(f"a record has a structured dtype, not {dtype}")
+        if gpu_data is None:
+            made = device_array((), dtype)
+        else:
+            made = DeviceNDArray((), (), dtype, 0, gpu_data)
+        return made._record().bind(stream) if stream else made._record()
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.Record(self.dtype)
+
+    def __repr__(self) -> str:
+        return _printing.representation_of(self, "DeviceRecord")
+
+    def bind(self, stream: StreamLike = 0) -> DeviceRecord:
+        """The same record with another stream for methods that are given none."""
+        return self._bind(stream)._record()
+
+    def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceRecord:
+        """A copy in memory of its own."""
+        return super().copy(order, stream)._record()
+
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> Any:
+        """Copies to a new NumPy array without dimensions, or to `ary`, an array or a NumPy record."""
+        if not isinstance(ary, np.void):
+            return super().copy_to_host(ary, stream)
+        if ary.dtype != self.dtype:
+            raise TypeError(f"incompatible dtype: {self.dtype} vs. {ary.dtype}")
+        host = super().copy_to_host(None, stream)
+        for name in self.dtype.names:
+            ary[name] = host[name]
+        return ary
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _record, super().__reduce_ex__(protocol)
+
+    # ---- fields
+
+    def __getitem__(self, field: Any) -> Any:
+        if isinstance(field, (int, np.integer)) and not isinstance(field, bool):
+            names = self.dtype.names
+            if not -len(names) <= field < len(names):
+                raise IndexError(f"a record of {len(names)} fields has no field {field}")
+            field = names[field]
+        part = super().__getitem__(field)
+        if isinstance(field, str) and part.ndim == 0:
+            return part[()]
+        return part._record() if isinstance(field, list) else part
+
+    def _part(self, key):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            key = self.dtype.names[key]
+        if isinstance(key, (str, list)):
+            return _core.DeviceArray.__getitem__(self, key)
+        return super()._part(key)
+
+    def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
+        return (self.bind(stream) if stream else self)[item]
+
+    def __len__(self) -> int:
+        return len(self.dtype.names)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[name] for name in self.dtype.names)
+
+    def item(self) -> Any:
+        """The record as a tuple."""
+        return self.copy_to_host().item()
+
+    def tolist(self) -> Any:
+        return self.item()
+
+    def __bool__(self) -> bool:
+        return bool(self.copy_to_host())
+
+    # ---- comparison
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, DeviceRecord):
+            other = other.copy_to_host()[()]
+        elif isinstance(other, tuple):
+            try:
+                other = np.array(other, self.dtype)[()]
+            except (TypeError, ValueError):
+                return False
+        elif not (isinstance(other, (np.void, np.ndarray)) and other.dtype.names):
+            return NotImplemented
+        return self.copy_to_host()[()] == other
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    __hash__ = object.__hash__
+
+
+_core.register_record_class(DeviceRecord)
+
+
+def _record(make, args):
+    """What a pickled record becomes."""
+    return make(*args)._record()
+
+
+def from_record_like(rec: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceRecord:
+    """A new record on the device, not initialised, with the dtype of a record of host or device."""
+    required.require(rec, "from_record_like", "a record", "dtype")
+    return DeviceRecord(rec.dtype, stream, gpu_data)
+
+
+def from_array_like(arr: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceNDArray:
+    """A new array on the device, not initialised, with the shape, strides and dtype of another."""
+    required.require_array(arr, "from_array_like")
+    return DeviceNDArray(arr.shape, arr.strides, arr.dtype, stream, gpu_data)

@@ -1,0 +1,291 @@
+"""Textures and surfaces: arrays that kernels read by coordinates, with filters and borders.
+
+`texture` copies an array to memory of the texture units' own and gives a number for kernels, whose parameter is a
+``cudaTextureObject_t``; `surface` does it for arrays that kernels write, too. The numbers are objects: what they
+stand for lives as long as they do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.ndarray import arrays, foreign
+from numbalite.runtime import devices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_FORMATS = {
+    "u1": 0x01, "u2": 0x02, "u4": 0x03, "i1": 0x08, "i2": 0x09, "i4": 0x0A, "f2": 0x10, "f4": 0x20,
+}  # fmt: skip
+_ADDRESSES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
+_FILTERS = {"nearest": 0, "linear": 1}
+_LAYERED, _SURFACE, _CUBEMAP, _GATHER = 1, 2, 4, 8
+_AS_INTEGER, _NORMALIZED = 1, 2
+
+
+class _Array:
+    """Memory of the texture units, with the shape and dtype of the array that was copied to it."""
+
+    def __init__(self, source, channels, layered, cubemap, flags):
+        self.dtype, self.format = _format(source.dtype)
+        self.shape, self.channels, self.layered, self.cubemap = (
+            source.shape,
+            channels,
+            layered,
+            cubemap,
+        )
+        extents = _extents(source.shape, channels, layered, cubemap)
+        self.dimensions = 2 if cubemap else len(source.shape) - (channels > 1) - layered
+        flags |= _LAYERED * layered | _CUBEMAP * cubemap
+        self.row = extents[0] * channels * self.dtype.itemsize
+        self.handle = _core.TextureHandle.array(extents, self.format, channels, flags)
+        self.write(source)
+
+    def write(self, source):
+        with devices.gpus[self.handle.device]:
+            dense = (
+                arrays.to_device(np.ascontiguousarray(source))
+                if isinstance(source, np.ndarray)
+                else source.copy()
+            )
+            self.handle.copy(_address(dense), self.row, True)
+
+    def read(self):
+        with devices.gpus[self.handle.device]:
+            dense = arrays.device_array(self.shape, self.dtype)
+            self.handle.copy(_address(dense), self.row, False)
+            return dense.copy_to_host()
+
+
+class Texture(int):
+    """The number of a texture object, which kernels take as ``cudaTextureObject_t`` or an integer.
+
+    It must live as long as kernels use it. Made by `texture`.
+    """
+
+    _handle: Any
+    _over: Any
+
+    def __repr__(self) -> str:
+        return f"<texture object {int(self):#x}>"
+
+    def __reduce__(self) -> tuple:
+        raise TypeError(
+            "a texture is of this process and its device: pickle the array, and make it anew"
+        )
+
+
+class Surface(int):
+    """The number of a surface object, which kernels take as ``cudaSurfaceObject_t`` or an integer.
+
+    It must live as long as kernels use it. Made by `surface`.
+    """
+
+    _handle: Any
+    _over: Any
+
+    @property
+    def shape(self) -> tuple:
+        return self._over.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._over.dtype
+
+    def copy_to_host(self) -> np.ndarray:
+        """What is in the surface, as a new array. Waits for the device."""
+        return self._over.read()
+
+    def copy_from(self, array: Any) -> None:
+        """Writes an array of the surface's shape and dtype. Waits for the device."""
+        source = _source(array)
+        if source.shape != self.shape or source.dtype != self.dtype:
+            raise ValueError(
+                f"the surface has shape {self.shape} and dtype {self.dtype}, the array {source.shape} and "
+                f"{source.dtype}"
+            )
+        self._over.write(source)
+
+    def __repr__(self) -> str:
+        return f"<surface object {int(self):#x}, {self.shape} of {self.dtype}>"
+
+    def __reduce__(self) -> tuple:
+        raise TypeError("a surface is of this process and its device: pickle copy_to_host()")
+
+
+def texture(
+    array: Any,
+    address: str | Sequence[str] = "clamp",
+    filter: str = "nearest",
+    normalized: bool = False,
+    *,
+    read: str = "element",
+    channels: int = 1,
+    layered: bool = False,
+    cubemap: bool = False,
+    gather: bool = False,
+    border: float | Sequence[float] = 0.0,
+    in_place: bool = False,
+) -> Texture:
+    """A texture with the contents of an array, or over a surface: a number for kernels.
+
+    array: of 1 to 3 dimensions (the last is x), on the host or a device, of float32, float16 or
+    integers of 1, 2 or 4 bytes; with ``channels`` 2 or 4 the last axis has the texels' members.
+    address: "clamp", "border", "wrap" or "mirror" beyond the edges, for all axes or one each (x first);
+    the last two need normalized coordinates. filter: "nearest" or "linear", whose weights have 8 bits
+    after the point. normalized: coordinates go from 0 to 1. read: "normalized" makes of small integers
+    numbers of 0 to 1 (-1 to 1). layered: the first axis counts layers; cubemap: it has the six faces.
+    border: the value beyond the edges. in_place: no copy is made; a device array of one dimension, for
+    tex1Dfetch, or of two with rows at multiples of 32 bytes (``arrays.strides``), which tex2D reads.
+
+    >>> t = cuda.texture(np.arange(4, dtype=np.float32), filter="linear")
+    >>> @cuda.jit
+    ... def sample(t, out):
+    ...     "out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.75f);"
+    >>> out = np.zeros(3, np.float32)
+    >>> sample[1, 3](t, out)
+    >>> out
+    array([0.25, 1.25, 2.25], dtype=float32)
+    """
+    modes = _modes(address, normalized)
+    if filter not in _FILTERS:
+        raise ValueError(f"filter is 'nearest' or 'linear', not {filter!r}")
+    if read not in ("element", "normalized"):
+        raise ValueError(f"read is 'element' or 'normalized', not {read!r}")
+    if isinstance(array, Surface):
+        if channels != 1 or layered or cubemap or gather or in_place:
+            raise TypeError(
+                "of a surface, a texture has channels, layers and faces as the surface has them"
+            )
+        over = array._over
+    else:
+        source = _source(array)
+        _check_shape(source, channels, layered, cubemap)
+        over = source if in_place else _Array(source, channels, layered, cubemap, _GATHER * gather)
+    kind = np.dtype(over.dtype)
+    if kind.kind in "iu":
+        if read == "normalized" and kind.itemsize == 4:
+            raise TypeError(f"read='normalized' is for integers of 1 and 2 bytes, not {kind}")
+        if filter == "linear" and read == "element":
+            raise TypeError(
+                f"filter='linear' on {kind} needs read='normalized': integers have no values between"
+            )
+    flags = _NORMALIZED * bool(normalized) | _AS_INTEGER * (read == "element" and kind.kind in "iu")
+    what = _memory(over, channels) if in_place else over.handle
+    colour = tuple(map(float, border)) if np.ndim(border) else (float(border),) * 4  # type: ignore[arg-type]
+    if len(colour) > 4:
+        raise ValueError(f"border has up to 4 values, not {len(colour)}")
+    colour += (0.0,) * (4 - len(colour))
+    handle = _core.TextureHandle.object(what, modes, _FILTERS[filter], flags, colour)
+    made = Texture(handle.handle)
+    made._handle, made._over = handle, over
+    return made
+
+
+def surface(
+    array: Any, *, channels: int = 1, layered: bool = False, cubemap: bool = False
+) -> Surface:
+    """A surface with the contents of an array: a number for kernels, which read and write it by surf2Dread,
+    surf2Dwrite and their like. Their x counts bytes.
+
+    The array is as for `texture`. `copy_to_host` gives what is in it, and `texture` reads it, too.
+    """
+    source = _source(array)
+    _check_shape(source, channels, layered, cubemap)
+    over = _Array(source, channels, layered, cubemap, _SURFACE)
+    handle = _core.TextureHandle.surface(over.handle)
+    made = Surface(handle.handle)
+    made._handle, made._over = handle, over
+    return made
+
+
+def _source(array):
+    if isinstance(array, np.ndarray) or isinstance(array, arrays.DeviceNDArray):
+        return array
+    if hasattr(array, "__cuda_array_interface__"):
+        return foreign.as_cuda_array(array)
+    return np.asarray(array)
+
+
+def _format(dtype):
+    dtype = np.dtype(dtype)
+    found = _FORMATS.get(dtype.kind + str(dtype.itemsize)) if dtype.isnative else None
+    if found is None:
+        raise TypeError(
+            f"textures have float32, float16 and integers of 1, 2 and 4 bytes, not {dtype}; a float64 can be "
+            "read as two int32 channels"
+        )
+    return dtype, found
+
+
+def _check_shape(source, channels, layered, cubemap):
+    if channels not in (1, 2, 4):
+        raise ValueError(f"a texel has 1, 2 or 4 channels, not {channels}")
+    shape = source.shape
+    if channels > 1:
+        if not shape or shape[-1] != channels:
+            raise ValueError(
+                f"with channels={channels} the last axis has {channels} elements; the shape is {shape}"
+            )
+        shape = shape[:-1]
+    wanted = (3,) if cubemap else (2, 3) if layered else (1, 2, 3)
+    if len(shape) not in wanted or 0 in shape:
+        what = "cubemap" if cubemap else "layered texture" if layered else "texture"
+        raise ValueError(
+            f"a {what} has {' or '.join(map(str, wanted))} dimensions and no empty one; the shape is {shape}"
+        )
+    if cubemap and (shape[1] != shape[2] or shape[0] % 6 or (shape[0] != 6 and not layered)):
+        raise ValueError(f"a cubemap has shape (6, n, n), with layers (6 k, n, n), not {shape}")
+
+
+def _extents(shape, channels, layered, cubemap):
+    """(width, height, depth) as the driver counts them."""
+    shape = shape[:-1] if channels > 1 else shape
+    if layered and not cubemap and len(shape) == 2:
+        return shape[1], 0, shape[0]
+    return (*shape[::-1], 0, 0)[:3]
+
+
+def _modes(address, normalized):
+    given = (address,) * 3 if isinstance(address, str) else tuple(address)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"address is one text or up to three, not {address!r}")
+    for one in given:
+        if one not in _ADDRESSES:
+            raise ValueError(f"address is 'clamp', 'border', 'wrap' or 'mirror', not {one!r}")
+        if one in ("wrap", "mirror") and not normalized:
+            raise ValueError(f"address={one!r} needs normalized=True, as the hardware has it")
+    return tuple(_ADDRESSES[one] for one in (*given, *("clamp",) * (3 - len(given))))
+
+
+def _memory(array, channels):
+    """What a texture in place is over: (address, format, channels, width, height, pitch or bytes)."""
+    if not isinstance(array, arrays.DeviceNDArray):
+        raise TypeError("in_place=True is for device arrays")
+    dtype, number = _format(array.dtype)
+    texel = channels * dtype.itemsize
+    shape, strides = array.shape, array.strides
+    if channels > 1:
+        if strides[-1] != dtype.itemsize:
+            raise ValueError("in_place=True: the channels of a texel are next to each other")
+        shape, strides = shape[:-1], strides[:-1]
+    if len(shape) > 2 or strides[-1] != texel:
+        raise ValueError(
+            f"in_place=True needs 1 or 2 dimensions with dense rows, not shape {array.shape}"
+        )
+    if len(shape) == 1:
+        return _address(array), number, channels, shape[0], 0, shape[0] * texel
+    if strides[0] % 32 or strides[0] < shape[1] * texel:
+        raise ValueError(
+            f"in_place=True: rows begin at multiples of 32 bytes, these at {strides[0]}"
+        )
+    return _address(array), number, channels, shape[1], shape[0], strides[0]
+
+
+def _address(array):
+    return array.__cuda_array_interface__["data"][0]

@@ -1,0 +1,73 @@
+"""Copies between arrays that are runs along different axes, as an array and its transpose are, or parts of them.
+
+Element by element, one of the two sides is read or written in pieces of cache lines. The kernel
+(cuda_src/templates/transpose.cu) moves tiles through shared memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from numbalite.runtime import shapes
+
+if TYPE_CHECKING:
+    from typing import Any
+
+LEAST_BYTES = 1 << 20
+"""Below, the element-wise kernel is as fast, and needs no look at the geometry here."""
+_LEAST_SIDE = 32
+_MOST_STEP = 4
+"""Elements from one to the next that the same cache lines have."""
+_SIDE = {1: 128, 2: 64, 4: 64, 8: 32, 16: 32}
+_WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
+"""Elements of a tile's side, and of one access, by their bytes."""
+
+
+def copied(source: Any, target: Any, stream: Any) -> bool:
+    """Copies words of 1 to 16 bytes, if the two sides lie so; both have the shape and the dtype, and
+    share no memory."""
+    found = stack_of(source.shape, source.strides, target.strides, source.itemsize)
+    if found is None:
+        return False
+    shape, of, to = found
+    side = _SIDE[source.itemsize]
+    tiles = shape[0] * -(-shape[1] // side) * -(-shape[2] // side)
+    if tiles >= 1 << 31:
+        return False
+    wide = _WIDE[source.itemsize]
+    steps = (source._address, target._address, *of[:2], to[0], to[2])
+    are_runs = (of[2], to[1]) == (source.itemsize, source.itemsize)
+    if not are_runs or any(step % (wide * source.itemsize) for step in steps):
+        wide = 1
+    _kernel(source.dtype, side, wide)[tiles, 256, stream](
+        source._geometry(shape, of), target._geometry(shape, to)
+    )
+    return True
+
+
+def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
+    """(shape, strides of the source, of the target) as a stack of matrices with rows that are runs in
+    the source and columns that are runs in the target, or have small steps there; None if that is not how they lie."""
+    axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
+    if any(a <= 0 or b <= 0 for _, a, b in axes):
+        return None
+    axes = shapes.merged(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
+    if not 2 <= len(axes) <= 3:
+        return None
+    row, column = min(axes, key=lambda axis: axis[1]), min(axes, key=lambda axis: axis[2])
+    if row is column or max(row[1], column[2]) > _MOST_STEP * size:
+        return None
+    if row[0] < _LEAST_SIDE or column[0] < _LEAST_SIDE:
+        return None
+    outer = next((axis for axis in axes if axis is not row and axis is not column), (1, 0, 0))
+    return tuple(zip(outer, column, row, strict=True))
+
+
+@functools.cache
+def _kernel(dtype, side, wide):
+    name = f"transpose<{dtype.name}, {side}, {wide}>"
+    from numbalite.compilers import templates
+    from numbalite.kernels.decorators import jit
+
+    return jit(source=templates.fill("transpose"), name=name)

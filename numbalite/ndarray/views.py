@@ -1,0 +1,259 @@
+"""The same elements in another shape: what NumPy's methods of these names do, with its views, its copies
+and its exceptions."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core, config, errors
+from numbalite.ndarray.assign import on_device
+from numbalite.ndarray.flat import Flat
+from numbalite.runtime import shapes
+from numbalite.runtime.recorded import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+class Views:
+    """Methods of DeviceNDArray."""
+
+    __slots__ = ()
+
+    def _geometry(self, shape, strides):
+        return self._view(tuple(shape), tuple(strides), self.dtype)
+
+    @recorded
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
+        """The same elements in another shape; one length may be -1.
+
+        A view where strides allow. Else a copy, with a PerformanceWarning; copy=False raises
+        ValueError instead, copy=True always copies.
+        """
+        shape = shapes.new_shape_of(self.size, shape)
+        order = shapes.order_of(order, "C", "CFA")
+        shapes.check_copy(copy)
+        if copy:
+            return self._reshaped(shape, order, True)
+        view = self._reshaped(shape, order, False)
+        if view is not None:
+            return view
+        if copy is not None:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        if not config.DISABLE_PERFORMANCE_WARNINGS:
+            errors.warn(
+                f"reshape of an array of shape {self.shape} and strides {self.strides} to {shape} "
+                "copies it: writing to the result does not change it (copy=True says that this is "
+                "meant)",
+                errors.PerformanceWarning,
+            )
+        return self._reshaped(shape, order, True)
+
+    def _reshaped(self, shape, order, copy):
+        """A view (None where there is none), or a copy."""
+        if order == "A":
+            order = self._own_order()
+        if copy:
+            source, strides = self.copy(order), shapes.packed(shape, self.itemsize, order)
+        elif order == "C" and self.is_c_contiguous():
+            return self._view(shape, None, self.dtype)
+        else:
+            source = self
+            strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
+        return None if strides is None else source._geometry(shape, strides)
+
+    def _own_order(self):
+        return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+
+    @recorded
+    def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
+        """One dimension: a view where the elements lie in that order without gaps, else a copy.
+
+        order: C, F, A (F where the array lies so, else C) or K (as the elements lie in memory).
+        """
+        source, order = self._bind(stream) if stream else self, shapes.order_of(order, "C")
+        if order == "K":
+            axes = shapes.as_in_memory(self.shape, self.strides)
+            source, order = source.transpose(axes), "C"
+        if order == "A":
+            order = self._own_order()
+        contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
+        return source._reshaped((self.size,), order, not contiguous)
+
+    @recorded
+    def flatten(self, order: str = "C") -> DeviceNDArray:
+        """A copy with one dimension."""
+        flat = self.ravel(order)
+        return flat.copy() if flat._address == self._address else flat
+
+    @property
+    def flat(self) -> Flat:
+        """The elements one after another, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        Flat(self)[...] = values
+
+    @property
+    @recorded
+    def T(self) -> DeviceNDArray:
+        """The array with its axes reversed (a view)."""
+        return self._geometry(self.shape[::-1], self.strides[::-1])
+
+    @property
+    def mT(self) -> DeviceNDArray:
+        """The array with its last two axes exchanged (a view)."""
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.swapaxes(-1, -2)
+
+    @recorded
+    def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
+        """The array with its axes in another order (a view): `transpose(1, 0, 2)`, `transpose((1, 0, 2))`
+        or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
+        if given and axes is not None:
+            raise TypeError("transpose() takes axes or axes=, not both")
+        axes = given if len(given) > 1 else given[0] if given else axes
+        axes = range(self.ndim)[::-1] if axes is None else shapes.numbers_of(axes)
+        if len(axes) != self.ndim:
+            raise ValueError("axes don't match array")
+        order = [shapes.axis_number(axis, self.ndim) for axis in axes]
+        if len(set(order)) != self.ndim:
+            raise ValueError("repeated axis in transpose")
+        shape, strides = self.shape, self.strides
+        return self._geometry((shape[i] for i in order), (strides[i] for i in order))
+
+    @recorded
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
+        """The array with two axes exchanged (a view)."""
+        order = list(range(self.ndim))
+        i = shapes.axis_number(axis1, self.ndim, "axis1")
+        j = shapes.axis_number(axis2, self.ndim, "axis2")
+        order[i], order[j] = order[j], order[i]
+        return self.transpose(order)
+
+    @recorded
+    def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
+        """The array without its axes of length one, or without those named (a view)."""
+        shape, strides = self.shape, self.strides
+        if axis is None:
+            gone = [i for i, length in enumerate(shape) if length == 1]
+        else:
+            axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+            if not self.ndim and not isinstance(axis, (tuple, list)) and axis in (0, -1):
+                axes = ()  # as NumPy has it
+            gone = [shapes.axis_number(one, self.ndim) for one in axes]
+            if len(set(gone)) < len(gone):
+                raise ValueError("duplicate value in 'axis'")
+            if any(shape[i] != 1 for i in gone):
+                raise ValueError(
+                    "cannot select an axis to squeeze out which has size not equal to one"
+                )
+        kept = [i for i in range(self.ndim) if i not in gone]
+        result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
+        return result.bind(stream) if stream else result
+
+    def diagonal(
+        self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    ) -> DeviceNDArray:
+        """The elements with equal indices along two axes (a view that can be written to)."""
+        if self.ndim < 2:
+            raise ValueError("diag requires an array of at least two dimensions")
+        i = shapes.axis_number(axis1, self.ndim, "axis1")
+        j = shapes.axis_number(axis2, self.ndim, "axis2")
+        if i == j:
+            raise ValueError("axis1 and axis2 cannot be the same")
+        offset = operator.index(offset)
+        key = [slice(None)] * self.ndim
+        key[j if offset >= 0 else i] = slice(abs(offset), None)
+        part = self[tuple(key)]
+        kept = [k for k in range(self.ndim) if k not in (i, j)]
+        shape, strides = part.shape, part.strides
+        return part._geometry(
+            (*(shape[k] for k in kept), min(shape[i], shape[j])),
+            (*(strides[k] for k in kept), strides[i] + strides[j]),
+        )
+
+    @property
+    def real(self) -> DeviceNDArray:
+        """The real parts (a view)."""
+        if self.dtype.kind != "c":
+            return self
+        return self._view(self.shape, self.strides, self.dtype.char.lower())
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> DeviceNDArray:
+        """The imaginary parts: a view of an array of complex numbers; of others, new zeros."""
+        if self.dtype.kind == "c":
+            half = self.itemsize // 2 if self.size else 0
+            return self._view(self.shape, self.strides, self.dtype.char.lower(), half)
+        strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
+        with on_device(self.device):
+            zeros = _core.device_empty(self.shape, self.dtype, strides=strides)
+        zeros.fill(0)
+        return zeros
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
+
+    @recorded
+    def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
+        """The same bytes as elements of another dtype; where its size differs, the last axis, which
+        must be contiguous, changes its length."""
+        if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
+            raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
+        dtype = self.dtype if dtype is None else np.dtype(dtype)
+        old, new = self.itemsize, dtype.itemsize
+        if old == new or dtype.hasobject:  # which is refused
+            return self._view(self.shape, self.strides, dtype)
+        if not self.ndim:
+            raise ValueError(
+                "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
+            )
+        if not (old and new):
+            raise ValueError("a view cannot change the size of elements from or to 0 bytes")
+        shape, strides = self.shape, self.strides
+        if shape[-1] != 1 and self.size and strides[-1] != old:
+            raise ValueError(
+                "To change to a dtype of a different size, the last axis must be contiguous"
+            )
+        length = shape[-1] * old
+        if new < old and old % new:
+            raise ValueError(
+                "When changing to a smaller dtype, its size must be a divisor of the size of "
+                "original dtype"
+            )
+        if length % new:
+            raise ValueError(
+                "When changing to a larger dtype, its size must be a divisor of the total size in "
+                "bytes of the last axis of the array."
+            )
+        return self._view((*shape[:-1], length // new), (*strides[:-1], new), dtype)
+
+    def split(self, section: int, stream: StreamLike = 0) -> Iterator[DeviceNDArray]:
+        """Yields the pieces of a one-dimensional array, `section` elements each (the last may have less)."""
+        if self.ndim != 1:
+            raise ValueError("only a one-dimensional array can be split")
+        section = operator.index(section)
+        if section < 1:
+            raise ValueError("section must be positive")
+        for start in range(0, self.size, section):
+            piece = self[start : start + section]
+            yield piece.bind(stream) if stream else piece

@@ -1,0 +1,801 @@
+"""What a kernel may call or ask for: Python's functions and attributes, each with the rule for its type and
+its text in C++.
+
+A table: a new function is a new line. The keys are the Python objects themselves; what exists in kernels
+only (``cuda.grid``) is a Word (numbalite/types/inkernel.py), whose rules are in intrinsics.py. A rule gets a
+Call (calls.py) and gives a Value.
+"""
+
+from __future__ import annotations
+
+import ast
+import cmath
+import functools
+import math
+import operator
+import types as python_types
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import (
+    bfloat,
+    intrinsics,
+    memory,
+    pointers,
+    randoms,
+    reductions,
+    rules,
+    subscripts,
+    times,
+    vectors,
+)
+from numbalite.python.arithmetic import alike, converted
+from numbalite.python.calls import (
+    Call,
+    Rule,
+    complex_function,
+    either,
+    floating,
+    floating_predicate,
+    intrinsic,
+    operation,
+    predicate,
+    quoted,
+    same_type,
+    several,
+    spelled,
+    whole,
+)
+from numbalite.python.intrinsics import NAMED, WORDS, bits
+from numbalite.python.unroll import literal_unroll
+from numbalite.python.values import (
+    EQUAL,
+    NOTHING,
+    PRIMARY,
+    UNARY,
+    Known,
+    Sequence,
+    Value,
+    full_range,
+    is_complex,
+    is_number,
+    is_real,
+    is_whole,
+    number,
+    tuple_of,
+    within,
+)
+from numbalite.types.inkernel import Word
+from numbalite.types.parallelrange import prange
+
+# --- Python's own ---------------------------------------------------------------------------------------
+
+
+def _extreme(name: str) -> Rule:
+    def rule(call):
+        args = call.args
+        if len(args) == 1 and isinstance(args[0].type, types.Tuple):
+            args = list(call.of.items(call.node, args[0]))
+        if not args or any(not is_number(a.type) for a in args):
+            call.fail("takes two or more numbers")
+        result = args[0]
+        pick = min if name == "min" else max
+        for value in args[1:]:
+            t = rules.unified(result.type, value.type)
+            a, b, cxx = alike(result, value, t)
+            if a.cxx != b.cxx:
+                a, b = converted(a, cxx), converted(b, cxx)
+            limits = None
+            if is_whole(t):
+                limits = tuple(map(pick, a.range, b.range))
+            result = call.made(t, f"{name}({a.text}, {b.text})", cxx=cxx, range=limits)
+        return result
+
+    return rule
+
+
+def _sum(call):
+    values, start = call.take("iterable", "start", optional=1)
+    total = start or number(0)
+    if isinstance(values.type, types.Tuple):
+        for item in call.of.items(call.node, values):
+            total = call.of.binary(call.node, ast.Add, total, item)
+        return total
+    if not isinstance(values.type, types.Array) or values.type.ndim == 0:
+        call.fail(f"a tuple or an array is required, not {rules.described(values.type)}")
+    if not is_number(total.type):
+        call.fail(f"the start is a number, not {rules.described(total.type)}")
+    summed = reductions.added(call, values, total.type)
+    return summed if start is None else call.of.binary(call.node, ast.Add, start, summed)
+
+
+def _numpy_extreme(name: str) -> Rule:
+    """np.maximum, np.minimum: NaN wins, and they are of complex numbers, too."""
+
+    def rule(call):
+        a, b = call.numbers(2)
+        if is_whole(a.type) and is_whole(b.type):
+            return _extreme(name)(call)
+        t = rules.common(a.type, b.type)
+        return call.made(t, f"np_{name}imum({converted(a, t).text}, {converted(b, t).text})")
+
+    return rule
+
+
+def _clip(call):
+    value, *limits = call.take("a", "a_min", "a_max")
+    for name, limit in zip(("max", "min"), limits, strict=True):
+        if not isinstance(limit.type, types.Empty):
+            found = Call(call.of, call.node, call.name, [value, limit])
+            value = _numpy_extreme(name)(found)
+    return value
+
+
+def _abs(call):
+    (value,) = call.numbers(1)
+    if is_complex(value.type):
+        part = types.float32 if value.type is types.complex64 else types.float64
+        return call.made(part, f"abs({value.text})")
+    if is_whole(value.type):
+        if value.is_natural:
+            return value
+        limits = (0, min(max(map(abs, value.range)), full_range(value.type)[1]))
+        cxx = rules.promoted(value.cxx, value.cxx)
+        if not within(limits, cxx):
+            value, cxx = converted(value, value.type), value.type
+        return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
+    return call.made(value.type, f"abs({value.text})")
+
+
+def _round(call):
+    value, digits = call.take("number", "ndigits", optional=1)
+    if digits is not None:
+        return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
+    if is_whole(value.type):
+        return value if value.type is types.int64 else converted(value, types.int64)
+    return call.made(types.int64, f"int64(rint({value.text}))")
+
+
+def _limits(of: Any) -> Rule:
+    """np.finfo and np.iinfo: of a type, or of the type that a value has."""
+    of = functools.cache(of)  # the same object in each round
+
+    def rule(call):
+        (value,) = call.take("dtype")
+        t = value.type if is_number(value.type) else memory.element_type(call, value)
+        try:
+            found = of(t.dtype)
+        except (AttributeError, TypeError, ValueError) as problem:
+            call.fail(str(problem))
+        return Value(Known(found), constant=found)
+
+    return rule
+
+
+def _decides(op: type, fold: Rule) -> Rule:
+    """any and all, of the items of a tuple or the elements of an array."""
+
+    def rule(call):
+        (value,) = call.take("iterable")
+        if not isinstance(value.type, types.Tuple):
+            return fold(call)
+        items = call.of.items(call.node, value)
+        node = ast.BoolOp(op(), [])
+        return call.of.joined(node, [call.of.as_truth(call.node, item) for item in items])
+
+    return rule
+
+
+def _len(call):
+    (value,) = call.take("obj")
+    if isinstance(value.type, Sequence) and value.type.kind in ("range", "prange"):
+        texts = [converted(part, types.int64).text for part in value.items]
+        return call.made(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
+    if isinstance(value.type, types.Tuple):
+        return number(len(value.type))
+    if not isinstance(value.type, types.Array) or value.type.ndim == 0:
+        call.fail(f"{rules.described(value.type)} has no length")
+    return subscripts.extent(value, 0)
+
+
+def cast(call: Any, t: Any) -> Value:
+    """``float32(x)``."""
+    (value,) = call.take("x")
+    if bfloat.is_bfloat(value):
+        return bfloat.as_number(value, t)
+    if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
+        call.fail(f"a number is wanted, not {rules.described(value.type)}")
+    return _as(value, t)
+
+
+def _as(value, t) -> Value:
+    if not is_number(value.type) or not is_number(t):
+        return value.replace(type=t, cxx=t, text=f"{spelled(t)}({value.text})", precedence=PRIMARY,
+                             range=None)  # fmt: skip
+    if is_whole(t) and is_whole(value.type) and within(value.range, t):
+        if value.cxx == t or value.text.isdigit():
+            return value.replace(type=t)
+        return converted(value, t)
+    made = converted(value.replace(range=None) if is_whole(value.type) else value, t)
+    constant = _cast(value.constant, t) if value.is_known else NOTHING
+    limits = full_range(t) if is_whole(t) else None
+    if limits is not None and constant is not NOTHING:
+        limits = (constant, constant)
+    return made.replace(type=t, range=limits, constant=constant)
+
+
+def _cast(constant, t):
+    """A constant as a type of numbers; NOTHING where C++ leaves it open."""
+    if t is types.boolean:
+        return bool(constant)
+    if is_complex(t) or isinstance(constant, complex):
+        return NOTHING
+    if is_real(t):
+        with np.errstate(over="ignore"):
+            return float(t.dtype.type(constant))
+    low, high = full_range(t)
+    if not isinstance(constant, int) and not low <= constant <= high:
+        return NOTHING
+    return (int(constant) - low) % (high - low + 1) + low
+
+
+def _to_type(choose) -> Rule:
+    """int(), float(), bool(): the type depends on the argument's."""
+
+    def rule(call):
+        if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
+            return bfloat.as_number(call.args[0], choose(types.float64))
+        return _as(call.numbers(1)[0], choose(call.args[0].type))
+
+    return rule
+
+
+def _float(call):
+    text = call.args[0].constant if len(call.args) == 1 else None
+    if isinstance(text, str):
+        try:
+            return number(float(text))
+        except ValueError as problem:
+            call.fail(str(problem))
+    return _to_type(lambda t: t if is_real(t) else types.float64)(call)
+
+
+def _tuple(call):
+    (value,) = call.take("iterable")
+    if isinstance(value.type, types.Tuple):
+        return value
+    call.fail(f"a tuple can be made of a tuple, not of {rules.described(value.type)}")
+
+
+def _isinstance(call):
+    value, classes = call.take("obj", "class_or_tuple")
+    wanted = [item.type for item in call.of.items(call.node, classes)] if isinstance(
+        classes.type, types.Tuple
+    ) else [classes.type]  # fmt: skip
+    if not all(isinstance(t, Known) for t in wanted):
+        call.fail("the second argument is a type, or a tuple of types")
+    return number(any(_is_a(value.type, t.value) for t in wanted))
+
+
+def _is_a(t, wanted) -> bool:
+    """Is a value of type t, to Python, of this class?"""
+    if isinstance(wanted, types.Type):
+        return t == wanted
+    if isinstance(wanted, Word):
+        return wanted.path in bfloat.TYPES and t == bfloat.BFLOAT16
+    if isinstance(t, types.Tuple):
+        return issubclass(getattr(t, "instance_class", tuple), wanted)
+    if isinstance(t, types.Array):
+        return wanted is np.ndarray
+    python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+    kind = t.dtype.kind if is_number(t) else ""
+    return wanted in (python.get(kind), object) or (is_number(t) and wanted is t.dtype.type)
+
+
+def _complex(call):
+    a, b = call.take("real", "imag", optional=1)
+    if b is None:
+        return _as(a, a.type if is_complex(a.type) else types.complex128)
+    t = rules.common(a.type, b.type)
+    part = types.float32 if t is types.float32 else types.float64
+    made = types.complex64 if part is types.float32 else types.complex128
+    return call.made(made, f"{made.name}({converted(a, part).text}, {converted(b, part).text})")
+
+
+def _divmod(call):
+    a, b = call.numbers(2)
+    if rules.unified(a.type, b.type) is types.float64:  # of uint64 and int64, too
+        a, b = converted(a, types.float64), converted(b, types.float64)
+    pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
+    return tuple_of(pair)
+
+
+def _about_complex(name: str) -> Rule:
+    """cmath.isnan and its like."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        return call.made(types.boolean, f"{name}({_as_complex(value).text})")
+
+    return rule
+
+
+def _as_complex(value):
+    if is_complex(value.type):
+        return value
+    return converted(value, types.complex64 if value.type is types.float32 else types.complex128)
+
+
+def _log_of(call):
+    value, base = call.take("x", "base", optional=1)
+    if base is None:
+        return complex_function("log")(call)
+    z, of = _as_complex(value), _as_complex(base)
+    return call.of.binary(
+        call.node,
+        ast.Div,
+        call.made(z.type, f"log({z.text})"),
+        call.made(of.type, f"log({of.text})"),
+    )
+
+
+def _phase(call):
+    z = _as_complex(*call.numbers(1))
+    return call.made(z.type.underlying_float, f"arg({z.text})")
+
+
+def _polar(call):
+    z = _as_complex(*call.numbers(1))
+    t = z.type.underlying_float
+    return call.made(types.Tuple((t, t)), f"py::polar({z.text})")
+
+
+def _rect(call):
+    r, angle = call.numbers(2)
+    t = types.float32 if r.type is angle.type is types.float32 else types.float64
+    made = types.complex64 if t is types.float32 else types.complex128
+    return call.made(made, f"py::rect({converted(r, t).text}, {converted(angle, t).text})")
+
+
+def _isnat(call):
+    if len(call.args) != 1 or not times.is_time(call.args[0].type):
+        call.fail("takes a datetime64 or a timedelta64")
+    return call.made(types.boolean, f"py::is_nat({call.args[0].text})")
+
+
+def _logical(symbol: str) -> Rule:
+    """np.logical_and and its like: both operands are computed, as NumPy has them."""
+
+    def rule(call):
+        a, b = call.numbers(2)
+        if symbol != "!=" and b.calls:
+            return call.made(types.boolean, f"bool({_said(a)} {symbol[0]} {_said(b)})")
+        return call.made(types.boolean, f"({_said(a)} {symbol} {_said(b)})")
+
+    return rule
+
+
+def _said(value):
+    """The text of a truth."""
+    return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
+
+
+def _negated(call):
+    (value,) = call.numbers(1)
+    return call.made(types.boolean, f"!{_said(value)}", UNARY)
+
+
+def _ldexp(call):
+    x, n = call.numbers(2)
+    if not is_whole(n.type):
+        call.fail(f"the second argument is an integer, not {n.type}")
+    t = types.float64 if is_whole(x.type) else x.type
+    return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
+
+
+def _numpys_fmod(call):
+    """Of integers an integer, which math.fmod has not."""
+    a, b = call.numbers(2)
+    rule = same_type("np_fmod", 2) if is_whole(a.type) and is_whole(b.type) else floating("fmod", 2)
+    return rule(call)
+
+
+def _gcd(call):
+    a, b = call.numbers(2)
+    t = rules.common(a.type, b.type)
+    return call.made(t, f"np_gcd({converted(a, t).text}, {converted(b, t).text})")
+
+
+def _range(call):
+    if not 1 <= len(call.args) <= 3 or any(
+        not (is_whole(a.type) or is_real(a.type)) for a in call.args
+    ):
+        call.fail("takes one to three integers")
+    args = [a if is_whole(a.type) else converted(a, types.int64) for a in call.args]
+    start, stop = (number(0), args[0]) if len(args) == 1 else args[:2]
+    step = args[2] if len(args) == 3 else number(1)
+    kinds = {a.type for a in args if not (a.is_known and a.text.isdigit())}
+    if (
+        kinds
+        and kinds <= {types.int8, types.int16, types.int32, types.uint8, types.uint16}
+        and (len(kinds) == len({a.type for a in args}))
+    ):
+        t = types.int32
+    else:
+        t = types.uint64 if {a.type for a in args} == {types.uint64} else types.int64
+    return Value(Sequence("range", t), "", items=(start, stop, step))
+
+
+def _enumerate(call):
+    over, start = call.take("iterable", "start", optional=1)
+    return Value(Sequence("enumerate", None), "", items=(over, start or number(0)))
+
+
+def _zip(call):
+    return Value(Sequence("zip", None), "", items=tuple(call.args))
+
+
+def _print(call):
+    values: list[str] = []
+    text = " ".join([_format(call, value, values) for value in call.args]) + "\n"
+    return Value(types.void, f"printf({', '.join([quoted(text), *values])})", calls=True)
+
+
+def _format(call, value, values) -> str:
+    """How printf shows a value; what it is given for that is added to ``values``."""
+    given = value.type.value if isinstance(value.type, Known) else None
+    if isinstance(given, str):
+        return given.replace("%", "%%")
+    if isinstance(given, Word) and f"{given.path}.x" in WORDS:  # threadIdx
+        items = [WORDS[f"{given.path}.{axis}"](call) for axis in "xyz"]
+        return f"({', '.join([_format(call, item, values) for item in items])})"
+    if isinstance(value.type, types.Tuple):
+        items = call.of.items(call.node, value)
+        shown = ", ".join([_format(call, item, values) for item in items])
+        return f"({shown},)" if len(items) == 1 else f"({shown})"
+    if bfloat.is_bfloat(value):
+        value = bfloat.as_number(value, types.float32)
+    if not is_number(value.type):
+        call.fail(
+            f"numbers and texts can be printed in a kernel, not {rules.described(value.type)}"
+        )
+    kind = value.type.dtype.kind
+    if kind == "c":
+        values += [f"{value.at(PRIMARY)}.real()", f"{value.at(PRIMARY)}.imag()"]
+        return "(%g%+gj)"
+    if kind == "b":
+        values.append(f'{value.at(EQUAL)} ? "True" : "False"')
+        return "%s"
+    if kind == "f":
+        is_wide = value.cxx in (types.float32, types.float64)
+        values.append(value.text if is_wide else f"float({value.text})")
+        return "%f"
+    if value.cxx.size == 4 and value.cxx.dtype.kind == "i":
+        values.append(value.text)
+        return "%d"
+    wide = types.uint64 if value.type.dtype.kind == "u" else types.int64
+    values.append(converted(value, wide).text)
+    return "%llu" if wide is types.uint64 else "%lld"
+
+
+def _itself(call):
+    return call.take("container")[0]
+
+
+def _getitem(call):
+    a, i = call.take("a", "b")
+    return subscripts.load(call.of, call.node, a, [i])
+
+
+# --- the table -----------------------------------------------------------------------------------------
+
+FUNCTIONS: dict[Any, Rule] = {
+    abs: _abs,
+    np.abs: _abs,
+    math.fabs: floating("fabs"),
+    min: _extreme("min"),
+    max: _extreme("max"),
+    sum: _sum,
+    round: _round,
+    len: _len,
+    any: _decides(ast.Or, reductions.FUNCTIONS[np.any]),
+    all: _decides(ast.And, reductions.FUNCTIONS[np.all]),
+    np.finfo: _limits(np.finfo),
+    np.iinfo: _limits(np.iinfo),
+    range: _range,
+    pointers.carray: pointers.rule("C"),
+    pointers.farray: pointers.rule("F"),
+    prange: lambda call: _range(call).replace(type=Sequence("prange", types.int64)),
+    enumerate: _enumerate,
+    zip: _zip,
+    divmod: _divmod,
+    print: _print,
+    int: _to_type(lambda t: t if is_whole(t) and t is not types.boolean else types.int64),
+    float: _float,
+    bool: _to_type(lambda t: types.boolean),
+    complex: _complex,
+    tuple: _tuple,
+    isinstance: _isinstance,
+    pow: operation(ast.Pow),
+    math.pow: floating("pow", 2),
+    math.floor: whole("floor"),
+    math.ceil: whole("ceil"),
+    math.trunc: whole("trunc"),
+    math.isnan: predicate("isnan"),
+    math.isinf: predicate("isinf"),
+    math.isfinite: predicate("isfinite"),
+    math.gcd: _gcd,
+    math.remainder: floating("remainder", 2),
+    np.isnat: _isnat,
+    cmath.isnan: _about_complex("isnan"),
+    cmath.isinf: _about_complex("isinf"),
+    cmath.isfinite: _about_complex("isfinite"),
+    cmath.log: _log_of,
+    cmath.phase: _phase,
+    cmath.polar: _polar,
+    cmath.rect: _rect,
+    math.frexp: several("py::frexp", None, types.int32),
+    math.modf: several("py::modf", None, None),
+    math.ldexp: _ldexp,
+    np.isnan: predicate("isnan"),
+    np.isinf: predicate("isinf"),
+    np.isfinite: predicate("isfinite"),
+    math.degrees: floating("np_degrees"),
+    math.radians: floating("np_radians"),
+    np.degrees: floating("np_degrees"),
+    np.rad2deg: floating("np_degrees"),
+    np.radians: floating("np_radians"),
+    np.deg2rad: floating("np_radians"),
+    np.sign: intrinsic("np_sign({0})", lambda t: t, None, effect=False),
+    np.maximum: _numpy_extreme("max"),
+    np.minimum: _numpy_extreme("min"),
+    np.clip: _clip,
+    np.where: either("condition", "x", "y"),
+    np.floor: floating("floor"),
+    np.ceil: floating("ceil"),
+    np.trunc: floating("trunc"),
+    np.rint: floating("rint"),
+    operator.getitem: _getitem,
+    **reductions.FUNCTIONS,
+    literal_unroll: _itself,
+}
+# Functions of floats under the names that math, numpy and cmath have for them: {C++: names}.
+_FLOATING = {
+    "acos": "acos arccos", "acosh": "acosh arccosh", "asin": "asin arcsin", "asinh": "asinh arcsinh",
+    "atan": "atan arctan", "atanh": "atanh arctanh", "cos": "cos", "cosh": "cosh", "sin": "sin",
+    "sinh": "sinh", "tan": "tan", "tanh": "tanh", "exp": "exp", "expm1": "expm1", "exp2": "exp2",
+    "log": "log", "log10": "log10", "log2": "log2", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt",
+    "erf": "erf", "erfc": "erfc", "tgamma": "gamma", "lgamma": "lgamma",
+}  # fmt: skip
+_FLOATING_2 = {
+    "atan2": "atan2 arctan2", "hypot": "hypot", "fmod": "fmod", "copysign": "copysign",
+    "nextafter": "nextafter",
+}  # fmt: skip
+_OPERATORS = {
+    ast.Add: "add iadd", ast.Sub: "sub isub subtract", ast.Mult: "mul imul multiply",
+    ast.Div: "truediv itruediv divide true_divide", ast.FloorDiv: "floordiv ifloordiv floor_divide",
+    ast.Mod: "mod imod remainder", ast.Pow: "pow ipow power", ast.LShift: "lshift ilshift left_shift",
+    ast.RShift: "rshift irshift right_shift", ast.BitAnd: "and_ iand bitwise_and",
+    ast.BitOr: "or_ ior bitwise_or", ast.BitXor: "xor ixor bitwise_xor", ast.Lt: "lt less",
+    ast.LtE: "le less_equal", ast.Gt: "gt greater", ast.GtE: "ge greater_equal", ast.Eq: "eq equal",
+    ast.NotEq: "ne not_equal", ast.USub: "neg negative", ast.UAdd: "pos", ast.Invert: "invert",
+}  # fmt: skip
+
+
+def _ordered(op: type, name: str, swap: bool) -> Rule:
+    """A comparison, which NumPy has of complex numbers, too: the real parts decide first."""
+
+    def rule(call):
+        a, b = call.take("x1", "x2")
+        if not (is_complex(a.type) or is_complex(b.type)):
+            return operation(op)(call)
+        t = rules.common(a.type, b.type)
+        texts = [converted(value, t).text for value in ((b, a) if swap else (a, b))]
+        return call.made(types.boolean, f"np_{name}({', '.join(texts)})")
+
+    return rule
+
+
+_ORDERS = {
+    "less": _ordered(ast.Lt, "less", False),
+    "less_equal": _ordered(ast.LtE, "less_equal", False),
+    "greater": _ordered(ast.Gt, "less", True),
+    "greater_equal": _ordered(ast.GtE, "less_equal", True),
+}
+
+_NUMPY: dict[str, Rule] = {
+    **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin", "gcd", "lcm")},
+    **{name: floating(f"np_{name}", 2) for name in ("logaddexp", "logaddexp2", "heaviside")},
+    "reciprocal": same_type("np_reciprocal", 1),
+    "signbit": floating_predicate("np_signbit"),
+    "fabs": floating("fabs"),
+    "fix": floating("trunc"),
+    "fmod": _numpys_fmod,
+    "ldexp": _ldexp,
+    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
+    "positive": operation(ast.UAdd),
+    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.numbers(1), number(2)),
+    "logical_and": _logical("&&"),
+    "logical_or": _logical("||"),
+    "logical_xor": _logical("!="),
+    "logical_not": lambda call: _negated(call),
+}
+
+
+def _fill(modules, names: str, rule: Rule):
+    for module in modules:
+        for name in names.split():
+            if hasattr(module, name):
+                FUNCTIONS.setdefault(getattr(module, name), rule)
+
+
+for _name, _names in _FLOATING.items():
+    _fill([math], _names, floating(_name))
+    _fill([np], _names, floating(_name, complex_too=True))
+    _fill([cmath], _names, complex_function(_name))
+for _name, _rule in _NUMPY.items():
+    _fill([np], _name, _rule)
+for _name, _names in _FLOATING_2.items():
+    _fill([math, np], _names, floating(_name, 2))
+for _name, _rule in _ORDERS.items():
+    _fill([np], _name, _rule)
+for _op, _names in _OPERATORS.items():
+    _fill([operator, np], _names, operation(_op))
+
+
+def function(value: Any) -> Rule | None:
+    """The rule for a Python object that is called."""
+    if isinstance(value, Word):
+        return WORDS.get(value.path)
+    if isinstance(value, types.Scalar):
+        return lambda call: cast(call, value)
+    if isinstance(value, types.Vector):
+        return lambda call: vectors.made(call, value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return lambda call: cast(call, types.from_dtype(value))
+    if getattr(
+        type(value), "is_numpys", False
+    ):  # cuda.cbrt: NumPy's for arrays, a number's in a kernel
+        value = getattr(np, value.__name__)
+    try:
+        found = FUNCTIONS.get(value) or randoms.RULES.get(value)
+    except TypeError:
+        return None
+    if found is None and isinstance(value, (python_types.FunctionType, python_types.MethodType)):
+        found = NAMED.get((value.__module__, value.__name__))
+    return found
+
+
+def word(value: Any) -> Rule | None:
+    """The rule for a Word that is no function: threadIdx.x, laneid."""
+    if isinstance(value, Word) and value.path in WORDS and value.is_value:
+        return WORDS[value.path]
+    return None
+
+
+def name_of(value: Any) -> str:
+    """How messages call a function."""
+    if isinstance(value, Word):
+        return f"cuda.{value.path}"
+    return getattr(value, "__name__", str(value))
+
+
+# --- attributes and methods -----------------------------------------------------------------------------
+
+
+def _part(name):
+    def rule(call):
+        (value,) = call.args
+        if is_complex(value.type):
+            part = types.float32 if value.type is types.complex64 else types.float64
+            return call.made(part, f"{value.at(PRIMARY)}.{name}()")
+        return value if name == "real" else number(0)
+
+    return rule
+
+
+def _conjugate(call, value):
+    return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
+
+
+def _dense(call, array: Value) -> Value:
+    if array.type.layout != "C":
+        call.fail(
+            "the elements do not lie one behind the other",
+            "Index the array with one index for each dimension.",
+        )
+    return array
+
+
+def _flat(call):
+    return subscripts.reshaped(_dense(call, call.args[0]), [number(-1)])
+
+
+def _reshape(call):
+    array, *shape = call.args
+    if len(shape) == 1 and isinstance(shape[0].type, types.Tuple):
+        shape = list(call.of.items(call.node, shape[0]))
+    if not shape or not all(is_whole(item.type) for item in shape):
+        call.fail("a shape is made of integers")
+    return subscripts.reshaped(_dense(call, array), shape)
+
+
+def _view(call):
+    array, dtype = call.take("self", "dtype")
+    return subscripts.viewed(array, *_scalar_type(call, dtype))
+
+
+def _scalar_type(call, dtype):
+    t = memory.element_type(call, dtype)
+    if not is_number(t):
+        call.fail(f"a type of numbers is wanted, not {t}")
+    return t, spelled(t)
+
+
+_METHODS_OF_ARRAYS: dict[str, Rule] = {
+    **reductions.METHODS,
+    "reshape": _reshape,
+    "ravel": _flat,
+    "view": _view,
+    "transpose": lambda call: subscripts.transposed(call.args[0]),
+}
+_OF_ARRAYS: dict[str, Rule] = {
+    "size": lambda call: subscripts.size(call.args[0]),
+    "shape": lambda call: tuple_of(subscripts.extent(call.args[0], k) for k in range(call.args[0].type.ndim)),
+    "strides": lambda call: tuple_of(subscripts.stride(call.args[0], k) for k in range(call.args[0].type.ndim)),
+    "ndim": lambda call: number(call.args[0].type.ndim),
+    "dtype": lambda call: Value(Known(call.args[0].type.dtype), constant=call.args[0].type.dtype),
+    "itemsize": lambda call: number(call.args[0].type.dtype.size),
+    "nbytes": lambda call: call.of.binary(
+        call.node, ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
+    ),
+    "T": lambda call: subscripts.transposed(call.args[0]),
+    "real": lambda call: subscripts.parts(call.args[0], 0),
+    "imag": lambda call: subscripts.parts(call.args[0], 1),
+    "flat": lambda call: _flat(call),
+}  # fmt: skip
+_OF_NUMBERS: dict[str, Rule] = {"real": _part("real"), "imag": _part("imag")}
+_METHODS_OF_NUMBERS: dict[str, Rule] = {
+    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
+    "bit_count": bits("__popc", "__popcll"),
+}
+
+
+def attributes(t: Any) -> list[str]:
+    """The names of what a value has."""
+    if isinstance(t, types.Array) and t.ndim > 0:
+        return [*_OF_ARRAYS, *_METHODS_OF_ARRAYS]
+    if isinstance(t, types.NamedTuple):
+        return list(t.instance_class._fields)
+    record = t.dtype if isinstance(t, types.Array) else t
+    return list(record.dtype.names or ()) if isinstance(record, types.Record) else []
+
+
+def attribute(t: Any, name: str) -> Rule | None:
+    """The rule for an attribute of a value."""
+    if isinstance(t, types.Array) and t.ndim > 0:
+        if subscripts.has_fields(t, name):
+            return lambda call: subscripts.fields(call.args[0], name)
+        return _OF_ARRAYS.get(name)
+    if isinstance(t, types.Array):
+        t = t.dtype
+    if isinstance(t, types.Record):
+        return (
+            (lambda call: subscripts.field(call.of, call.node, call.args[0], name))
+            if name in (t.dtype.names or ())
+            else None
+        )
+    if isinstance(t, types.Vector) and name in t.axes:
+        return lambda call: vectors.component(call.args[0], name)
+    if isinstance(t, types.NamedTuple) and name in t.instance_class._fields:
+        return lambda call: memory.member(call, name)
+    return _OF_NUMBERS.get(name) if is_number(t) else None
+
+
+def method(t: Any, name: str) -> Rule | None:
+    """The rule for a method of a value."""
+    if isinstance(t, types.Array) and t.ndim > 0:
+        return _METHODS_OF_ARRAYS.get(name)
+    return _METHODS_OF_NUMBERS.get(name) if is_number(t) else intrinsics.method(t, name)

@@ -1,0 +1,478 @@
+"""One compilation: the functions that a Python body calls, each once for each list of argument types."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numbalite import _core, types
+from numbalite.cxx import capture
+from numbalite.cxx.definition import Definition
+from numbalite.errors import PerformanceWarning, warn
+from numbalite.kernels import conversions, fault, results, targets
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.python import arithmetic, remedies, rules, subscripts, ufuncs
+from numbalite.python.printing import text_of
+from numbalite.python.problem import Problem, raise_for
+from numbalite.python.read import Function, is_python
+from numbalite.python.readonly import read_only
+from numbalite.python.translate import Translator
+from numbalite.python.values import Known, Value, is_number, is_whole, number, tuple_of
+from numbalite.python.variables import NotYet
+from numbalite.types import parameters
+
+_MOST_INSTANCES = 30
+"""Functions in each other's calls, at most."""
+
+
+class Instance(DeviceFunction):
+    """A Python function for one list of arguments, as a device function. An argument is a type, or a Value:
+    what exists when compiling only, or a number that the function needs to know then. It has no parameter
+    in C++."""
+
+    def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
+        self.function = function
+        self.args = tuple(args)
+        self.given = given
+        self.translator: Translator | None = None
+        self.is_running = False
+        self.is_finished = False
+
+    @property
+    def result(self) -> Any:
+        """The type that it returns, as far as it is known."""
+        return self.translator and self.translator.result
+
+    def returned(self) -> tuple | None:
+        """None where it returns numbers; where there are arrays among its results, (is it a tuple?, for each
+        item the number of the parameter that it is, -1 for a number, or the (dtype, number of axes, whether it is
+        writable) of a part of an argument, and the types of the items)."""
+        is_tuple = isinstance(self.result, types.Tuple)
+        items = self.result.types if is_tuple else (self.result,)
+        if not any(isinstance(t, types.Array) for t in items):
+            return None
+        found: set[tuple[int, ...]] = set()
+        for node in self.function.body_nodes():
+            if not isinstance(node, ast.Return) or node.value is None:
+                continue
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            parts = parts if len(parts) == len(items) else [node.value] * len(items)
+            found.add(tuple(map(self._parameter, parts)))
+        chosen = tuple(
+            -1 if not isinstance(t, types.Array)
+            else column.pop() if len(column) == 1 and None not in column
+            else (_element_dtype(t), t.ndim, not t.readonly)
+            for t, column in zip(items, map(set, zip(*found, strict=True)), strict=True)
+        )  # fmt: skip
+        return is_tuple, chosen, tuple(items)
+
+    def _parameter(self, node):
+        """The number of the parameter that an expression is, if that keeps its value; else None."""
+        names = self.function.parameters
+        if not isinstance(node, ast.Name) or node.id not in names:
+            return None
+        is_bound = any(
+            isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)
+            for n in self.function.body_nodes()
+        )
+        return None if is_bound else names.index(node.id)
+
+    def finish(self, definition: Any) -> None:
+        """Makes a device function of it."""
+        passed = (t for t in self.args if not isinstance(t, Value))
+        signature = types.Signature(self.result, map(parameters.by_reference, passed))
+        options = self.given.options if self.given else None
+        py_func = self.given._py_func if self.given else None
+        super().__init__(definition, (signature,), options, py_func)
+        self.is_finished = True
+
+
+def _element_dtype(array):
+    return np.dtype(array.dtype.dtype)
+
+
+class Closure(NamedTuple):
+    """A function in a function, with the variables of the outer one that it reads."""
+
+    function: DeviceFunction
+    outer: Function
+    free: tuple[ast.Name, ...]
+
+
+class Session:
+    def __init__(
+        self, definition_of: Any, definition: Any, debug: Any = False, is_kernel: bool = False
+    ) -> None:
+        self._definition_of = definition_of
+        """What gives the definition of a function that no decorator has seen."""
+        self._definition = definition
+        """The same, of a Function."""
+        self.debug = debug
+        """Is it for a kernel with debug=True?"""
+        self.is_kernel = is_kernel
+        self.exceptions: dict[str, fault.Raised] = {}
+        """What the text may raise, by the texts that stand for it."""
+        self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
+        self._devices: dict[Function, DeviceFunction] = {}
+        self._ufuncs: dict[Any, DeviceFunction | None] = {}
+        """Of ufuncs, and of their methods."""
+        self._instances: dict[tuple, Instance] = {}
+        self._results: dict[tuple, types.Type] = {}
+        self._depth = 0
+        self._on_literals: set[tuple] = set()
+        """Functions that need the values of numbers among their arguments, with the arguments' types."""
+        self._doubles: dict[Function, ast.AST] = {}
+
+    # --- translating
+
+    def definition(self, python: Any, args: Any, result: Any = None) -> Definition:
+        """The Definition of a PythonDefinition for these types of arguments."""
+        function = python.function
+        try:
+            translator = Translator(function, args, self, result)
+            return self._defined(python, translator)
+        except Problem as problem:
+            raise_for(problem, python.name)
+        except NotYet as unknown:
+            raise_for(_untold(unknown), python.name)
+
+    def _defined(self, python, translator):
+        function = translator.function
+        made = translator.run()
+        text = text_of(made.lines, function.label, function.file, function.first_line)
+        self._warn(function, translator)
+        definition = Definition(
+            python.name, made.parameters, text, capture.Scope(made.taken),
+            qualname=python.qualname, module=python.module,
+        )  # fmt: skip
+        definition.members = []  # their values stand in the text
+        definition.read_only = read_only(translator.arguments, function.body)
+        definition.exceptions = self.exceptions
+        definition.variables = translator.variables.by_name()
+        return definition
+
+    def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
+        """A Python function as a device function for these arguments: types, and Values."""
+        args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
+        key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
+        instance = self._instances.get(key)
+        if instance is None:
+            instance = self._instances[key] = Instance(python.function, args, given)
+        if not instance.is_finished and not instance.is_running:
+            self._translate(python, instance, result)
+        return instance
+
+    def _translate(self, python, instance, result):
+        """Translates an instance; if it calls one that is being translated, whose result is not known yet, it
+        is translated again when it is asked for again."""
+        known = instance.result
+        instance.translator = Translator(python.function, instance.args, self, result)
+        instance.translator.result = instance.translator.result or known
+        instance.is_running = True
+        self._depth += 1
+        if self._depth > _MOST_INSTANCES:
+            raise Problem(
+                python.function.node,
+                f"Return type of recursive function does not converge: {python.name} calls itself with "
+                "ever new types of arguments",
+                "The types of a recursion's arguments are those of the first call, or a few more.",
+            ).locate(python.function.place)
+        try:
+            instance.finish(self._defined(python, instance.translator))
+        except NotYet:
+            if instance.result is None:
+                raise
+        finally:
+            instance.is_running = False
+            self._depth -= 1
+
+    def instances(self, function: DeviceFunction) -> list[Instance]:
+        """A device function with a Python body for each of its signatures: for callers in C++."""
+        if not function.signatures:
+            raise TypeError(
+                f"the device function {function.name} has a Python body, and C++ calls it: it needs "
+                'signatures, such as cuda.jit("float32(float32)", device=True)'
+            )
+        try:
+            return [
+                self.instance(function.definition, s.args, s.return_type, function)
+                for s in function.signatures
+            ]
+        except Problem as problem:
+            raise_for(problem, function.name)
+        except NotYet as unknown:
+            raise_for(_untold(unknown), function.name)
+
+    # --- functions in functions
+
+    def inner(
+        self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
+    ) -> Any:
+        """A function that is defined in another one: a DeviceFunction, or a Closure if it reads variables of
+        that, the ``free`` ones. ``name``: the variable that a lambda is assigned to."""
+        if node not in self._inner:
+            function = Function(
+                _with_parameters(node, free),
+                outer.label,
+                outer.file,
+                lambda: outer.scope,
+                defaults=_written_defaults(node.args),
+            )
+            function.name = name or function.name
+            device = self.device_function(function)
+            self._inner[node] = Closure(device, outer, free) if free else device
+        return self._inner[node]
+
+    def device_function(self, function: Function) -> DeviceFunction:
+        if function not in self._devices:
+            self._devices[function] = DeviceFunction(self._definition(function))
+        return self._devices[function]
+
+    # --- calls
+
+    def call(self, of: Any, node: ast.AST, value: Any, args: list[Value], keywords: Any) -> Value:
+        """A call of a function of the Python scope, in the Expressions ``of``."""
+        if isinstance(value, Closure):
+            if value.outer is not of.function:
+                of.fail(
+                    node, f"{value.function.name} reads variables of {value.outer.name}, and is called elsewhere",
+                    "Pass it what it needs as arguments.",
+                )  # fmt: skip
+            keywords = {**keywords, **{name.id: of.value(name) for name in value.free}}
+            value = value.function
+        function = self._device_function(of, node, value)
+        args = self._ordered(of, node, function, args, keywords)
+        if function.definition.is_python:
+            return self._call_python(of, node, function, args)
+        return self._call_string(of, node, function, args)
+
+    def _device_function(self, of, node, value):
+        found = capture.device_function(value)
+        if isinstance(found, DeviceFunction):
+            return found
+        if isinstance(value, (np.ufunc, _core.Ufunc)):
+            if value not in self._ufuncs:
+                self._ufuncs[value] = ufuncs.device_function(value)
+            if self._ufuncs[value] is not None:
+                return self._ufuncs[value]
+        reduction = ufuncs.reduction(value)
+        if reduction is not None:
+            if value not in self._ufuncs:
+                self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
+            return self._ufuncs[value]
+        if is_python(value):
+            known = _plain_functions.get(value)
+            if known is None:
+                known = DeviceFunction(self._definition_of(value), (), None, value)
+                _plain_functions[value] = known
+            return known
+        name = getattr(value, "__name__", type(value).__name__)
+        if getattr(type(value), "source_role", None) == "kernel":
+            return self._as_device_function(of, node, value)
+        of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value))
+
+    def _as_device_function(self, of, node, kernel):
+        """A kernel with a Python body may be called like a device function, as numba's may."""
+        definition = getattr(kernel._source, "definition", None)
+        if definition is None or not definition.is_python:
+            of.fail(
+                node,
+                f"{kernel.__name__} is a kernel, and cannot be called from one",
+                "Make it a device function.",
+            )
+        if definition.function not in self._devices:
+            self._devices[definition.function] = DeviceFunction(definition)
+        return self._devices[definition.function]
+
+    def _ordered(self, of, node, function, args, keywords):
+        names = function.definition.parameters
+        if not names:
+            return [*args, *keywords.values()]
+        args, keywords = list(args), dict(keywords)
+        defaults, rest = function.definition.defaults, function.definition.rest
+        most = names.index(rest) if rest else len(names)
+        args, more = args[:most], args[most:]
+        if more and not rest:
+            of.fail(node, f"{function.name} has {len(names)} parameters, not {most + len(more)}")
+        for name in names[len(args) :]:
+            if name == rest:
+                args.append(tuple_of(more))
+            elif name in keywords:
+                args.append(keywords.pop(name))
+            elif name in defaults:
+                args.append(_default(of, node, f"{function.name}_{name}", defaults[name]))
+            else:
+                of.fail(node, f"{function.name}: the argument {name!r} is missing")
+        if keywords:
+            of.fail(node, f"{function.name} has no parameter {next(iter(keywords))!r}")
+        return args
+
+    def _call_python(self, of, node, function, args):
+        wanted, result = _declared(of, node, function, [rules.stored(a.type) for a in args])
+        if not function.signatures:
+            wanted = [
+                a if isinstance(a.type, Known) else t for a, t in zip(args, wanted, strict=True)
+            ]
+        try:
+            instance = self._instance_for(function, args, wanted, result)
+        except Problem as problem:
+            if problem.place is not None and len(problem.notes) < 3:
+                problem.notes.append((of.function.place(node), f"{function.name} is called here"))
+            raise
+        if instance.result is None:
+            raise NotYet(node)
+        passed = [a for a, t in zip(args, instance.args, strict=True) if not isinstance(t, Value)]
+        wanted = [t for t in instance.args if not isinstance(t, Value)]
+        return self._called(of, node, function, instance, passed, wanted, instance.result)
+
+    def _instance_for(self, function, args, wanted, result):
+        """The instance for a call. Literal integers are variables to the function where that will do; where
+        it needs to know them (the shape of a shared array), there is an instance for each."""
+        literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
+        key = function.definition, tuple(a.type for a in args)
+        if function.signatures or literal == wanted or key not in self._on_literals:
+            try:
+                return self.instance(function.definition, wanted, result, function)
+            except Problem:
+                if function.signatures or literal == wanted:
+                    raise
+                self._on_literals.add(key)
+        return self.instance(function.definition, literal, result, function)
+
+    def _call_string(self, of, node, function, args):
+        given = [rules.stored(a.type) for a in args]
+        wanted, result = _declared(of, node, function, given)
+        if result is None:
+            result = self._result_of_string(of, node, function, wanted)
+        return self._called(of, node, function, function, args, wanted, result)
+
+    def _result_of_string(self, of, node, function, args):
+        """What a function in C++ returns is the compiler's to say."""
+        key = function, tuple(args)
+        known = self._results.get(key)
+        if known is None:
+            target = targets.target_of(targets.current_device())
+            found = results.result_types(function, args, target)
+            known = found[0] if len(found) == 1 else types.Tuple(found) if found else types.void
+            self._results[key] = known
+        return known
+
+    def _called(self, of, node, function, taken, args, wanted, result):
+        texts = []
+        for value, t in zip(args, wanted, strict=True):
+            if is_number(t) and is_number(value.type):
+                texts.append(arithmetic.converted(value, t).text)
+            else:
+                texts.append(subscripts.as_view(value).text)
+        name = of.take(_plain(function.name), taken)
+        return Value(result, f"{name}({', '.join(texts)})", calls=True)
+
+    # --- warnings
+
+    def note_double(self, function: Function, node: ast.AST) -> None:
+        self._doubles.setdefault(function, node)
+
+    def _warn(self, function, translator):
+        node = self._doubles.get(function)
+        if (
+            node is None
+            or function in _warned
+            or any(map(_has_double, translator.arguments.values()))
+        ):
+            return
+        _warned.add(function)
+        place = function.place(node)
+        warn(
+            f"{place}: {function.name} computes in float64, because {node.value!r} is a float64: write "
+            f"float32({node.value!r}) for float32 arithmetic, which is much faster on most GPUs\n"
+            f"{place.shown()}",
+            PerformanceWarning,
+        )
+
+
+def _written_defaults(args):
+    """The defaults of a function in another one, where they are written as numbers."""
+    named = [*args.posonlyargs, *args.args]
+    given = dict(
+        zip([a.arg for a in named[len(named) - len(args.defaults) :]], args.defaults, strict=True)
+    )
+    given.update(zip([a.arg for a in args.kwonlyargs], args.kw_defaults, strict=True))
+    found = {}
+    for name, node in given.items():
+        with contextlib.suppress(ValueError, TypeError):
+            found[name] = ast.literal_eval(node)
+    return found
+
+
+def _default(of, node, name, value):
+    if type(value) in (bool, int, float) and capture.constant_type(value) is not None:
+        return number(value)
+    return of.captured(node, name, value)
+
+
+def _with_parameters(node, names):
+    """A function that has these names as parameters, too."""
+    if not names:
+        return node
+    found, found.args = copy.copy(node), copy.copy(node.args)
+    more = [ast.copy_location(ast.arg(name.id), name) for name in names]
+    found.args.kwonlyargs = [*found.args.kwonlyargs, *more]
+    return found
+
+
+def _untold(unknown):
+    if isinstance(unknown.node, ast.Call):
+        message = "cannot type infer runaway recursion: the call's result is only told by itself"
+        remedy = "A recursive function needs a return without a call, which ends it."
+    else:
+        message = f"the type of {unknown.node.id} cannot be told"
+        remedy = "It is only computed from itself."
+    problem = Problem(unknown.node, message, remedy)
+    problem.place = unknown.place
+    return problem
+
+
+def _as_literal(value: Value) -> Value | None:
+    """An argument that numba takes for a literal: an integer, or a tuple of such, known when compiling."""
+    if not value.is_known:
+        return None
+    if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
+        return tuple_of(map(number, value.constant)).replace(type=value.type)
+    return number(value.constant).replace(type=value.type) if is_whole(value.type) else None
+
+
+_plain_functions: dict = {}
+_warned: set = set()
+
+
+def _has_double(t):
+    if isinstance(t, types.Array):
+        t = t.dtype
+    return t in (types.float64, types.complex128)
+
+
+def _plain(name):
+    return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def _declared(of, node, function, given):
+    """(argument types, return type) of the signature that fits these types; what is given if none is said."""
+    if not function.signatures:
+        return given, None
+    for signature in function.signatures:
+        if list(signature.args) == given:
+            return signature.args, signature.return_type
+    found = conversions.closest(given, function.signatures)
+    if found is None and len(function.signatures) == 1:
+        (found,) = function.signatures  # the compiler says what does not fit
+    if found is None:
+        of.fail(
+            node,
+            f"Invalid use of type({function.name}) with parameters ({', '.join(map(str, given))})",
+            f"It has the signatures {', '.join(map(str, function.signatures))}.",
+        )
+    return found.args, found.return_type

@@ -1,0 +1,303 @@
+"""The words of numba.cuda in kernels: a thread's place, barriers, atomics, warps, bits.
+
+Each is a Word outside of kernels (numbalite/types/inkernel.py); WORDS has the rule for each path.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numbalite import types
+from numbalite.python import bfloat, half, libdevice, memory, pointers, rules, subscripts
+from numbalite.python.arithmetic import converted
+from numbalite.python.calls import Call, Rule, either, floating, intrinsic
+from numbalite.python.values import (
+    PRIMARY,
+    Value,
+    is_complex,
+    is_number,
+    is_whole,
+    number,
+    tuple_of,
+)
+
+
+def _grid(name: str, most: int) -> Rule:
+    def rule(call):
+        (ndim,) = call.take("ndim")
+        if not ndim.is_known or ndim.constant not in (1, 2, 3):
+            call.fail("RequireLiteralValue: takes the number of dimensions, 1, 2 or 3")
+        limits = (0 if name == "grid" else 1, most)
+        text = f"{name}<{ndim.constant}>()"
+        if ndim.constant == 1:
+            return Value(types.int64, text, range=limits)
+        items = (
+            Value(types.int64, f"{text}.{axis}", range=limits) for axis in "xyz"[: ndim.constant]
+        )
+        return tuple_of(items).replace(text=text)
+
+    return rule
+
+
+def special(text: str, low: int, high: int) -> Rule:
+    """A special register: an int32 to numba, unsigned in C++."""
+    return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
+
+
+def _atomic(name: str, values: int = 1) -> Rule:
+    names = ("val",) if values == 1 else ("old", "val")
+
+    def rule(call):
+        target, index, *given = call.take("ary", "idx", *names)
+        return _atomic_on(call, name, target, index, given)
+
+    return rule
+
+
+def _atomic_on(call, name, target, index, given):
+    if not isinstance(target.type, types.Array) or target.type.readonly:
+        what = (
+            "a read-only array"
+            if isinstance(target.type, types.Array)
+            else rules.described(target.type)
+        )
+        call.fail(f"an array is wanted that can be written to, not {what}")
+    indices = call.of.items(call.node, index) if isinstance(index.type, types.Tuple) else [index]
+    element = subscripts.load(call.of, call.node, target, list(indices))
+    if not isinstance(element.type, types.Scalar):
+        call.fail(f"one index for each of the {target.type.ndim} dimensions is wanted")
+    texts = ", ".join(value.text for value in given)
+    native, elements = _NATIVE_ATOMICS.get(name, ("", ()))
+    if element.type in elements and all(is_number(v.type) for v in given):
+        name = native
+    return call.made(element.type, f"{name}(&{element.at(PRIMARY)}, {texts})", calls=True)
+
+
+_WORDS = (types.int32, types.uint32, types.uint64)
+_NATIVE_ATOMICS = {
+    "atomic_add": ("atomicAdd", (*_WORDS, types.float32)),
+    "atomic_sub": ("atomicSub", (types.int32, types.uint32)),
+    "atomic_max": ("atomicMax", (*_WORDS, types.int64)),
+    "atomic_min": ("atomicMin", (*_WORDS, types.int64)),
+    "atomic_and": ("atomicAnd", _WORDS),
+    "atomic_or": ("atomicOr", _WORDS),
+    "atomic_xor": ("atomicXor", _WORDS),
+    "atomic_exch": ("atomicExch", (*_WORDS, types.float32)),
+    "atomic_inc": ("atomicInc", (types.uint32,)),
+    "atomic_dec": ("atomicDec", (types.uint32,)),
+    "atomic_cas": ("atomicCAS", _WORDS),
+}
+"""Where CUDA's own functions mean the same: a text with these alone does without numbalite/atomics.cuh, whose
+reading takes a seventh of a small kernel's time."""
+
+
+_GRID = types.Opaque("cg::grid_group")
+
+
+def _cached(call: Call, target: Value, index: Value) -> Value:
+    """The element that a load or a store with a cache hint is about."""
+    t = target.type
+    dtype = getattr(t, "dtype", None)
+    if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
+        call.fail(
+            f"{call.name} requires array of integer or float type, not {rules.described(t)}".removeprefix(
+                "cuda."
+            )
+        )
+    is_tuple = isinstance(index.type, types.Tuple)
+    return subscripts.load(
+        call.of, call.node, target, list(call.of.items(call.node, index)) if is_tuple else [index]
+    )
+
+
+def _cached_load(name: str) -> Rule:
+    def rule(call):
+        element = _cached(call, *call.take("array", "index"))
+        return call.made(element.type, f"__{name}(&{element.at(PRIMARY)})", calls=True)
+
+    return rule
+
+
+def _cached_store(name: str) -> Rule:
+    def rule(call):
+        target, index, value = call.take("array", "index", "value")
+        element = _cached(call, target, index)
+        stored = converted(value, element.type).text
+        return Value(types.void, f"__{name}(&{element.at(PRIMARY)}, {stored})", calls=True)
+
+    return rule
+
+
+def _compare_and_swap(call):
+    target, old, value = call.take("ary", "old", "val")
+    zero = tuple_of([number(0)] * getattr(target.type, "ndim", 1))
+    return _atomic_on(call, "atomic_cas", target, zero, [old, value])
+
+
+def _mask(value):
+    """A mask of lanes; one that is written out, as a number of 32 bits."""
+    if value.text.rstrip("UL").isdigit() and value.constant < 2**32:
+        return f"{value.constant:#x}"
+    return value.text
+
+
+def _shuffle(name: str) -> Rule:
+    def rule(call):
+        mask, value, lane = call.numbers(3)
+        return call.made(
+            value.type, f"{name}({_mask(mask)}, {_exactly(value).text}, {lane.text})", calls=True
+        )
+
+    return rule
+
+
+def _exactly(value):
+    return value if value.cxx == value.type else converted(value, value.type)
+
+
+def _vote(text: str, result: Any) -> Rule:
+    def rule(call):
+        mask, predicate = call.numbers(2)
+        if not is_whole(mask.type) or mask.type is types.boolean:
+            call.fail(f"Mask type must be an integer, not {mask.type}")
+        if not is_whole(predicate.type):
+            call.fail(f"Predicate must be an integer or boolean, not {predicate.type}")
+        return call.made(result, text.format(_mask(mask), predicate.text), calls=True)
+
+    return rule
+
+
+def _match_all(call):
+    mask, value = call.numbers(2)
+    t = types.Tuple((types.int32, types.boolean))
+    return call.made(t, f"py::match_all({_mask(mask)}, {_exactly(value).text})", calls=True)
+
+
+def _syncwarp(call):
+    (mask,) = call.take("mask", optional=1)
+    return Value(types.void, f"__syncwarp({'' if mask is None else _mask(mask)})", calls=True)
+
+
+def _random(name: str, t) -> Rule:
+    def rule(call):
+        states, index = call.take("states", "index")
+        where = subscripts.load(call.of, call.node, states, [index])
+        return call.made(t, f"{name}({where.text})", calls=True)
+
+    return rule
+
+
+def bits(narrow: str, wide: str) -> Rule:
+    """A function that counts bits, which has a name for 32 and one for 64 of them."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        if not is_whole(value.type):
+            call.fail(f"takes an integer, not {value.type}")
+        name = wide if value.type.size == 8 else narrow
+        return call.made(types.int32, f"{name}({_exactly(value).text})", range=(0, 64))
+
+    return rule
+
+
+def _brev(call):
+    """Of uint64 64 bits, of every other integer the lower 32, as in numba.cuda."""
+    (value,) = call.numbers(1)
+    if not is_whole(value.type):
+        call.fail(f"takes an integer, not {value.type}")
+    if value.type is types.uint64:
+        return call.made(types.uint64, f"uint64(__brevll({_exactly(value).text}))")
+    return call.made(types.uint32, f"__brev({converted(value, types.uint32).text})")
+
+
+def _fma(call):
+    a, b, c = call.numbers(3)
+    t = rules.common(rules.common(a.type, b.type), c.type)
+    t = types.float64 if is_whole(t) else t
+    return call.made(t, f"fma({', '.join(converted(v, t).text for v in (a, b, c))})")
+
+
+_BLOCK = 1024  # threads of a block, at most
+_MOST = (2**31 - 1) * _BLOCK
+
+WORDS: dict[str, Rule] = {
+    "grid": _grid("grid", _MOST),
+    "gridsize": _grid("gridsize", _MOST),
+    **{f"threadIdx.{x}": special(f"threadIdx.{x}", 0, _BLOCK - 1) for x in "xyz"},
+    **{f"blockIdx.{x}": special(f"blockIdx.{x}", 0, 2**31 - 2) for x in "xyz"},
+    **{f"blockDim.{x}": special(f"blockDim.{x}", 1, _BLOCK) for x in "xyz"},
+    **{f"gridDim.{x}": special(f"gridDim.{x}", 1, 2**31 - 1) for x in "xyz"},
+    "laneid": lambda call: Value(types.int32, "laneid()", range=(0, 31)),
+    "warpsize": lambda call: Value(types.int32, "warpSize", range=(32, 32)),
+    "syncthreads": intrinsic("__syncthreads()"),
+    "syncthreads_count": intrinsic(
+        "__syncthreads_count({0})", types.int32, None, limits=(0, _BLOCK)
+    ),
+    "syncthreads_and": intrinsic("__syncthreads_and({0})", types.int32, None),
+    "syncthreads_or": intrinsic("__syncthreads_or({0})", types.int32, None),
+    "syncwarp": _syncwarp,
+    "threadfence": intrinsic("__threadfence()"),
+    "threadfence_block": intrinsic("__threadfence_block()"),
+    "threadfence_system": intrinsic("__threadfence_system()"),
+    "nanosleep": intrinsic("__nanosleep({0})", types.void, types.uint32),
+    "shared.array": memory.array("shared"),
+    "local.array": memory.array("local"),
+    "const.array_like": memory.constant,
+    **{
+        f"atomic.{name}": _atomic(f"atomic_{of}")
+        for name, of in (
+            *((n, n) for n in "add sub max min nanmax nanmin inc dec exch xor".split()),
+            ("and_", "and"),
+            ("or_", "or"),
+        )
+    },
+    "atomic.cas": _atomic("atomic_cas", 2),
+    "atomic.compare_and_swap": _compare_and_swap,
+    **{
+        name: _shuffle(name)
+        for name in ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+    },
+    "all_sync": _vote("__all_sync({0}, {1}) != 0", types.boolean),
+    "any_sync": _vote("__any_sync({0}, {1}) != 0", types.boolean),
+    "eq_sync": _vote("eq_sync({0}, {1})", types.boolean),
+    "ballot_sync": _vote("int32(__ballot_sync({0}, {1}))", types.int32),
+    "match_any_sync": intrinsic("int32(match_any_sync({0}, {1}))", types.int32, types.uint32, None),
+    "match_all_sync": _match_all,
+    "activemask": intrinsic("int32(__activemask())", types.int32),
+    "lanemask_lt": intrinsic("int32(lanemask_lt())", types.int32),
+    "popc": bits("__popc", "__popcll"),
+    "clz": bits("__clz", "__clzll"),
+    "ffs": bits("__ffs", "__ffsll"),
+    "brev": _brev,
+    "fma": _fma,
+    "cbrt": floating("cbrt"),
+    "selp": either("test", "a", "b"),
+    "cg.this_grid": lambda call: Value(_GRID, "cg::this_grid()"),
+    **{f"ld{how}": _cached_load(f"ld{how}") for how in ("ca", "cg", "cs", "lu", "cv")},
+    **{f"st{how}": _cached_store(f"st{how}") for how in ("cg", "cs", "wb", "wt")},
+    **half.WORDS,
+    **bfloat.WORDS,
+    **libdevice.WORDS,
+}
+
+_METHODS_OF_GRIDS: dict[str, Rule] = {
+    "sync": lambda call: Value(types.void, f"{call.args[0].at(PRIMARY)}.sync()", calls=True),
+}
+
+
+def method(t: types.Type, name: str) -> Rule | None:
+    """The rule for a method of something that only CUDA has."""
+    return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
+
+
+# By the name and the module of the function, which need not be imported for it.
+NAMED: dict[tuple[str, str], Rule] = {
+    ("cffi.api", "from_buffer"): pointers.from_buffer,
+    **{
+        ("numbalite.cuda.random", f"xoroshiro128p_{kind}_{t}"): _random(
+            f"xoroshiro128p_{kind}_{t}", types.NAMES[t]
+        )
+        for kind in ("uniform", "normal")
+        for t in ("float32", "float64")
+    },
+}

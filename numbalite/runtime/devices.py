@@ -1,0 +1,489 @@
+"""Devices and contexts, in numba.cuda's words.
+
+Each thread has a current device; there is one context per device, its primary one, so a context
+here is only another way to speak of a device. Nothing touches the driver before it is needed: the
+environment is read when the driver is opened, wherever that happens, through the hook set below.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import operator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, overload
+
+from numbalite import _core, config, frontend
+from numbalite.errors import CudaSupportError, SimulatorWarning, warn
+from numbalite.runtime import contexts
+from numbalite.runtime.attributes import NUMBERS, identity_of, number_of  # noqa: F401
+from numbalite.runtime.contexts import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, SupportsIndex
+
+    from numbalite.arguments import DeviceLike
+
+
+def _on_open(kind):
+    """Called by the extension: with None before it opens the driver, with its kind afterwards."""
+    if kind is None:
+        from numbalite.runtime import managers, memory
+
+        _core.configure(config.driver(), config.SIM_DEVICES, config.DEVICE)
+        _core.host_set_limit(memory.default_host_limit())
+        managers.context_of = _context
+        managers.read_environment()
+        return
+    atexit.register(_core.end)
+    frontend.attach()
+    if _core.driver_has("checks"):
+        from numbalite.runtime import checks
+
+        checks.on_open()
+    if kind == "sim" and config.DRIVER != "sim":
+        why = cuda_error() or _core.fallback_reason()
+        quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
+        warn(f"kernels run on the CPU simulator ({quiet}): {why}", SimulatorWarning)
+
+
+_core.set_open_hook(_on_open)
+
+
+def cuda_error() -> str | None:
+    """Why there is no GPU to use, as a sentence that says what to do; None where there is one."""
+    if _simulator_counts():
+        return None
+    if config.DISABLE_CUDA:
+        return "CUDA is disabled (NUMBALITE_DISABLE_CUDA)"
+    return _core.probe()
+
+
+def _kind():
+    """The driver that is open or would be opened."""
+    if _core.is_open():
+        return _core.driver_kind()
+    kind = config.driver()
+    if kind == "auto":
+        kind = "sim" if _core.probe() else "cuda"
+    return kind
+
+
+def is_simulated() -> bool:
+    """Do (or would) kernels run on the CPU simulator? CudaSupportError where a GPU is asked for and
+    there is none.
+
+    >>> cuda.is_simulated() in (True, False)
+    True
+    """
+    return _kind() == "sim"
+
+
+simulator_is_available = False
+"""Is a simulator that was asked for available? For programs of numba's, to which it is."""
+
+
+def _simulator_counts():
+    return simulator_is_available and config.driver() == "sim" and not config.DISABLE_CUDA
+
+
+def is_available() -> bool:
+    """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises.
+
+    After `numbalite.install_as_numba` the simulator counts, too, if it was asked for
+    (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
+    """
+    try:
+        from numbalite.compilers import toolkit
+
+        if _simulator_counts():
+            return True
+        return _kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
+    except Exception:
+        return False
+
+
+def is_supported_version() -> bool:
+    """Are the driver and NVRTC of a CUDA version that numbalite works with (12.0 or later)?"""
+    try:
+        from numbalite.compilers import toolkit
+
+        if not is_available():
+            return False
+        if _simulator_counts():
+            return True
+        toolkit.nvrtc_library()
+        return not _core.driver_has("host_code") and _core.driver_version() >= 12000
+    except Exception:
+        return False
+
+
+class Device:
+    """One device, of ``cuda.gpus`` or ``cuda.get_current_device()``.
+
+    Every ``CU_DEVICE_ATTRIBUTE_...`` of the driver is an attribute without that prefix:
+    ``device.MAX_THREADS_PER_BLOCK``.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+
+    @classmethod
+    def from_identity(cls, identity: Any) -> Device:
+        """The device that `get_device_identity` was asked of."""
+        for device in gpus:
+            if device.get_device_identity() == identity:
+                return device._device
+        raise RuntimeError(f"no device has the identity {identity!r}")
+
+    @property
+    def name(self) -> str:
+        return _core.device_name(self.id)
+
+    @property
+    def compute_capability(self) -> tuple:
+        return self.COMPUTE_CAPABILITY_MAJOR, self.COMPUTE_CAPABILITY_MINOR
+
+    @property
+    def uuid(self) -> str:
+        text = _core.device_uuid(self.id).hex()
+        return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    @property
+    def total_memory(self) -> int:
+        return _core.device_total_memory(self.id)
+
+    @property
+    def pci_bus_id(self) -> str:
+        return _core.device_pci_bus_id(self.id)
+
+    @property
+    def supports_float16(self) -> bool:
+        return self.compute_capability >= (5, 3)
+
+    @property
+    def supports_bfloat16(self) -> bool:
+        return self.compute_capability >= (8, 0)
+
+    @property
+    def supports_fp8(self) -> bool:
+        return self.compute_capability >= (8, 9)
+
+    @property
+    def primary_context(self) -> Context:
+        return _context(self.id)
+
+    def get_primary_context(self) -> Context:
+        return _context(self.id)
+
+    def release_primary_context(self) -> None:
+        """Contexts live as long as the process; here for programs that call it."""
+
+    def get_device_identity(self) -> dict:
+        return identity_of(self.id)
+
+    def can_access_peer(self, other: Any) -> bool:
+        """Can kernels on this device reach the memory of the other one directly?"""
+        return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
+
+    def reset(self) -> None:
+        """Resets the device: everything in its memory is lost, also what other libraries in the process
+        have there, which may not survive that. `cuda.close()` leaves theirs alone.
+
+        RuntimeError while arrays of the host lie in its memory (managed or write-combined arrays; on
+        the simulator also what np.from_dlpack gave): reading them afterwards would crash.
+        """
+        contexts.forget(self.id)
+        _core.reset_device(self.id)
+
+    def synchronize(self) -> None:
+        """Waits for all work on the device."""
+        _core.synchronize_device(self.id)
+
+    def __getattr__(self, name: str) -> Any:
+        number = None if name == "id" else NUMBERS.get(name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
+        if number is None:
+            raise AttributeError(f"a device has no attribute {name!r}")
+        value = _core.device_attribute(self.id, number)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *NUMBERS])
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.id} '{self.name}'>"
+
+    _repr_html_ = frontend.picture("device")
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Device) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Device, self.id))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _device, (self.id,)
+
+
+@functools.cache
+def _device(number):
+    return Device(number)
+
+
+@functools.cache
+def _context(number):
+    return Context(_device(number))
+
+
+class _ManagedDevice:
+    """`with cuda.gpus[1]:` - a device that can be made current for a block; else like the device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def __enter__(self) -> _ManagedDevice:
+        contexts.push(self._device.id)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        contexts.pop()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_device":  # of a copy that has nothing yet
+            raise AttributeError(name)
+        return getattr(self._device, name)
+
+    def __reduce__(self):
+        return type(self), (self._device,)
+
+    def __eq__(self, other):
+        return self._device == getattr(other, "_device", other)
+
+    def __hash__(self):
+        return hash(self._device)
+
+    def __str__(self):
+        return f"<Managed Device {self.id}>"
+
+    __repr__ = __str__
+
+
+class _DeviceList:
+    """The devices, looked for at the first use."""
+
+    @property
+    def lst(self) -> list[_ManagedDevice]:
+        return [_ManagedDevice(_device(number)) for number in range(_core.device_count())]
+
+    @property
+    def current(self) -> _ManagedDevice:
+        """The calling thread's device."""
+        return self[_core.current_device()]
+
+    def __len__(self) -> int:
+        return _core.device_count()
+
+    def __iter__(self) -> Iterator[_ManagedDevice]:
+        return iter(self.lst)
+
+    @overload
+    def __getitem__(self, which: slice) -> list[_ManagedDevice]: ...
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> _ManagedDevice: ...
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return self.lst[which]
+        number, count = int(which), _core.device_count()
+        if not -count <= number < count:
+            raise IndexError(f"there is no device {number}: {count} found")
+        return _ManagedDevice(_device(number % count))
+
+    def __str__(self):
+        return "\n".join(f"{device}" for device in self)
+
+
+gpus = _DeviceList()
+
+default_is_chosen = False
+"""Has `set_default_device` been called?"""
+
+
+def list_devices() -> _DeviceList:
+    """The list of devices: ``cuda.gpus``, under numba's other name."""
+    return gpus
+
+
+def select_device(device_id: int) -> Device:
+    """Makes a device (its number) the calling thread's, from now on; gives it as an object.
+
+    ``with cuda.gpus[n]:`` does so for a block. ValueError where there is no such device.
+
+    >>> cuda.select_device(0).id
+    0
+    """
+    number = int(device_id)
+    if not 0 <= number < _core.device_count():
+        raise ValueError(f"there is no device {number}: {_core.device_count()} found")
+    _core.select_device(number)
+    return _device(number)
+
+
+def set_default_device(device: DeviceLike) -> None:
+    """Makes a device (number or object) that of all threads that select none, now and later.
+
+    For processes that have one device each, as those of MPI; workers of dask.distributed get theirs by
+    the plug-in numbalite.runtime.workers.DevicePerWorker. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
+    where there is no such device.
+    """
+    global default_is_chosen
+    _core.select_first_device(getattr(device, "id", device))  # type: ignore[arg-type]
+    default_is_chosen = True
+
+
+def get_current_device() -> Device:
+    """The calling thread's device, as an object: its name, capability, limits, memory.
+
+    >>> device = cuda.get_current_device()
+    >>> device.MAX_THREADS_PER_BLOCK, device.WARP_SIZE
+    (1024, 32)
+    """
+    return _device(_core.current_device())
+
+
+def current_context(devnum: int | None = None) -> Context:
+    """The context of a device (its number), or of the calling thread's. Devices have one each, their
+    primary one, so this is another way to speak of a device.
+
+    >>> free, total = cuda.current_context().get_memory_info()    # bytes
+    >>> 0 < free <= total
+    True
+    """
+    number = _core.current_device() if devnum is None else gpus[operator.index(devnum)].id
+    return _context(number)
+
+
+def is_float16_supported() -> bool:
+    """Has the calling thread's device arithmetic in half precision?"""
+    return get_current_device().supports_float16
+
+
+def is_bfloat16_supported() -> bool:
+    """Has the calling thread's device arithmetic in bfloat16?"""
+    return get_current_device().supports_bfloat16
+
+
+def is_fp8_supported() -> bool:
+    """Has the calling thread's device arithmetic in 8-bit floating point?"""
+    return get_current_device().supports_fp8
+
+
+def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator: there is a context during the call, and it is the same one afterwards; RuntimeError
+    for a function that changes it."""
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        before = _core.current_device()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            if _core.current_device() != before:
+                _core.select_device(before)
+                raise RuntimeError("Cannot switch CUDA-context.")
+
+    return wrapper
+
+
+def synchronize() -> None:
+    """Waits for all work on the calling thread's device, in all streams. What kernels have done wrong
+    is raised here: KernelError, or CudaAPIError."""
+    _core.synchronize()
+
+
+def close() -> None:
+    """Ends the use of all devices, once their work is done: the next use starts afresh.
+
+    Arrays, streams and modules made before are lost, and say so when they are used. But where another
+    library in the process (CuPy, PyTorch, ...) uses a device too, its context stays as it is, and so
+    does what is alive in it; only what was kept for reuse goes back. The same holds while there are
+    managed or write-combined arrays, whose memory NumPy reads directly. `cuda.gpus[n].reset()` resets
+    a device for every library. Other threads must not be using the devices meanwhile: what they call
+    may fail.
+    """
+    contexts.forget_order()
+    if _core.is_open():
+        for number in range(_core.device_count()):
+            contexts.close(number)
+
+
+# numba has these in the module cudadrv.devices, which its programs also find as cuda.devices.
+get_context = current_context
+reset = close
+
+
+@contextmanager
+def defer_cleanup() -> Iterator[None]:
+    """In the block, a plug-in for memory may put off freeing what is given up. Our own memory is freed in
+    stream order, without waiting, so there is nothing to put off."""
+    with current_context().defer_cleanup():
+        yield
+
+
+def profile_start() -> None:
+    """Tells a profiler that was started without recording (``nsys -c cudaProfilerApi``) to begin."""
+    _core.profiler_start()
+
+
+def profile_stop() -> None:
+    """Tells a profiler to stop recording."""
+    _core.profiler_stop()
+
+
+@contextmanager
+def profiling() -> Iterator[None]:
+    """Profiles a block, also one that is left by an exception: `profile_start` and `profile_stop`.
+
+    >>> with cuda.profiling():
+    ...     cuda.synchronize()
+    """
+    profile_start()
+    try:
+        yield
+    finally:
+        profile_stop()
+
+
+def detect() -> bool:
+    """Prints what devices there are, and returns whether any can be used. ``python -m numbalite info``
+    tells of compilers and headers too."""
+    try:
+        devices = list(gpus)
+    except CudaSupportError as problem:
+        print(problem)
+        return False
+    print(f"Found {len(devices)} CUDA devices")
+    supported = 0
+    for device in devices:
+        capability = device.compute_capability
+        usable = capability >= (5, 0)
+        supported += usable
+        verdict = "[SUPPORTED]" if usable else "[NOT SUPPORTED: too old]"
+        print(f"id {device.id}    {device.name:>20} {verdict:>40}")
+        facts = (
+            ("Compute Capability", f"{capability[0]}.{capability[1]}"),
+            ("PCI Device ID", device.PCI_DEVICE_ID),
+            ("PCI Bus ID", device.PCI_BUS_ID),
+            ("UUID", device.uuid),
+            ("Watchdog", "Enabled" if device.KERNEL_EXEC_TIMEOUT else "Disabled"),
+            ("FP32/FP64 Performance Ratio", device.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO),
+            ("FP16 Support", "Yes" if device.supports_float16 else "No"),
+            ("BF16 Support", "Yes" if device.supports_bfloat16 else "No"),
+            ("FP8 Support", "Yes" if device.supports_fp8 else "No"),
+        )
+        for label, fact in facts:
+            print(f"{label:>40}: {fact}")
+    print("Summary:")
+    print(f"\t{supported}/{len(devices)} devices are supported")
+    return supported > 0

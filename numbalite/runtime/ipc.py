@@ -1,0 +1,119 @@
+"""Arrays that several processes use: handles, in numba.cuda's words.
+
+A process that has an array asks it for a handle, which pickles; another process of the machine opens
+it and has an array over the same memory, without a copy. The maker's array has to live as long as
+others use its memory, and nothing orders the work of different processes: synchronise, then tell.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.runtime import devices as _devices
+from numbalite.runtime import managers, shapes
+from numbalite.runtime.ipchandles import IpcHandle, handle_of_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+    from numbalite.ndarray.arrays import DeviceNDArray
+
+
+class IpcArrayHandle:
+    """A handle of an array. ``with handle as array:`` opens it in another process; it pickles.
+
+    What either process writes, the other sees; the process that made the array must keep it, and
+    synchronise before the other reads. A handle cannot be opened where it was made.
+    """
+
+    def __init__(self, ipc_handle: Any, array_desc: dict[str, Any]) -> None:
+        self._ipc_handle = ipc_handle
+        self._array_desc = array_desc
+
+    def open(self) -> Any:
+        """The array, over the same memory; not in the process that made the handle."""
+        return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
+
+    def close(self) -> None:
+        """Ends the use of the array here."""
+        self._ipc_handle.close()
+
+    def __enter__(self) -> Any:
+        return self.open()
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def ipc_array(
+    shape: Any,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+) -> DeviceNDArray:
+    """A new device array, not initialised, whose memory other processes can open.
+
+    Memory of the pool, where `device_array` takes it, cannot be shared; `get_ipc_handle` moves such
+    an array if it can, which it cannot once there are views of it. Arguments as in `device_array`.
+
+    >>> d = cuda.ipc_array(10, np.float32)
+    >>> handle = d.get_ipc_handle()       # pickles, for a process that was started by spawn
+    """
+    dtype = np.dtype(dtype)
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else shapes.items_of(shape, "shape")
+    if strides is None:
+        strides = shapes.packed(shape, dtype.itemsize, order)
+    strides = shapes.items_of(strides, "strides")
+    if any(step < 0 for step in strides) or len(strides) != len(shape):
+        raise ValueError(f"strides {strides} do not fit the shape {shape}")
+    nbytes = 1
+    if 0 not in shape:
+        steps = ((n - 1) * step for n, step in zip(shape, strides, strict=True))
+        nbytes = sum(steps) + dtype.itemsize
+    memory = _core.IpcMemory.alloc(max(nbytes, 1))
+    result = _core.from_pointer(memory.address, shape, strides, dtype, memory)
+    return result._bind(stream) if stream else result
+
+
+def handle(array: Any) -> IpcArrayHandle:
+    """What DeviceNDArray.get_ipc_handle returns."""
+    if any(step < 0 for step in array.strides):
+        raise NotImplementedError("the handle of an array with negative strides: share its base")
+    description = {"shape": array.shape, "strides": array.strides, "dtype": array.dtype}
+    if managers.is_plugged():
+        memory = managers.manager(array.device).get_ipc_handle(array.gpu_data)
+    else:
+        memory = handle_of_array(array)
+    return IpcArrayHandle(memory, description)
+
+
+@contextmanager
+def open_ipc_array(
+    handle: bytes,
+    shape: Any,
+    dtype: DTypeLike,
+    strides: tuple[int, ...] | None = None,
+    offset: int = 0,
+) -> Iterator[DeviceNDArray]:
+    """Opens a handle given as bytes (or a sequence of 64 ints) as an array for the block.
+
+    `handle` is what the driver calls CUipcMemHandle, from any library; `offset` is where in the
+    allocation the array begins, in bytes.
+    """
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape, dtype=object))
+    ipc = IpcHandle(None, bytes(handle), count * dtype.itemsize, offset=offset)
+    array = ipc.open_array(_devices.current_context(), shape=shape, dtype=dtype, strides=strides)
+    try:
+        yield array
+    finally:
+        ipc.close()

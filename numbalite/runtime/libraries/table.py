@@ -1,0 +1,183 @@
+"""The functions of a CUDA library: `CUSOLVER.on(stream)("Xgetrf", ...)`.
+
+The arguments are those of the C function after the handle: ints, device arrays, None for a null pointer, values
+(`Calls.make`, `memory`), and addresses of ctypes objects for what is written on the host. The handles are kept
+in C (core/handle), one for each device and stream.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.compilers import toolkit
+from numbalite.errors import CudaAPIError, CudaSupportError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+CUDA_TYPES = {"e": 2, "f": 0, "d": 1, "F": 4, "D": 5}
+"""numpy's type characters -> cudaDataType"""
+LETTERS = {"f": "S", "d": "D", "F": "C", "D": "Z"}
+"""numpy's type characters -> the letter in names of functions that there is one of for each type"""
+
+
+class Library:
+    """A library: where it is, its functions as they are asked for."""
+
+    def __init__(self, name: str, prefix: str, simulated: str) -> None:
+        self.name = name
+        self.prefix = prefix
+        self.simulated = simulated
+        self.functions: dict[str, Callable] = {}
+
+    def on(self, stream: Any) -> Calls:
+        """The functions, for work on a stream of the current device."""
+        return Calls(self, stream)
+
+    def find(self, name: str, handle: bool = True) -> Callable:
+        """The function of a name, without the library's prefix; does it take a handle first?"""
+        found = self.functions.get(name)
+        if found is None:
+            found = self.functions[name] = self._load(name, handle)
+        return found
+
+    def _load(self, name: str, handle: bool) -> Callable:
+        if not _core.driver_has("host_code"):
+            return _core.LibraryCall(
+                self.path(), f"{self.prefix}{name}", self.name if handle else None
+            )
+        module = importlib.import_module(f"numbalite.runtime.libraries.{self.simulated}")
+        try:
+            function = getattr(module, name)
+        except AttributeError:
+            raise CudaSupportError(
+                f"{self.prefix}{name} is not among what the simulator computes"
+            ) from None
+        return _simulated(f"{self.prefix}{name}", function, handle)
+
+    def has(self, name: str) -> bool:
+        """Is there such a function, which takes a handle? Older libraries lack some."""
+        try:
+            self.find(name)
+        except CudaSupportError:
+            return False
+        return True
+
+    def open(self) -> None:
+        """Loads what is called from C."""
+        _core.cudalib_open(self.name, None if _core.driver_has("host_code") else self.path())
+
+    def path(self) -> str:
+        """The library's file: what the running driver can use, the newest first."""
+        newest = _core.driver_version() // 1000
+        for major in range(newest, toolkit.OLDEST - 1, -1):
+            for folder in toolkit.folders_with(self.name):
+                for version in range(major, major - 3, -1):
+                    path = os.path.join(folder, f"lib{self.name}.so.{version}")
+                    if os.path.exists(path):
+                        return path
+        raise CudaSupportError(
+            f"the library {self.name} is not installed: pip install "
+            f'"cuda-toolkit[cublas,cufft,cusolver,cusparse]=={newest}.*"'
+        )
+
+    def failure(self, name: str, status: int) -> CudaAPIError:
+        """The exception that a status stands for."""
+        word = _core.cudalib_status(self.name, status)
+        call = f"{self.prefix}{name}"
+        return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
+
+
+def _simulated(name, function, handle):
+    """A function of the simulator: it works at once, a graph cannot have it. It takes numbers for values, and
+    0 for a handle."""
+    first = (0,) if handle else ()
+
+    def call(stream, *args):
+        if _core.capture_here():
+            raise RuntimeError(
+                f"{name} is computed by NumPy on the simulator, and a graph cannot capture that: "
+                "capture it on a GPU"
+            )
+        return function(
+            stream, *first, *(int(a) if isinstance(a, _core.LibraryValue) else a for a in args)
+        )
+
+    call.outside_captures = function
+    return call
+
+
+class Calls:
+    """A library's functions, for work on one stream of the current device."""
+
+    __slots__ = "owner", "stream"
+
+    def __init__(self, owner: Library, stream: Any) -> None:
+        self.owner = owner
+        self.stream = stream
+
+    def __call__(self, name: str, *args: Any) -> None:
+        function = self.owner.functions.get(name) or self.owner.find(name)
+        status = function(self.stream, *args)
+        if status:
+            raise self.owner.failure(name, status)
+
+    def plain(self, name: str, *args: Any) -> None:
+        """A function that does not take the handle."""
+        function = self.owner.functions.get(name) or self.owner.find(name, False)
+        status = function(self.stream, *args)
+        if status:
+            raise self.owner.failure(name, status)
+
+    def make(
+        self, name: str, destroy: str, *args: Any, kept: Any = None, kind: Any = ctypes.c_void_p
+    ) -> Any:
+        """What a function makes that writes its number first and does not take the handle. It is destroyed with
+        the value; `kept` lives as long, and arrays in it are used with it."""
+        destroyer = self.owner.find(destroy, False)
+        destroyer = getattr(destroyer, "outside_captures", destroyer)
+        number = kind()
+        self.plain(name, ctypes.addressof(number), *args)
+        return _core.LibraryValue(number.value or 0, destroyer, kept)
+
+    def sizes(self, name: str, *args: Any) -> tuple[int, int]:
+        """What a function that writes two sizes, of memory on the device and on the host, says."""
+        pair = (ctypes.c_size_t * 2)()
+        first = ctypes.addressof(pair)
+        self(name, *args, first, first + ctypes.sizeof(ctypes.c_size_t))
+        return pair[0], pair[1]
+
+    def size(self, name: str, *args: Any, kind: Any = ctypes.c_size_t) -> int:
+        """What a function says that writes one size, last of its arguments."""
+        one = kind()
+        self(name, *args, ctypes.addressof(one))
+        return one.value
+
+
+def workspace(size: int) -> Any:
+    """Device memory of a number of bytes for a call, on the current device."""
+    return _core.device_empty((max(size, 1),), np.dtype("u1"))
+
+
+def memory(size: int) -> Any:
+    """Host memory of a number of bytes for a call, as its address."""
+    made = np.empty(max(size, 1), np.uint8)
+    return _core.LibraryValue(made.ctypes.data, None, made)
+
+
+def stream_number(stream: Any) -> int:
+    """What tells streams apart without keeping them alive: of the thread's current one, if none is named."""
+    return _core.stream_place(stream)[2]
+
+
+CUSOLVER = Library("cusolver", "cusolverDn", "solversim")
+CUSPARSE = Library("cusparse", "cusparse", "sparsesim")
+CUFFT = Library("cufft", "cufft", "fftsim")
+CUBLAS = Library("cublas", "cublas", "solversim")

@@ -1,0 +1,139 @@
+"""Memory without an array around it: what memory managers give, and what contexts allocate."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING
+
+from numbalite.runtime import rawmemory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numbalite.arguments import StreamLike
+
+
+def address_of(pointer: Any) -> int:
+    """An address from an int, a ctypes object or a driver binding's pointer."""
+    value = getattr(pointer, "value", pointer)
+    return 0 if value is None else int(value)
+
+
+class MemoryPointer:
+    """Device memory, and what to call when nobody uses it any more.
+
+    `int(memory)` is its address. Views (`view`) keep what they are views of.
+    """
+
+    __cuda_memory__ = True
+
+    def __init__(
+        self,
+        context: Any,
+        pointer: Any,
+        size: int,
+        owner: Any = None,
+        finalizer: Callable[[], object] | None = None,
+    ) -> None:
+        self.context = context
+        self.device_pointer = pointer
+        self.size = size
+        self._cuda_memsize_ = size
+        self.owner = owner
+        self.is_managed = finalizer is not None
+        self._finalizer = weakref.finalize(self, finalizer) if finalizer is not None else None
+        if self._finalizer is not None:
+            self._finalizer.atexit = False
+
+    def own(self) -> Any:
+        return self
+
+    def free(self) -> None:
+        """Frees it now; arrays over it must not be used any more."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
+        """The bytes from `start` (to `stop`, or to the end), a MemoryPointer that keeps this one.
+
+        IndexError where they are not within this memory.
+        """
+        stop = self.size if stop is None else stop
+        if not 0 <= start <= stop <= self.size:
+            raise IndexError(f"bytes {start} to {stop} are not in memory of {self.size} bytes")
+        whole = self.owner if isinstance(self, _View) else self
+        return _View(self.context, address_of(self.device_pointer) + start, stop - start, whole)
+
+    def memset(self, byte: int, count: int | None = None, stream: StreamLike = 0) -> None:
+        """Sets the first `count` bytes (None: all) to a value of 0 to 255."""
+        count = self.size if count is None else count
+        if not 0 <= count <= self.size:
+            raise ValueError(f"memset of {count} bytes in memory of {self.size} bytes")
+        rawmemory.device_memset(self, byte, count, stream)
+
+    @property
+    def device_pointer_value(self) -> int | None:
+        return address_of(self.device_pointer) or None
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(address_of(self.device_pointer))
+
+    @property
+    def address(self) -> int:
+        return address_of(self.device_pointer)
+
+    def __int__(self) -> int:
+        return address_of(self.device_pointer)
+
+
+class _View(MemoryPointer):
+    """Part of the memory of a MemoryPointer, its owner."""
+
+
+class AutoFreePointer(MemoryPointer):
+    """The same (numba counts references of it differently)."""
+
+
+class ManagedMemory(AutoFreePointer):
+    """Managed memory."""
+
+    __cuda_memory__ = True
+
+
+class _HostPointer(MemoryPointer):
+    """Host memory at `pointer`: a buffer, by `memoryview(obj.buffer)`."""
+
+    @property
+    def buffer(self):
+        return (ctypes.c_char * max(self.size, 1)).from_address(self.host_address)
+
+    @property
+    def host_address(self) -> int:
+        return address_of(self.device_pointer)
+
+    @property
+    def host_pointer(self) -> int:
+        return self.host_address
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    @property
+    def address(self) -> int:
+        return self.host_address
+
+
+class PinnedMemory(_HostPointer):
+    """Page-locked host memory."""
+
+
+class MappedMemory(_HostPointer):
+    """Page-locked host memory that kernels use in place; `pointer` is its host address."""
+
+    @property
+    def device_address(self) -> int:
+        return self.host_address
