@@ -770,6 +770,7 @@ def make_ufunc(
     nout: int,
     identity: object,
     layout: str | None,
+    writable: tuple[int, ...] = (),
     /,
 ) -> np.ufunc: ...
 def ufunc_add_loop(ufunc: np.ufunc, codes: bytes, module: HostModule, name: str, /) -> None: ...

@@ -115,12 +115,30 @@ static int identity_kind(PyObject *identity) {
     return PyUFunc_IdentityValue;
 }
 
+/* NumPy passes these inputs as memory that may be written, and converts back what it has converted.
+ */
+static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
+        long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, i));
+        if (number == -1 && PyErr_Occurred())
+            return -1;
+        if (number < 0 || number >= ufunc->nin) {
+            PyErr_SetString(PyExc_ValueError, "not an input of this ufunc");
+            return -1;
+        }
+        ufunc->op_flags[number] = NPY_ITER_READWRITE | NPY_ITER_UPDATEIFCOPY;
+        /* "()->()" would be called element by element, where NumPy drops the copies of inputs. */
+        ufunc->core_enabled = 1;
+    }
+    return 0;
+}
+
 static PyObject *make_ufunc(PyObject *module, PyObject *args) {
-    PyObject *owner, *name, *doc, *identity;
+    PyObject *owner, *name, *doc, *identity, *writable = NULL;
     const char *signature;
     int nin, nout;
-    if (!PyArg_ParseTuple(args, "OUUiiOz:make_ufunc", &owner, &name, &doc, &nin, &nout, &identity,
-                          &signature) ||
+    if (!PyArg_ParseTuple(args, "OUUiiOz|O!:make_ufunc", &owner, &name, &doc, &nin, &nout,
+                          &identity, &signature, &PyTuple_Type, &writable) ||
         import_numpy() < 0)
         return NULL;
     PyTypeObject *type = nl_py_state_of(module)->hostloops_type;
@@ -143,6 +161,8 @@ static PyObject *make_ufunc(PyObject *module, PyObject *args) {
         Py_DECREF(loops);
     else
         ((PyUFuncObject *)ufunc)->obj = (PyObject *)loops;
+    if (ufunc != NULL && writable != NULL && mark_writable((PyUFuncObject *)ufunc, writable) < 0)
+        Py_CLEAR(ufunc);
     return ufunc;
 }
 
@@ -353,9 +373,10 @@ static PyObject *ufunc_owner(PyObject *module, PyObject *object) {
 
 static PyMethodDef functions[] = {
     {"make_ufunc", make_ufunc, METH_VARARGS,
-     "make_ufunc(owner, name, doc, nin, nout, identity, layout) -> a numpy.ufunc without loops.\n"
+     "make_ufunc(owner, name, doc, nin, nout, identity, layout, writable=()) -> a numpy.ufunc "
+     "without loops.\n"
      "identity: None, a value, or any text for a reorderable one; layout: of a generalized ufunc, "
-     "else None."},
+     "else None; writable: the numbers of the inputs that are written."},
     {"ufunc_add_loop", ufunc_add_loop, METH_VARARGS,
      "ufunc_add_loop(ufunc, codes, module, name): adds a loop of these nl_dtype codes, a function "
      "of a HostModule."},

@@ -1,10 +1,10 @@
 /* host/gufunc: the inner loops of generalized ufuncs on the CPU: the user's function, once for each
  * loop index, over views of the operands' core dimensions.
  *
- * A generated source defines a class Call with `operands`, `inputs` and apply(at, sizes, strides):
- * `at` holds each operand's address, `sizes` the core dimensions and `strides` those of the
- * operands' core dimensions one after the other, as NumPy has them. A parameter whose type promises
- * C or Fortran order gets a copy where the operand has not got it. */
+ * A generated source defines a class Call with `operands`, is_written(p) and apply(at, sizes,
+ * strides): `at` holds each operand's address, `sizes` the core dimensions and `strides` those of
+ * the operands' core dimensions one after the other, as NumPy has them. A parameter whose type
+ * promises C or Fortran order gets a copy where the operand has not got it. */
 #ifndef NUMBALITE_HOST_GUFUNC_H
 #define NUMBALITE_HOST_GUFUNC_H
 
@@ -118,8 +118,8 @@ NUMBALITE_SIM_INLINE int run_gufunc(char *const *data, const size *dimensions,
     core c = {dimensions + 1, strides + Loop::operands};
     size n = dimensions[0];
     bool shared = parallel && n > 1;
-    for (int p = Call::inputs; p < Loop::operands; ++p)
-        shared = shared && strides[p] != 0;
+    for (int p = 0; p < Loop::operands; ++p)
+        shared = shared && (strides[p] != 0 || !Call::is_written(p));
     if (shared)
         return numbalite_sim::ops->parallel(Loop::any, Loop::operands, data, n, strides, &c,
                                             &cost) < 0

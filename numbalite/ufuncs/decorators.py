@@ -431,7 +431,9 @@ def guvectorize(
     the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
     "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
     call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
-    shared memory and barriers; ``block=256`` says how many threads. All else is as in vectorize.
+    shared memory and barriers; ``block=256`` says how many threads. ``writable_args`` (not on "cuda") lists
+    inputs that the function writes, by name or number: the array that is passed has the values then. A layout may
+    have no outputs there, "(n),(m)". All else is as in vectorize.
 
     >>> @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
     ... def total(x, result):
@@ -684,6 +686,12 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
         raise TypeError(f"{form.what} takes a list of signatures, not {listed!r}")
     if block and target != "cuda":
         raise ValueError(f'block=True is for target="cuda", not {target!r}')
+    writable = given.get("writable_args", ())
+    if writable and target == "cuda":
+        raise NotImplementedError(
+            f'{form.what}: writable_args is for the targets "cpu" and "parallel"; on "cuda" make an output of '
+            "the argument"
+        )
 
     def make(function):
         made = form.function(function, options, "generalized ufunc")
@@ -707,7 +715,9 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
             return CudaGUfunc(function, found, layout, options, block, identity)
         from .hostufunc import make_gufunc
 
-        return make_gufunc(function, found, layout, target, identity, options, function.__doc__)
+        return make_gufunc(
+            function, found, layout, target, identity, options, function.__doc__, writable or ()
+        )
 
     return _apply(make, None, form)
 
@@ -725,8 +735,6 @@ def _options(what, given, more=()):
     options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")
-    if given.get("writable_args"):
-        raise NotImplementedError(f"{what}: inputs are not written; make an output of the argument")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
     return options_.parse(wanted, what)
 

@@ -65,12 +65,13 @@ class Layout(NamedTuple):
             found = (self.dimensions[i] for i in places)
             return "(" + ",".join(d.name + "?" * d.optional for d in found) + ")"
 
-        return ",".join(map(operand, self.inputs)) + "->" + ",".join(map(operand, self.outputs))
+        inputs = ",".join(map(operand, self.inputs))
+        return f"{inputs}->{','.join(map(operand, self.outputs))}" if self.outputs else inputs
 
 
 @functools.lru_cache(256)
-def parse(text: str) -> Layout:
-    """The layout that ``text`` says.
+def parse(text: str, may_lack_outputs: bool = False) -> Layout:
+    """The layout that ``text`` says. ``may_lack_outputs``: "(n),(m)" and "(n)->" have no outputs.
 
     >>> str(parse("(m, n), (n, p) -> (m, p)"))
     '(m,n),(n,p)->(m,p)'
@@ -79,9 +80,11 @@ def parse(text: str) -> Layout:
         raise TypeError(f"a layout is text such as '(m,n),(n,p)->(m,p)', not {text!r}")
     parser = _Parser(text)
     inputs = parser.operands()
-    if not parser.take("->"):
-        parser.fail("expected ',' or '->'" if parser.at < len(text.rstrip()) else "'->' is missing")
-    outputs = parser.operands()
+    is_at_end = parser.at == len(text.rstrip())
+    if not parser.take("->") and not (may_lack_outputs and is_at_end):
+        parser.fail("'->' is missing" if is_at_end else "expected ',' or '->'")
+    has_outputs = not may_lack_outputs or parser.at < len(text)
+    outputs = parser.operands() if has_outputs else ()
     if parser.at < len(text):
         parser.fail("expected ','")
     if len(inputs) + len(outputs) > _MOST_OPERANDS:

@@ -161,8 +161,11 @@ def _guarded(builder, options):
 # --- generalized ---------------------------------------------------------------------------------------
 
 
-def gufunc_loops(function, signatures, layout, target, options) -> list:
-    """Loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of Loop."""
+def gufunc_loops(function, signatures, layout, target, options, writable=()) -> list:
+    """Loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of Loop.
+
+    ``writable``: the numbers of the inputs that the function writes.
+    """
     builder, names = _builder(function)
     calls = []
     for signature in signatures:
@@ -175,11 +178,11 @@ def gufunc_loops(function, signatures, layout, target, options) -> list:
         t.is_array and t.layout != "A" for s in signatures for t in s.args
     )
     for i, (typed, namespace) in enumerate(calls):
-        _write_gufunc(builder, i, typed, namespace, signatures[i].args, layout)
+        _write_gufunc(builder, i, typed, namespace, signatures[i].args, layout, writable)
         names += _write_entries(builder, i, f"run_gufunc<nl_call_{i}", "data, n, strides", guarded)
 
     def again(function, some, target, options):
-        return gufunc_loops(function, some, layout, target, options)
+        return gufunc_loops(function, some, layout, target, options, writable)
 
     module = _load(function, builder, names, options, signatures, again, target)
     return [
@@ -193,15 +196,23 @@ def element_type(t):
     return t.dtype if t.is_array else t
 
 
-def _write_gufunc(builder, i, function, namespace, args, layout):
+def _written(args, layout, writable) -> list:
+    """Which operands the function may write. Without outputs and `writable`, all arrays that are not const."""
+    if not layout.nout and not writable:
+        return [t.is_array and not t.readonly for t in args]
+    return [k >= layout.nin or k in writable for k in range(len(args))]
+
+
+def _write_gufunc(builder, i, function, namespace, args, layout, writable):
     lines, values, at = [], [], 0
+    is_written = _written(args, layout, writable)
     for k, (t, places) in enumerate(zip(args, layout.operands, strict=True)):
         if not t.is_array:
             values.append(f"numbalite_host::load(({t.cxx} *)at[{k}])")
             continue
         shape = ", ".join(f"sizes[{p}]" for p in places) or "1"
         strides = ", ".join(f"strides[{at + j}]" for j in range(len(places)))
-        written = _truth(k >= layout.nin)
+        written = _truth(is_written[k])
         lines.append(
             f"numbalite_host::parameter<{t.cxx}, {written}> p{k}(at[{k}], {{{shape}}}, "
             f"{{{strides or f'sizeof({t.dtype.cxx})'}}});\n"
@@ -214,15 +225,15 @@ def _write_gufunc(builder, i, function, namespace, args, layout):
             "host_gufunc",
             loop=i,
             operands=len(args),
-            inputs=layout.nin,
+            written=f"{sum(1 << k for k, one in enumerate(is_written) if one):x}",
             views="".join(lines),
             call=call,
         )
     )
 
 
-def check_layout(name, signature, layout) -> None:
-    """SignatureError if the types of a signature do not fit the core dimensions."""
+def check_layout(name, signature, layout, writable=()) -> None:
+    """SignatureError if the types of a signature do not fit the core dimensions, or the inputs that are written."""
     if len(signature.args) != len(layout.operands):
         raise SignatureError(
             f"{name}: the layout {layout} has {len(layout.operands)} operands, "
@@ -248,12 +259,17 @@ def check_layout(name, signature, layout) -> None:
             raise SignatureError(
                 f"{name}: argument #{k + 1} of {signature} is an output, not const"
             )
+        if k in writable and (not t.is_array or t.readonly):
+            raise SignatureError(
+                f"{name}: argument #{k + 1} of {signature} is in writable_args: write an array, such as "
+                f"{element_type(t)}[{', '.join(':' * wanted)}], which is not const"
+            )
 
 
 def parse_layout(name, text):
     """The gusignature.Layout of a text; SignatureError names the function."""
     try:
-        return gusignature.parse(text)
+        return gusignature.parse(text, may_lack_outputs=True)
     except SignatureError as problem:
         text = f"{name}: {problem}"
     raise SignatureError(text)

@@ -7,6 +7,7 @@ a lazily typed ufunc has not met yet, and it is what the ufunc pickles as.
 from __future__ import annotations
 
 import copyreg
+import operator
 from _thread import RLock
 
 import numpy as np
@@ -44,26 +45,54 @@ def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.
     return owner.make(count, results, ())
 
 
-def make_gufunc(function, signatures, layout_text, target, identity, options, doc=None) -> np.ufunc:
-    """A generalized numpy.ufunc; the function's last parameters are its outputs.
+def make_gufunc(
+    function, signatures, layout_text, target, identity, options, doc=None, writable=()
+) -> np.ufunc:
+    """A generalized numpy.ufunc; the function's last parameters are its outputs. ``writable``: the inputs that it
+    writes, too, by their numbers or their names.
 
     Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
     of the inputs, unless dtype= or signature= says otherwise (NumPy does not tell what out= is).
     """
     layout = hostloops.parse_layout(function.name, layout_text)
     signatures = _distinct(function, signatures, layout.nin)
+    writable = _numbers(function, writable, layout)
     for signature in signatures:
-        hostloops.check_layout(function.name, signature, layout)
+        hostloops.check_layout(function.name, signature, layout, writable)
     count = element.arity(function)
     if count is not None and count != len(layout.operands):
         raise SignatureError(
             f"{function.name} has {count} parameters, the layout {layout} {len(layout.operands)} operands"
         )
-    owner = Owner(function, signatures, layout, target, identity, options, doc)
+    owner = Owner(function, signatures, layout, target, identity, options, doc, writable)
     loops = []
     if signatures:
-        loops = hostloops.gufunc_loops(function, signatures, layout, target, owner.options)
+        loops = hostloops.gufunc_loops(
+            function, signatures, layout, target, owner.options, writable
+        )
     return owner.make(layout.nin, layout.nout, loops)
+
+
+def _numbers(function, writable, layout) -> tuple:
+    """The numbers of the inputs that writable_args names."""
+    if writable is None or writable is True or isinstance(writable, str):
+        raise TypeError(
+            f"{function.name}: writable_args is a list of parameters, by name or number, not {writable!r}"
+        )
+    names, found = list(function.definition.parameters), set()
+    for one in writable:
+        if isinstance(one, str):
+            if one not in names:
+                raise ValueError(f"{function.name}: writable_args: there is no parameter {one!r}")
+            number = names.index(one)
+        else:
+            number = operator.index(one)
+        if not 0 <= number < layout.nin:
+            raise ValueError(
+                f"{function.name}: writable_args: {one!r} is not an input of the layout {layout}"
+            )
+        found.add(number)
+    return tuple(sorted(found))
 
 
 def _distinct(function, signatures, nin=None):
@@ -81,12 +110,13 @@ def _distinct(function, signatures, nin=None):
 class Owner:
     """What a ufunc was made from."""
 
-    def __init__(self, function, signatures, layout, target, identity, options, doc):
+    def __init__(self, function, signatures, layout, target, identity, options, doc, writable=()):
         from numbalite.kernels import options as options_
 
         self.function = function
         self.signatures = signatures
         self.layout = layout
+        self.writable = writable
         self.target = target
         self.identity = identity
         self.options = options if options is not None else options_.parse({}, "vectorize")
@@ -123,7 +153,7 @@ class Owner:
     def _named(self, name, loops):
         ufunc = _core.make_ufunc(
             self, name, self.doc or "", self.nin, self.nout, self.identity,
-            None if self.layout is None else str(self.layout),
+            None if self.layout is None else str(self.layout), self.writable,
         )  # fmt: skip
         for loop in loops:
             _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
@@ -189,7 +219,7 @@ class Owner:
         ]
         signature = types.Signature(types.void, args)
         loops = hostloops.gufunc_loops(
-            self.function, [signature], self.layout, self.target, self.options
+            self.function, [signature], self.layout, self.target, self.options, self.writable
         )
         return loops[0]
 
@@ -197,14 +227,15 @@ class Owner:
         """What `_again` makes an equal ufunc from."""
         layout = None if self.layout is None else str(self.layout)
         return (
-            self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc
+            self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc,
+            self.writable,
         )  # fmt: skip
 
 
-def _again(function, signatures, layout, target, identity, options, doc):
+def _again(function, signatures, layout, target, identity, options, doc, writable=()):
     if layout is None:
         return make_ufunc(function, signatures, target, identity, options, doc)
-    return make_gufunc(function, signatures, layout, target, identity, options, doc)
+    return make_gufunc(function, signatures, layout, target, identity, options, doc, writable)
 
 
 _before = None
