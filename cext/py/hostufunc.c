@@ -373,7 +373,7 @@ static PyObject *ufunc_owner(PyObject *module, PyObject *object) {
 
 static PyMethodDef functions[] = {
     {"make_ufunc", make_ufunc, METH_VARARGS,
-     "make_ufunc(owner, name, doc, nin, nout, identity, layout, writable=()) -> a numpy.ufunc "
+     "make_ufunc(owner, name, doc, nin, nout, identity, layout, writable) -> a numpy.ufunc "
      "without loops.\n"
      "identity: None, a value, or any text for a reorderable one; layout: of a generalized ufunc, "
      "else None; writable: the numbers of the inputs that are written."},
