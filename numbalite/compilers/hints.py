@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import linecache
 import re
+from typing import Any
 
 from numbalite.compilers.pythonisms import OTHER_WORDS, WORDS, elsewhere, pythonisms, without_type
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import strip
 from numbalite.errors import CompileError
+from numbalite.types import RECORD_NAMES, Record
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
@@ -45,7 +47,7 @@ _HINTS = [
     ),
     (
         r"bound function may only|non-static member function|from type '[^'\n]*\(numbalite::array<[^'\n]*>::\)",
-        "functions of arrays are called with parentheses: a.size()",
+        "functions of arrays are called with parentheses: {a}.size()",
     ),
     (
         r"return value type does not match|void function '\w+' should not return|returning 'void'",
@@ -58,24 +60,24 @@ _HINTS = [
     (
         r"(?:no operator \"|invalid operands to binary|no match for 'operator)(?![^\n]*operator=|=)"
         r"[^;]*[ ('](?:numbalite::)?array<",
-        "arrays have no arithmetic in a kernel: each thread computes its element, y[i] = x[i] * 2",
+        "arrays have no arithmetic in a kernel: each thread computes its element, {a}[i]",
     ),
     (
         r"array<[^\n]*has no member|no member named '\w+' in 'numbalite::array",
-        "arrays in kernels have a[i], a(i, j), a.shape[k], a.strides[k], a.size(), a.ndim and a.data()",
+        "arrays in kernels have {a}[i], {a}(i, j), {a}.shape[k], {a}.strides[k], {a}.size(), {a}.ndim and {a}.data()",
     ),
     (
         r"(?:conversion(?: function)? from|convert) ['\"‘](?:numbalite::)?array<[^\n]*>['\"’] to [^\n]*\*",
-        "an array is no pointer: a.data() is one",
+        "an array is no pointer: {a}.data() is one",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic_",
-        "atomic_add(a, i, value) takes arrays of one dimension, atomic_add(a, {i, j}, value) those of two, "
-        "atomic_add(&a(i, j), value) an address",
+        "atomic_add({a}, i, value) takes arrays of one dimension, atomic_add({a}, {i, j}, value) those of two, "
+        "atomic_add(&{a}(i, j), value) an address",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic[A-Z]",
-        "CUDA's atomics take addresses, &a[i], of few types; atomic_add(a, i, value) and its like take "
+        "CUDA's atomics take addresses, &{a}[i], of few types; atomic_add({a}, i, value) and its like take "
         "arrays of every type, int64 too",
     ),
     (
@@ -238,12 +240,62 @@ def explain(
                 hints += _at_lines(log, wrong)
                 hints += pythonisms(piece, message)
         hints = list(dict.fromkeys(hints))
+        lines = _reported(message, text, with_texts=True)
+        hints = about_records(parameters, lines, log) + hints
+    array = _array_in(_reported(message, text) if text is not None else "", parameters)
+    hints = [hint.replace("{a}", array) for hint in hints]
+    message = _RECORD.sub(lambda found: RECORD_NAMES.get(found[0], found[0]), message)
     for letter in sorted(set(text.value) if text else ()):
         if not letter.isascii():
             message = message.replace(ascii_name(letter), letter)
     lines = [f"{kernel} does not compile", message.rstrip(), *(f"hint: {hint}" for hint in hints)]
     message = "\n".join(lines)
     return CompileError(message, log=problem.log, source=problem.source)
+
+
+def _array_in(wrong, parameters):
+    """The array that the lines with errors use first; "a" where they use none."""
+    names = [name for name, _ in parameters]
+    found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
+    found = found or re.search(r"\b\w+(?=\.(?:size|ndim|data|shape|strides)\b)", wrong)
+    return found[0] if found else "a"
+
+
+_RECORD = re.compile(r"\brecord_[0-9a-f]{8}\b")
+_FIELD_BY_TEXT = re.compile(
+    r"""(\b\w+(?:\s*\[[^\[\]"']*\])?)\s*\[\s*["'](\w+)["']\s*\](\s*\[[^\[\]"']*\])?"""
+)
+
+
+def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
+    """Hints about the fields of records, written as in Python. ``wrong``: the lines with errors."""
+    found = []
+    arrays = {
+        name: t.dtype.dtype.names or () for name, t in parameters if isinstance(t.dtype, Record)
+    }
+    for whole in _FIELD_BY_TEXT.finditer(wrong):
+        owner, field, index = whole[1], whole[2], (whole[3] or "").strip()
+        name = owner.partition("[")[0].strip()
+        if field in arrays.get(name, ()):
+            element = owner if "[" in owner else f"{owner}{index or '[i]'}"
+            rest = index if "[" in owner else ""
+            found.append(f"{whole[0].strip()} is Python: C++ writes {element}.{field}{rest}")
+    for name, fields in arrays.items():
+        for whole in re.finditer(rf"\b{name}\s*\.\s*(\w+)(\s*\[[^\[\]]*\])?", wrong):
+            if whole[1] in fields:
+                element = f"{name}{(whole[2] or '[i]').strip()}"
+                found.append(f"the fields are those of an element: {element}.{whole[1]}")
+        for member in re.finditer(rf"\b{name}\s*\[[^\[\]]*\]\s*(?:\.|->)\s*(\w+)", wrong):
+            if member[1] not in fields:
+                found.append(f"the records of {name} have the fields {', '.join(fields)}")
+            elif "->" in member[0]:
+                found.append(f"an element is no pointer: {member[0].replace('->', '.')}")
+        element = rf"\b{name}\s*\[[^\[\]]*\](?!\s*[\[.\-])"
+        if not found and _RECORD.search(log) and re.search(element, wrong):
+            found.append(
+                f"the elements of {name} are records: {name}[i].{fields[0]} is a field of one"
+            )
+    return list(dict.fromkeys(found))
 
 
 def _line_of_value(name, text):
@@ -255,10 +307,11 @@ def _line_of_value(name, text):
     return None
 
 
-def _reported(message, text):
-    """The lines of the user's text in which there are errors."""
+def _reported(message, text, with_texts=False):
+    """The lines of the user's text in which there are errors; literals of characters are blank, or kept."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
-    lines = zip(strip(text.value).split("\n"), text.lines, strict=True)
+    source = text.value if with_texts else strip(text.value)
+    lines = zip(source.split("\n"), text.lines, strict=True)
     return "\n".join(line for line, number in lines if str(number) in numbers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
@@ -24,8 +25,8 @@ WORDS = {
     "from": "in a source C++ writes #include",
     "range": "C++ counts with for (int i = 0; i < n; ++i)",
     "enumerate": "C++ counts with for (int i = 0; i < n; ++i)",
-    "len": "C++ asks a.size() or a.shape[0]",
-    "sum": "C++ adds in a loop, for (float v : a) total += v;",
+    "len": "C++ writes {a}.size() or {a}.shape[0]",
+    "sum": "C++ adds in a loop, for (float value : {a}) total += value;",
     "print": "C++ writes printf",
     "str": "a text is a const char *, and printf writes numbers",
     "float": "C++ types are float and double",
@@ -102,19 +103,79 @@ def elsewhere(name: str, in_program: bool) -> str:
     return ""
 
 
-_SLIPS = [
+def _as_loop(written):
+    """`for i in range(n)` and `for v in a` in C++."""
+    counted = re.match(r"for\s*\(?\s*(\w+)\s+in\s+range\s*\(([^(),]*(?:\([^()]*\))?)\)", written)
+    if counted:
+        name, end = counted[1], counted[2].strip()
+        return f"C++ writes for (int {name} = 0; {name} < {end}; ++{name})"
+    over = re.match(r"for\s*\(?\s*(\w+)\s+in\s+(\w+)\s*\)?\s*:", written)
+    if over:
+        return f"C++ writes for (auto {over[1]} : {over[2]})"
+    return "C++ counts with for (int i = 0; i < n; ++i), and goes through an array with for (float v : a)"
+
+
+def _as_condition(written):
+    found = re.match(r"(if|while|elif)\s+(.+?)\s*:", written)
+    if not found:
+        return "C++ writes if (x > 1) { ... }, while (x > 1) { ... }"
+    keyword = {"elif": "else if"}.get(found[1], found[1])
+    condition = found[2] if re.fullmatch(r"\([^()]*\)", found[2]) else f"({found[2]})"
+    return f"C++ writes {keyword} {condition} {{ ... }}"
+
+
+def _as_comparison(written):
+    text = re.sub(r"\s+is\s+not\s+", " != ", written.strip())
+    return "C++ writes " + re.sub(r"\s+is\s+", " == ", text)
+
+
+def _as_choice(written):
+    found = re.fullmatch(r"\s*(?:return\s+)?(.+?)\s+if\s+(.+?)\s+else\s+(.+?)\s*", written)
+    return (
+        f"C++ writes {found[2]} ? {found[1]} : {found[3]}" if found else "C++ writes x > 0 ? x : 0"
+    )
+
+
+def _as_index(written):
+    name, _, rest = written.strip().partition("[")
+    return f"C++ writes {name}({rest[:-1]})" if rest.endswith("]") else "C++ writes a(i, j)"
+
+
+def _as_element(written):
+    name = written.strip().partition("[")[0]
+    return f"C++ takes an element at a time, in a kernel each thread its own: {name}[i]"
+
+
+def _as_list(written):
+    return f"C++ writes {written.strip().strip('=;').strip().replace('[', '{').replace(']', '}')}"
+
+
+def _as_power(written):
+    base, _, power = written.partition("**")
+    return f"C++ writes pow({base.strip()}, {power.strip()})"
+
+
+def _as_imaginary(written):
+    return f"C++ writes complex64(0, {written.strip()[:-1]})"
+
+
+def _as_number(written):
+    return "C++ writes " + written.strip().replace("_", "'")
+
+
+_SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
     (
         r"\bfor\s*\(?\s*(?:\w+\s+)?\w+(?:\s*,\s*\w+)*\s+in\b[^;\n{]*",
-        "C++ counts with for (int i = 0; i < n; ++i), and goes through an array with for (float v : a)",
+        _as_loop,
     ),
     (
         r"\b(?:if|while|elif)\b(?:[^({;?\n]*:(?!:)|[^{;?\n]*:\s*$)",
-        "C++ writes if (x > 1) { ... }, while (x > 1) { ... }",
+        _as_condition,
     ),
     (r"\belse\s*:", "C++ writes else { ... }"),
     (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "C++ looks for a value in a loop"),
-    (r"[\w)\]]\s+is\s+(?:not\s+)?\w+", "C++ compares with == and !="),
-    (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", "C++ writes x > 0 ? x : 0"),
+    (r"[\w)\]]\s+is\s+(?:not\s+)?\w+(?:\[[^\[\]]*\])?", _as_comparison),
+    (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", _as_choice),
     (r"\bassert\s+[^\s(][^;\n]*", "C++ writes assert(x > 0)"),
     (
         r"\b(?:float|int|uint|complex|bool)\w*\s*\[[:,\s]*\]\s*\w+",
@@ -122,41 +183,45 @@ _SLIPS = [
     ),
     (
         r"\b(?!(?:float|int|uint|complex|bool)\d*\b)\w+\[[^\[\]();?:]*:(?!:)[^\[\]();?]*\]",
-        "C++ takes an element at a time, in a kernel each thread its own: a[i] = b[i]",
+        _as_element,
     ),
-    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", "C++ writes a(i, j)"),
-    (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", "C++ writes float v[] = {1, 2, 3};"),
-    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", "C++ writes pow(a, b)"),
-    (r"\b\d+j\b|\b\d+\.\d*j\b", "C++ writes complex64(0, 1)"),
-    (r"\b\d+_\d[\d_]*\b", "C++ writes 1'000"),
+    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", _as_index),
+    (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", _as_list),
+    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", _as_power),
+    (r"\b\d+j\b|\b\d+\.\d*j\b", _as_imaginary),
+    (r"\b\d+_\d[\d_]*\b", _as_number),
 ]
-# What is right elsewhere: (the text, what the compiler says of it, hint), `{}` is what was found.
+# What is right elsewhere: (the text, what the compiler says of it, the hint about the text that was found).
 _OTHERS = [
     (
         r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
         "error",
-        "{} lacks the parentheses: if (x > 1) {{ ... }}",
+        lambda found: (
+            f"{found} lacks the parentheses: {_as_condition(found.rstrip('{').rstrip() + ':')[11:]}"
+        ),
     ),
     (
         r"\bfor\s*\([^;(){}\n]*,[^;(){}\n]*,[^;(){}\n]*\)",
         "error",
-        "{} takes semicolons: for (int i = 0; i < n; ++i)",
+        lambda found: f"{found} takes semicolons: {found.replace(',', ';')}",
     ),
     (
         r"\bgrid(?:size)?\s*<\s*\d\s*>(?!\s*\()",
         "error",
-        "{} is a function: grid<1>()",
+        lambda found: f"{found} is a function: {found}()",
     ),
     (
-        r"\.\s*(?:shape|strides)\b(?!\s*\[)",
+        r"\w*\.\s*(?:shape|strides)\b(?!\s*\[)",
         r"error",
-        "{} takes the dimension in brackets: a.shape[0]",
+        lambda found: f"{found} takes the dimension in brackets: {found}[0]",
     ),
     (
         r"\bfor\s*\(\s*auto\s*&\s*\w+\s*:",
         r"reference to non-const must be an lvalue|cannot bind",
-        "the rows of an array are made on the way: for (auto row : a); for (auto &v : a) takes the elements "
-        "of an array of one dimension",
+        lambda found: (
+            "the rows of an array are made on the way: for (auto row : a); for (auto &v : a) takes the elements "
+            "of an array of one dimension"
+        ),
     ),
 ]
 _DIRECTIVES = (
@@ -202,12 +267,14 @@ def pythonisms(text: Text, message: str):
         if found and not any(start <= found.start() < end for start, end in told):
             start, end = _whole_terms(plain, *found.span())
             if not _DECLARED.search(plain[start:end]):
-                yield f"{plain[start:end].strip()} is Python: {instead}"
+                written = plain[start:end].strip()
+                advice = instead if isinstance(instead, str) else instead(written)
+                yield f"{written} is Python: {advice}"
                 told.append((start, end))
-    for slip, words, instead in _OTHERS:
+    for slip, words, rewritten in _OTHERS:
         found = re.search(slip, plain)
         if found and re.search(words, message):
-            yield instead.format(found[0].strip())
+            yield rewritten(found[0].strip())
             told.append(found.span())
     if not told:
         yield from _unfinished(text, tokens, message)

@@ -17,6 +17,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import rules
+from numbalite.python.problem import Problem
 from numbalite.python.values import (
     BIT_AND,
     BIT_OR,
@@ -73,6 +74,8 @@ def converted(value: Value, t: Any) -> Value:
     """The value as a C++ expression of this type of number."""
     if value.cxx == t:
         return value.replace(type=t)
+    if is_complex(value.type) and is_number(t) and not is_complex(t):
+        raise Problem(None, f"{value.type} does not fit into {t}", "z.real is its real part.")
     if _WHOLE.fullmatch(value.text) and t in _SUFFIXES:
         kept = value.range if is_whole(t) else None
         return value.replace(type=t, cxx=t, text=value.text + _SUFFIXES[t], range=kept)

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from numbalite import types
-from numbalite.python import arithmetic, bfloat, rules, subscripts, times, tree
+from numbalite.python import arithmetic, bfloat, remedies, rules, subscripts, times, tree
 from numbalite.python.calls import spelled
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
@@ -294,12 +294,12 @@ class Bindings(Expressions):
         if isinstance(t, (types.Record, types.Vector)):
             if value.type != t:
                 self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")
-        elif not isinstance(value.type, types.Scalar) and not is_number(
-            getattr(value.type, "dtype", None)
-        ):
-            self.fail(
-                target, f"{rules.described(value.type)} cannot be stored into {rules.described(t)}"
-            )
+        elif isinstance(t, Known):
+            self.fail(target, f"{rules.described(t)} cannot be assigned to")
+        elif not _is_stored_as_number(value.type):
+            stored, element_type = rules.described(value.type), rules.described(t)
+            remedy = remedies.of_stored(value.type)
+            self.fail(target, f"{stored} cannot be stored into {element_type}", remedy)
         self.emit(f"{element.text} = {self.text_as(value, t)};")
 
     def _fit(self, array, items):
@@ -309,8 +309,11 @@ class Bindings(Expressions):
     def _store_all(self, target, view, value):
         view = subscripts.as_view(view)
         if isinstance(value.type, types.Array):
+            self._check_shapes(target, view.type, value.type)
             self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
-        elif is_number(value.type):
+        elif is_number(value.type) and is_number(view.type.dtype):
+            if is_complex(value.type):
+                value = arithmetic.converted(value, view.type.dtype)
             self.emit(f"py::fill({view.text}, {value.text});")
         elif isinstance(value.type, types.Tuple) and self._fit(view.type, value.type):
             self.may_raise(ValueError, (_SIZES,))
@@ -318,6 +321,27 @@ class Bindings(Expressions):
             self.emit(f"py::assign_items({', '.join([view.text, *texts])});")
         else:
             self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
+
+    def _check_shapes(self, target, view, stored):
+        """Elements and dimensions of an array that is stored into a view of another one."""
+        if stored.ndim > view.ndim:
+            self.fail(
+                target,
+                f"an array of {stored.ndim} dimensions cannot be stored into one of {view.ndim}",
+                "Index the array that is stored.",
+            )
+        if is_number(stored.dtype) != is_number(view.dtype) or (
+            not is_number(view.dtype) and stored.dtype != view.dtype
+        ):
+            elements = rules.described(stored.dtype), rules.described(view.dtype)
+            self.fail(target, "{} cannot be stored into {}".format(*elements))
+
+
+def _is_stored_as_number(t):
+    """A number, an enum member or a time, or an array of numbers without dimensions?"""
+    if isinstance(t, types.Array) and t.ndim:
+        return False
+    return isinstance(t, types.Scalar) or is_number(getattr(t, "dtype", None))
 
 
 def _bound_alone(statement):

@@ -151,6 +151,10 @@ def _abs(call):
 
 def _round(call):
     value, digits = call.take("number", "ndigits", optional=1)
+    if not is_number(value.type) or is_complex(value.type):
+        call.fail(f"takes a real number, not {rules.described(value.type)}")
+    if digits is not None and not is_whole(digits.type):
+        call.fail(f"the number of digits is an integer, not {rules.described(digits.type)}")
     if digits is not None:
         return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
     if is_whole(value.type):
@@ -296,6 +300,9 @@ def _is_a(t, wanted) -> bool:
 
 def _complex(call):
     a, b = call.take("real", "imag", optional=1)
+    for given in (a, b):
+        if given is not None and not is_number(given.type):
+            call.fail(f"takes numbers, not {rules.described(given.type)}")
     if b is None:
         return _as(a, a.type if is_complex(a.type) else types.complex128)
     t = rules.common(a.type, b.type)
@@ -332,6 +339,9 @@ def _log_of(call):
     value, base = call.take("x", "base", optional=1)
     if base is None:
         return complex_function("log")(call)
+    for given in (value, base):
+        if not is_number(given.type):
+            call.fail(f"takes numbers, not {rules.described(given.type)}")
     z, of = _as_complex(value), _as_complex(base)
     return call.of.binary(
         call.node,
@@ -645,6 +655,14 @@ for _op, _names in _OPERATORS.items():
     _fill([operator, np], _names, operation(_op))
 
 
+def _type_of_class(call, value):
+    """The type of one of NumPy's classes of numbers, np.float32."""
+    try:
+        return types.from_dtype(value)
+    except TypeError:
+        call.fail("there are no such values in a kernel", "Numbers have types such as np.float32.")
+
+
 def function(value: Any) -> Rule | None:
     """The rule for a Python object that is called."""
     if isinstance(value, Word):
@@ -654,7 +672,7 @@ def function(value: Any) -> Rule | None:
     if isinstance(value, types.Vector):
         return lambda call: vectors.made(call, value)
     if isinstance(value, type) and issubclass(value, np.generic):
-        return lambda call: cast(call, types.from_dtype(value))
+        return lambda call: cast(call, _type_of_class(call, value))
     if getattr(
         type(value), "is_numpys", False
     ):  # cuda.cbrt: NumPy's for arrays, a number's in a kernel

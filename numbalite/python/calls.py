@@ -37,7 +37,12 @@ class Call:
         self.keywords: dict[str, Value] = dict(keywords or {})
 
     def fail(self, message: str, remedy: str = "") -> NoReturn:
-        raise Problem(self.node, f"{self.name}: {message}", remedy)
+        raise Problem(self.node, f"{self.spelled}: {message}", remedy)
+
+    @property
+    def spelled(self) -> str:
+        """The function as the user's program names it."""
+        return spelled_function(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
         """The arguments by position or name; the last ``optional`` ones may be missing."""
@@ -68,6 +73,12 @@ class Call:
         more.setdefault("calls", any(value.calls for value in given))
         more.setdefault("loads", any(value.loads for value in given))
         return Value(t, text, precedence, **more)
+
+
+def spelled_function(node: ast.AST, name: str) -> str:
+    """The function of a call as the user's program names it; `name` for what is no call, or long."""
+    text = ast.unparse(node.func) if isinstance(node, ast.Call) else name
+    return text if len(text) <= 60 else name
 
 
 Rule = Callable[[Call], Value]
@@ -228,7 +239,10 @@ def intrinsic(
         for value, t in zip(call.args, parameters, strict=True):
             if not is_number(value.type):
                 call.fail(f"takes numbers, not {rules.described(value.type)}")
-            given.append(value.text if t is None or is_whole(t) else converted(value, t).text)
+            if t is None or (is_whole(t) and not is_complex(value.type)):
+                given.append(value.text)
+            else:
+                given.append(converted(value, t).text)
         t = result if isinstance(result, types.Type) else result(*(a.type for a in call.args))
         of_c = t if cxx is None else cxx
         return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, remedies, rules, subscripts, ufuncs
+from numbalite.python.calls import spelled_function
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
@@ -244,13 +246,25 @@ class Session:
                 )  # fmt: skip
             keywords = {**keywords, **{name.id: of.value(name) for name in value.free}}
             value = value.function
-        function = self._device_function(of, node, value)
+        function = self._device_function(of, node, value, [*args, *keywords.values()])
         args = self._ordered(of, node, function, args, keywords)
         if function.definition.is_python:
             return self._call_python(of, node, function, args)
         return self._call_string(of, node, function, args)
 
-    def _device_function(self, of, node, value):
+    def _check_reduced(self, of, node, args):
+        """The reduction of a ufunc accepts an array with one dimension."""
+        if len(args) != 1 or getattr(args[0].type, "ndim", 0) != 1:
+            given = ", ".join(rules.described(value.type) for value in args)
+            of.fail(
+                node,
+                f"{spelled_function(node, 'reduce')}: an array with one dimension is required, not {given or 'nothing'}",
+                "Write the loop over the others."
+                if any(getattr(value.type, "ndim", 0) > 1 for value in args)
+                else "",
+            )
+
+    def _device_function(self, of, node, value, args=()):
         found = capture.device_function(value)
         if isinstance(found, DeviceFunction):
             return found
@@ -261,19 +275,20 @@ class Session:
                 return self._ufuncs[value]
         reduction = ufuncs.reduction(value)
         if reduction is not None:
+            self._check_reduced(of, node, args)
             if value not in self._ufuncs:
                 self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
             return self._ufuncs[value]
-        if is_python(value):
+        if is_python(value) and not _is_of_the_host(value, of.function.file):
             known = _plain_functions.get(value)
             if known is None:
                 known = DeviceFunction(self._definition_of(value), (), None, value)
                 _plain_functions[value] = known
             return known
-        name = getattr(value, "__name__", type(value).__name__)
+        name = spelled_function(node, getattr(value, "__name__", type(value).__name__))
         if getattr(type(value), "source_role", None) == "kernel":
             return self._as_device_function(of, node, value)
-        of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value))
+        of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value, node))
 
     def _as_device_function(self, of, node, kernel):
         """A kernel with a Python body may be called like a device function, as numba's may."""
@@ -290,6 +305,9 @@ class Session:
 
     def _ordered(self, of, node, function, args, keywords):
         names = function.definition.parameters
+        if not names and (function.definition.is_python and (args or keywords)):
+            name = spelled_function(node, function.name)
+            of.fail(node, f"{name} has no parameters")
         if not names:
             return [*args, *keywords.values()]
         args, keywords = list(args), dict(keywords)
@@ -297,7 +315,8 @@ class Session:
         most = names.index(rest) if rest else len(names)
         args, more = args[:most], args[most:]
         if more and not rest:
-            of.fail(node, f"{function.name} has {len(names)} parameters, not {most + len(more)}")
+            name = spelled_function(node, function.name)
+            of.fail(node, f"{name} has {_parameters(len(names))}, not {most + len(more)}")
         for name in names[len(args) :]:
             if name == rest:
                 args.append(tuple_of(more))
@@ -306,9 +325,11 @@ class Session:
             elif name in defaults:
                 args.append(_default(of, node, f"{function.name}_{name}", defaults[name]))
             else:
-                of.fail(node, f"{function.name}: the argument {name!r} is missing")
+                called = spelled_function(node, function.name)
+                of.fail(node, f"{called}: the argument {name!r} is missing")
         if keywords:
-            of.fail(node, f"{function.name} has no parameter {next(iter(keywords))!r}")
+            called = spelled_function(node, function.name)
+            of.fail(node, f"{called} has no parameter {next(iter(keywords))!r}")
         return args
 
     def _call_python(self, of, node, function, args):
@@ -408,6 +429,23 @@ def _written_defaults(args):
     return found
 
 
+def _is_of_the_host(function, caller):
+    """Is it a function in Python of NumPy or numbalite, which is written for the host? Kernels of numbalite
+    itself call its functions."""
+    file = os.path.abspath(function.__code__.co_filename)
+    return file.startswith(_NUMPY) or (
+        file.startswith(_OWN) and not os.path.abspath(caller).startswith(_OWN)
+    )
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
+
+def _parameters(count):
+    return f"{count} parameter{'s' * (count != 1)}"
+
+
 def _default(of, node, name, value):
     if type(value) in (bool, int, float) and capture.constant_type(value) is not None:
         return number(value)
@@ -472,7 +510,7 @@ def _declared(of, node, function, given):
     if found is None:
         of.fail(
             node,
-            f"Invalid use of type({function.name}) with parameters ({', '.join(map(str, given))})",
+            f"Invalid use of type({function.name}) with parameters ({', '.join(map(rules.described, given))})",
             f"It has the signatures {', '.join(map(str, function.signatures))}.",
         )
     return found.args, found.return_type

@@ -8,7 +8,8 @@ import numpy as np
 from numbalite import types
 from numbalite.python import subscripts
 from numbalite.python.calls import Call, Rule, spelled
-from numbalite.python.values import Value
+from numbalite.python.rules import described
+from numbalite.python.values import Value, is_number
 
 _NAMES = ("v", "w", "u")
 
@@ -27,6 +28,8 @@ def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
             f"Give it one for the result, np.{ufunc.__name__}(..., out); or compute one element in each thread.",
         )
     (out,) = outputs
+    if not is_number(out.type.dtype):
+        call.fail(f"the array for the result has numbers, not {described(out.type.dtype)}")
     if out.type.readonly:
         call.fail("the array for the result is read-only in this kernel")
     names = dict(zip(_NAMES, inputs, strict=False))

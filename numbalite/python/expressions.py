@@ -7,6 +7,7 @@ variables are is the caller's to say (``variable``), as is what becomes of a cal
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import types as python_types
 from enum import Enum, EnumMeta
@@ -114,7 +115,11 @@ class Expressions:
         """The Value of an expression."""
         method = getattr(self, _method_name(type(node)), None)  # type: ignore[arg-type]
         if method is not None:
-            return method(node)
+            try:
+                return method(node)
+            except Problem as problem:
+                problem.node = problem.node or node
+                raise
         kind = type(node).__name__
         what, instead = UNSUPPORTED.get(kind, (f"{kind} in an expression", "something simpler"))
         self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
@@ -209,7 +214,7 @@ class Expressions:
             return rule(Call(self, node, node.attr, [base]))
         self.fail(
             node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel",
-            remedies.near(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr),
+            remedies.near(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr, node.value),
         )  # fmt: skip
 
     def _member(self, node, owner):
@@ -294,7 +299,7 @@ class Expressions:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
                 node, f"{described(left.type)} {symbol} {described(right.type)} has no meaning in a kernel",
-                remedies.of_arrays(left.type, right.type),
+                remedies.of_arrays(left, right),
             )  # fmt: skip
         return found
 
@@ -333,7 +338,7 @@ class Expressions:
         if isinstance(value.type, types.Tuple):
             return number(len(value.type) > 0)
         self.fail(node, f"{described(value.type)} is neither true nor false in a kernel",
-                  remedies.of_arrays(value.type))  # fmt: skip
+                  remedies.of_arrays(value))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
         """The operands of ``and`` and ``or``, up to one that decides: ``x is None or x[0] > 1``."""
@@ -464,14 +469,15 @@ class Expressions:
         if op in (ast.In, ast.NotIn):
             return self._contained(node, op is ast.In, a, b)
         if a.is_known and b.is_known and not (is_number(a.type) and is_number(b.type)):
-            return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
+            with contextlib.suppress(TypeError, ValueError):
+                return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
             return self._compared_tuples(node, op, a, b)
         found = _arithmetic_of(a, b).compare(op, a, b)
         if found is None:
             self.fail(
                 node, f"{described(a.type)} and {described(b.type)} cannot be compared",
-                remedies.of_arrays(a.type, b.type),
+                remedies.of_arrays(a, b),
             )  # fmt: skip
         return found
 
@@ -539,7 +545,7 @@ class Expressions:
                 if rule is None:
                     self.fail(
                         node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel",
-                        remedies.of_method(node.func.attr),
+                        remedies.of_method(node.func.attr, node.func.value),
                     )  # fmt: skip
                 return rule(Call(self, node, node.func.attr, [base, *self._arguments(node)]))
             function = self._member(node.func, base.type.value)

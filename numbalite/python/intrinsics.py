@@ -5,6 +5,7 @@ Each is a Word outside of kernels (numbalite/types/inkernel.py); WORDS has the r
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from numbalite import types
@@ -48,10 +49,32 @@ def _atomic(name: str, values: int = 1) -> Rule:
     names = ("val",) if values == 1 else ("old", "val")
 
     def rule(call):
+        if _lacks_an_index(call, values):
+            call.fail("the array, the index and the value are three arguments", _with_index(call))
         target, index, *given = call.take("ary", "idx", *names)
         return _atomic_on(call, name, target, index, given)
 
     return rule
+
+
+def _lacks_an_index(call, values):
+    """Is the first argument an element, a[i], where the array and the index are wanted?"""
+    return len(call.args) == 1 + values and not call.keywords and isinstance(call.node, ast.Call)
+
+
+def _with_index(call):
+    """The call with the array and the index as arguments of their own."""
+    first, *given = call.node.args
+    rest = "".join(f", {ast.unparse(node)}" for node in given)
+    if isinstance(first, ast.Subscript):
+        array, index = ast.unparse(first.value), ast.unparse(first.slice)
+    elif isinstance(first, ast.Attribute) and isinstance(call.args[0].type, types.Scalar):
+        return f"Make the field an array of its own, a: {call.spelled}(a, index{rest})."
+    else:
+        array = ast.unparse(first)
+        ndim = getattr(call.args[0].type, "ndim", 1)
+        index = "i" if ndim < 2 else f"({', '.join('ijklmnpq'[:ndim])})"
+    return f"Write {call.spelled}({array}, {index}{rest})."
 
 
 def _atomic_on(call, name, target, index, given):
@@ -66,6 +89,7 @@ def _atomic_on(call, name, target, index, given):
     element = subscripts.load(call.of, call.node, target, list(indices))
     if not isinstance(element.type, types.Scalar):
         call.fail(f"one index for each of the {target.type.ndim} dimensions is wanted")
+    _check_numbers(call, name, element.type, given)
     texts = ", ".join(value.text for value in given)
     native, elements = _NATIVE_ATOMICS.get(name, ("", ()))
     if element.type in elements and all(is_number(v.type) for v in given):
@@ -73,6 +97,19 @@ def _atomic_on(call, name, target, index, given):
     return call.made(element.type, f"{name}(&{element.at(PRIMARY)}, {texts})", calls=True)
 
 
+def _check_numbers(call, name, element, given):
+    """An atomic operation converts numbers to the type of the element, in C++."""
+    for value in given:
+        if not is_number(value.type) and not bfloat.is_bfloat(value) and value.type != element:
+            what = rules.described(value.type)
+            call.fail(f"{what} is no value for an element of type {rules.described(element)}")
+        if is_complex(value.type) and not is_complex(element):
+            call.fail(f"{value.type} does not fit into {element}", "z.real is its real part.")
+    if name in _OF_BITS and not is_whole(element):
+        call.fail(f"takes arrays of integers, not of {rules.described(element)}")
+
+
+_OF_BITS = ("atomic_and", "atomic_or", "atomic_xor", "atomic_inc", "atomic_dec")
 _WORDS = (types.int32, types.uint32, types.uint64)
 _NATIVE_ATOMICS = {
     "atomic_add": ("atomicAdd", (*_WORDS, types.float32)),
@@ -130,6 +167,14 @@ def _cached_store(name: str) -> Rule:
 
 def _compare_and_swap(call):
     target, old, value = call.take("ary", "old", "val")
+    if isinstance(target.type, types.Scalar) and isinstance(call.node, ast.Call):
+        first = call.node.args[0] if call.node.args else None
+        if isinstance(first, ast.Subscript):
+            rest = "".join(f", {ast.unparse(node)}" for node in call.node.args[1:])
+            call.fail(
+                "works on the first element of an array",
+                f"Write cuda.atomic.cas({ast.unparse(first.value)}, {ast.unparse(first.slice)}{rest}).",
+            )
     zero = tuple_of([number(0)] * getattr(target.type, "ndim", 1))
     return _atomic_on(call, "atomic_cas", target, zero, [old, value])
 
@@ -159,9 +204,11 @@ def _vote(text: str, result: Any) -> Rule:
     def rule(call):
         mask, predicate = call.numbers(2)
         if not is_whole(mask.type) or mask.type is types.boolean:
-            call.fail(f"Mask type must be an integer, not {mask.type}")
+            call.fail(f"Mask type must be an integer, not {rules.described(mask.type)}")
         if not is_whole(predicate.type):
-            call.fail(f"Predicate must be an integer or boolean, not {predicate.type}")
+            call.fail(
+                f"Predicate must be an integer or boolean, not {rules.described(predicate.type)}"
+            )
         return call.made(result, text.format(_mask(mask), predicate.text), calls=True)
 
     return rule
@@ -175,12 +222,19 @@ def _match_all(call):
 
 def _syncwarp(call):
     (mask,) = call.take("mask", optional=1)
+    if mask is not None and not is_whole(mask.type):
+        call.fail(f"the mask is an integer, not {rules.described(mask.type)}")
     return Value(types.void, f"__syncwarp({'' if mask is None else _mask(mask)})", calls=True)
 
 
 def _random(name: str, t) -> Rule:
     def rule(call):
         states, index = call.take("states", "index")
+        if not getattr(getattr(states.type, "dtype", None), "is_known", False):
+            call.fail(
+                f"the first argument is an array of states, not {rules.described(states.type)}",
+                "cuda.random.create_xoroshiro128p_states(n, seed) makes it, outside of kernels.",
+            )
         where = subscripts.load(call.of, call.node, states, [index])
         return call.made(t, f"{name}({where.text})", calls=True)
 

@@ -17,7 +17,7 @@ def array(space: str) -> Any:
 
     def rule(call):
         if len(call.args) < 2 and "dtype" not in call.keywords:
-            call.fail("the argument 'dtype' is missing", f"Write {call.name}(shape, float32).")
+            call.fail("the argument 'dtype' is missing", f"Write {call.spelled}(shape, float32).")
         shape, dtype, alignment = call.take("shape", "dtype", "alignment", optional=1)
         items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
         for item in items:

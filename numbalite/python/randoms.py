@@ -20,7 +20,7 @@ from numbalite.python.values import Value, is_number, is_whole, number
 def _on_cpu(rule: Rule) -> Rule:
     def checked(call):
         if call.of.session.is_kernel:
-            raise Problem(call.node, f"{call.name} has no meaning in a kernel", remedies.RANDOM)
+            raise Problem(call.node, f"{call.spelled} has no meaning in a kernel", remedies.RANDOM)
         for value in (*call.args, *call.keywords.values()):
             if not is_number(value.type):
                 call.fail("takes numbers, and gives one: a loop fills an array")

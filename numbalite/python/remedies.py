@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Iterable
 from typing import Any
 
 from numbalite.types import inkernel
 
-_ELEMENTS = (
-    "Arrays have no arithmetic in kernels: each thread computes its element, y[i] = 2 * x[i]."
-)
+_ELEMENTS = "Arrays have no arithmetic in kernels: each thread computes its element"
 _NO_ARRAYS = (
     "A kernel makes no arrays: pass one as an argument; cuda.local.array(n, dtype) holds a few numbers of each "
     "thread, cuda.shared.array(n, dtype) those of a block."
 )
-_LOOP = "Write a loop: for i in range(x.size): ... . cuda.reduce is for whole arrays, outside of kernels."
+_OUTSIDE = " cuda.reduce is for whole arrays, outside of kernels."
+_LOOP = f"Write a loop: for i in range(x.size): ... .{_OUTSIDE}"
 RANDOM = "cuda.random has generators for kernels: xoroshiro128p_uniform_float32(states, i)."
 _HOST = "Do it before the launch, and pass the result as an argument."
 _TEXT = 'Kernels have no texts but in print("x =", x).'
@@ -37,9 +37,9 @@ _REMEDIES = {name: text for text, names in _BY_NAME.items() for name in names.sp
 
 
 _ON_CPU = {
-    _ELEMENTS: "Arithmetic of whole arrays is not compiled: write a loop, out[i] = 2 * x[i].",
+    _ELEMENTS: "Arithmetic of whole arrays is not compiled: write a loop over the elements",
     _NO_ARRAYS: "A compiled function makes no arrays: pass one as an argument, and write into it.",
-    _LOOP: "Write a loop: for i in range(x.size): ... .",
+    _OUTSIDE: "",
     RANDOM: "np.random.random, uniform, normal, standard_normal and randint are possible.",
     _HOST: "Do it before the call, and pass the result as an argument.",
     _FUNCTIONS: "Compiled functions call other functions in Python, functions of jit, and what math has.",
@@ -69,8 +69,19 @@ def on_cpu(text: str) -> str:
     return text
 
 
-def of_function(value: Any) -> str:
+def of_function(value: Any, node: ast.AST | None = None) -> str:
     """What to write instead of a call of a function that is none of a kernel's."""
+    arguments = node.args if isinstance(node, ast.Call) else ()
+    return _of_array(_of_function(value), arguments[0] if arguments else None)
+
+
+def _of_array(remedy, node):
+    """A remedy about an array `x`, with the name that the array has in the user's line."""
+    is_named = isinstance(node, (ast.Name, ast.Attribute))
+    return remedy.replace("x.size", f"{ast.unparse(node)}.size") if is_named else remedy
+
+
+def _of_function(value):
     module = getattr(value, "__module__", None) or _bound_to(value)
     if module.startswith("numpy.random") or module == "random":
         return RANDOM
@@ -79,6 +90,8 @@ def of_function(value: Any) -> str:
         return _REMEDIES[name]
     if module.partition(".")[0] == "numpy":
         return "Of NumPy's functions those on single numbers are possible: np.sin(x[i])."
+    if module.partition(".")[0] == "numbalite" and not getattr(value, "targetoptions", None):
+        return _HOST
     if callable(value):
         return _FUNCTIONS
     return ""
@@ -89,8 +102,16 @@ def _bound_to(value):
     return getattr(type(getattr(value, "__self__", None)), "__module__", "") or ""
 
 
-def of_method(name: str) -> str:
-    return _REMEDIES.get(name, "")
+def of_method(name: str, owner: ast.AST | None = None) -> str:
+    return _of_array(_REMEDIES.get(name, ""), owner)
+
+
+def of_stored(t: Any) -> str:
+    """What to write instead of a store of something that is no number."""
+    names = getattr(getattr(t, "dtype", None), "names", None)
+    if getattr(t, "ndim", 0):
+        return "An element is one number: index the array that is stored."
+    return f"Store one of its fields: {', '.join(names)}." if names else ""
 
 
 def of_value(value: Any) -> str:
@@ -104,9 +125,14 @@ def of_value(value: Any) -> str:
     return ""
 
 
-def of_arrays(*types_: Any) -> str:
+def of_arrays(*values: Any) -> str:
     """Where an operation is asked for of arrays."""
-    return _ELEMENTS if any(getattr(t, "ndim", 0) for t in types_) else ""
+    arrays = [value for value in values if getattr(value.type, "ndim", 0)]
+    if not arrays:
+        return ""
+    names = dict.fromkeys(value.text for value in arrays if value.text.isidentifier())
+    elements = [f"{v.text}[{', '.join('ijkl'[: v.type.ndim])}]" for v in arrays if v.text in names]
+    return f"{_ELEMENTS}, {' and '.join(dict.fromkeys(elements)) or 'y[i] = 2 * x[i]'}."
 
 
 def names_of(owner: Any) -> list[str]:

@@ -7,12 +7,13 @@ float32 stays one with float32 and with integers that an int16 holds.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from numbalite import types
-from numbalite.python.values import Fixed, Known, is_complex, is_number, is_real, is_whole
+from numbalite.python.values import Fixed, Known, Sequence, is_complex, is_number, is_real, is_whole
 from numbalite.types.inkernel import Word
 
 _SIGNED, _UNSIGNED = types.int64, types.uint64
@@ -105,9 +106,35 @@ def stored(t: Any) -> Any:
 
 def described(t: Any) -> str:
     """A type for messages."""
-    if isinstance(t, Known) and isinstance(t.value, Word):
-        return f"cuda.{t.value.path}"
-    return t.name if isinstance(t, Known) else str(t)
+    if isinstance(t, Known):
+        return _described_object(t.value)
+    if isinstance(t, Sequence):
+        return f"{t.kind}(...)"
+    if isinstance(t, types.Empty) and t.dtype is None:
+        return "None"
+    if t is types.void:
+        return "a call that returns nothing"
+    if isinstance(t, types.Opaque) and t.name.startswith("cg::"):
+        return "a group of threads"
+    return str(t)
+
+
+def _described_object(value):
+    """An object of Python that is no value of a kernel."""
+    if isinstance(value, Word):
+        return f"cuda.{value.path}"
+    if isinstance(value, type(math)):
+        return f"the module {value.__name__}"
+    name = getattr(value, "__name__", "")
+    kind = type(value).__name__
+    if isinstance(value, type):
+        return f"the class {name}"
+    if name:
+        return f"the {'ufunc' if isinstance(value, np.ufunc) else 'function'} {name}"
+    text = repr(value)
+    if type(value).__repr__ is object.__repr__ or len(text) > 60:
+        return f"an object of the class {kind}"
+    return f"{kind} {text}"
 
 
 # What C++ computes in, for operands of these types.

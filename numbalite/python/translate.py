@@ -26,6 +26,7 @@ from numbalite.python.values import (
     AND,
     PRIMARY,
     Known,
+    Sequence,
     Value,
     is_complex,
     is_number,
@@ -356,6 +357,9 @@ class Translator(Bindings):
             if self.is_final:
                 raise
             self.told.back(before)
+        except Problem as problem:
+            problem.node = problem.node or node
+            raise
 
     def _pass_statement(self, node):
         pass
@@ -372,6 +376,12 @@ class Translator(Bindings):
 
     def _assign_statement(self, node):
         value = self.value(node.value)
+        if isinstance(value.type, Sequence):
+            self.fail(
+                node.value,
+                f"{rules.described(value.type)} cannot be assigned in a kernel",
+                f"Write it in a loop: for ... in {ast.unparse(node.value)}: ...",
+            )
         if len(node.targets) > 1 and not value.is_known and self._may_change(value, node.targets):
             name = self.fresh("value")
             if self.is_final:

@@ -20,6 +20,7 @@ import numpy as np
 
 from numbalite.types.classes import (
     LAYOUTS as LAYOUTS,
+    RECORD_NAMES as RECORD_NAMES,
     SCALARS as SCALARS,
     VECTORS as VECTORS,
     Array as Array,

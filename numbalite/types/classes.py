@@ -232,6 +232,10 @@ class Empty(Type):
         return Empty, (self.dtype,)
 
 
+RECORD_NAMES: dict[str, str] = {}
+"""The structs of records in generated C++ -> how messages name them."""
+
+
 class Record(Type):
     """A NumPy structured dtype, as a C++ struct with the same layout."""
 
@@ -244,9 +248,11 @@ class Record(Type):
             raise TypeError(f"a record needs a structured dtype, not {dtype}")
         key = repr((_fields(dtype), dtype.itemsize, dtype.alignment)).encode()
         cxx = _KNOWN_RECORDS.get(_fields(dtype)) or f"record_{zlib.crc32(key):08x}"
-        super().__init__(name or cxx)
+        readable = f"record({', '.join(dtype.names)})"
+        super().__init__(name or readable)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "_cxx", cxx)
+        RECORD_NAMES.setdefault(cxx, readable)
 
     def _key(self):
         return _fields(self.dtype), self.dtype.itemsize, self.dtype.alignment
