@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from numbalite import types
 from numbalite.python import arithmetic, bfloat, remedies, rules, subscripts, times, tree
 from numbalite.python.calls import spelled
+from numbalite.python.doubles import Doubles
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
 from numbalite.python.problem import Problem
@@ -47,6 +48,7 @@ class Bindings(Expressions):
     variables: Variables
     is_final: bool
     """Is this the round that writes the text?"""
+    doubles: Doubles
 
     # --- what the inheriting class says
 
@@ -91,7 +93,12 @@ class Bindings(Expressions):
             self.fail(target, f"{target.id} would be the result of a call that has none")
         definition = self.variables.record(target, value)
         if self.is_final and not isinstance(value.type, Known):
+            self.doubles.note_variable(self.at, target, value.type, self._types_of(definition))
             self.emit(self._binding(definition, target, value))
+
+    def _types_of(self, definition):
+        """The types of the values that the variable of a definition has."""
+        return {self.variables.types.get(other) for other in definition.web.definitions}
 
     def _binding(self, definition, target, value) -> str:
         variable = self.variables.known(definition)

@@ -398,19 +398,23 @@ class Session:
         self._doubles.setdefault(function, node)
 
     def _warn(self, function, translator):
-        node = self._doubles.get(function)
-        if (
-            node is None
-            or function in _warned
-            or any(map(_has_double, translator.arguments.values()))
-        ):
+        if function in _warned or any(map(_has_double, translator.arguments.values())):
             return
+        node = self._doubles.get(function)
+        if node is not None:
+            what, reason = "computes", f"{node.value!r} is a float64"
+            advice = f"float32({node.value!r})"
+        else:
+            cause = translator.doubles.cause() if self.is_kernel else None
+            if cause is None:
+                return
+            node, reason, advice = cause
+            what = "computes a loop"
         _warned.add(function)
         place = function.place(node)
         warn(
-            f"{place}: {function.name} computes in float64, because {node.value!r} is a float64: write "
-            f"float32({node.value!r}) for float32 arithmetic, which is much faster on most GPUs\n"
-            f"{place.shown()}",
+            f"{place}: {function.name} {what} in float64, because {reason}: write {advice} for float32 "
+            f"arithmetic, which is much faster on most GPUs\n{place.shown()}",
             PerformanceWarning,
         )
 

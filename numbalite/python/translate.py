@@ -18,6 +18,7 @@ from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.conditions import leaves
 from numbalite.python.declarations import Blocks
+from numbalite.python.doubles import Doubles
 from numbalite.python.flow import Flow, free_names
 from numbalite.python.problem import Problem
 from numbalite.python.read import Function, fixed, lookup
@@ -93,6 +94,7 @@ class Translator(Bindings):
         self.body = body
         self.nodes = tree.walk(ast.Module(body, []))
         self.flow = Flow(tree.parameters(self.function.node.args), body)
+        self.doubles = Doubles(ast.Module(body, []), self.flow)
         self.blocks = Blocks(body)
         self.variables = Variables(self.flow, self.blocks, self.told)
         self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
@@ -405,6 +407,9 @@ class Translator(Bindings):
             result = self.binary(node, type(node.op), left, right)
             definition = self.variables.record(node.target, result)
             if self.is_final and not isinstance(result.type, Known):
+                self.doubles.note_variable(
+                    node, node.target, result.type, self._types_of(definition)
+                )
                 short = self._shortened(node.op, left, right, result)
                 variable = self.variables.variable(definition)
                 if short and variable.name == left.text:
@@ -641,6 +646,8 @@ class Translator(Bindings):
 
     def _note_double(self, node, left, right):
         operands = (getattr(node, "left", None), left), (getattr(node, "right", None), right)
+        if isinstance(node, (ast.BinOp, ast.AugAssign)):
+            self.doubles.note(node, left, right)
         literal = [
             n for n, v in operands if isinstance(n, ast.Constant) and isinstance(n.value, float)
         ]

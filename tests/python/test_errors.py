@@ -407,6 +407,132 @@ def test_float64_literals_in_float32_kernels_are_told_once():
     kernel[1, 1](np.ones(1, np.float64))
 
 
+scale = 0.1
+
+
+def with_float_start(x, n, out):
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * x[k]
+    out[0] = total
+
+
+def with_integer_start(x, n, out):
+    total = 0
+    for k in range(x.size):
+        total += x[k]
+    out[0] = total
+
+
+def with_an_integer_variable(x, n, out):
+    v = x[0]
+    k = 0
+    while k < x.size:
+        v = v + x[k] * n
+        k += 1
+    out[0] = v
+
+
+def with_a_number_of_python(x, n, out):
+    v = x[0]
+    for k in range(x.size):
+        v = v + x[k] * scale
+    out[0] = v
+
+
+def with_integers_in_an_iteration(x, n, out):
+    v = x[0]
+    for k in range(n):
+        v = float32(3.7) * v * (1 - v)
+    out[0] = v
+
+
+def with_a_written_factor(x, n, out):
+    v = x[0]
+    for k in range(x.size):
+        v = 2 * v - x[k]
+    out[0] = v
+
+
+DOUBLE_LOOPS = {
+    with_float_start: r"total begins with 0\.0, .*write total = float32\(0\.0\)",
+    with_integer_start: r"total begins with 0, .*write total = float32\(0\)",
+    with_an_integer_variable: r"x\[k\] \* n is of float32 and int64, .*write float32\(n\)",
+    with_a_number_of_python: r"scale is a float64: write float32\(scale\)",
+    with_integers_in_an_iteration: r"1 is no float32: write float32\(1\)",
+    with_a_written_factor: r"2 is no float32: write float32\(2\)",
+}
+
+
+@pytest.mark.parametrize("body", DOUBLE_LOOPS, ids=lambda body: body.__name__)
+def test_a_loop_over_float32_that_computes_in_float64_is_reported_once(body):
+    x, out = np.ones(4, "f4"), np.zeros(4, "f4")
+    kernel = cuda.jit(body)
+    with pytest.warns(PerformanceWarning, match=DOUBLE_LOOPS[body]) as reported:
+        kernel[1, 1](x, 2, out)
+    assert len(reported) == 1
+    assert "computes a loop in float64" in str(reported[0].message)
+    kernel[1, 1](x, np.int32(2), out)  # compiled again, without a second report
+
+
+def of_elements(x, n, out):
+    for k in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        out[k] = 2 * x[k] + n
+
+
+def with_float32(x, n, out):
+    total = float32(0)
+    for k in range(x.size):
+        total += x[k] * float32(n)
+    out[0] = total
+
+
+def in_float64_on_purpose(x, n, out):
+    total = np.float64(0)
+    for k in range(x.size):
+        total += x[k]
+    out[0] = total
+
+
+def with_integers(x, n, out):
+    count = 0
+    for k in range(x.size):
+        count += x[k] > 0.5
+    out[0] = count
+
+
+def with_powers(x, n, out):
+    v = x[0]
+    for k in range(n):
+        v = v**2 - x[k] ** 3
+    out[0] = v
+
+
+@pytest.mark.parametrize(
+    "body", [of_elements, with_float32, in_float64_on_purpose, with_integers, with_powers],
+    ids=lambda body: body.__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_other_loops_are_not_reported_as_float64(body, dtype):
+    cuda.jit(body)[1, 1](np.ones(4, dtype), 2, np.zeros(4, dtype))
+
+
+@pytest.mark.parametrize("body", DOUBLE_LOOPS, ids=lambda body: body.__name__)
+def test_loops_over_float64_are_not_reported(body):
+    cuda.jit(body)[1, 1](np.ones(4), 2, np.zeros(4))
+
+
+def test_float32_times_int32_is_float64_as_in_numba():
+    @cuda.jit
+    def product(x, n, out):
+        out[0] = x[0] * n[0]
+        out[1] = x[0] * 16777217
+
+    x, n, out = np.ones(1, "f4"), np.array([16777217], "i4"), np.zeros(2)
+    product[1, 1](x, n, out)
+    assert out.tolist() == [16777217, 16777217]
+
+
 # ---- the checks of the simulator
 
 

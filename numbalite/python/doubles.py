@@ -1,0 +1,146 @@
+"""Loops over float32 data that compute in float64, for a PerformanceWarning.
+
+An operation of a float32 and an integer, or of a float32 and a Python number, is a float64, by numba's rules. That
+costs little once; a variable that a loop computes from its own earlier value (a sum, an iteration) makes the whole
+loop one of float64. `cause` reports the operation that begins it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NamedTuple
+
+from numbalite import types
+from numbalite.python.values import Value, is_whole
+
+
+class Cause(NamedTuple):
+    """Why a loop computes in float64."""
+
+    node: ast.AST
+    reason: str
+    advice: str
+
+
+class Doubles:
+    """The operations and assignments of float64 in the loops of one function."""
+
+    def __init__(self, function: ast.AST, flow: Any) -> None:
+        self._flow = flow
+        self._function = function
+        self._loops = _innermost_loops(function)
+        self._mixed: dict[ast.AST, Cause] = {}
+        """Loop -> its first operation of float32 and another type."""
+        self._carried: set[ast.AST] = set()
+
+    def note(self, node: Any, left: Value, right: Value) -> None:
+        """An operation whose result is a float64."""
+        loop = self._loops.get(node)
+        if loop is None or loop in self._mixed:
+            return
+        is_binary = isinstance(node, ast.BinOp)
+        first, second = (node.left, node.right) if is_binary else (node.target, node.value)
+        for data, other, other_node in ((left, right, second), (right, left, first)):
+            if data.type is types.float32 and other.type is not types.float32:
+                cause = self._cause_of(node, other, other_node)
+                if cause is not None:
+                    self._mixed[loop] = cause
+                return
+
+    def note_variable(self, statement: Any, target: ast.Name, t: Any, others: set) -> None:
+        """An assignment of a value of type ``t`` to a variable, whose values have the types ``others``."""
+        loop = self._loops.get(target)
+        if loop is None or t is not types.float64 or not _is_read(loop, target.id):
+            return
+        self._carried.add(loop)
+        number = _first_constant(getattr(statement, "value", None))
+        if types.float32 in others and number is not None:
+            self._mixed.setdefault(loop, _of_number(statement.value, number))
+
+    def cause(self) -> Cause | None:
+        """The cause for the first loop that carries a float64 from one step to the next."""
+        for loop, cause in self._mixed.items():
+            if loop in self._carried:
+                return cause
+        return None
+
+    def _cause_of(self, node, other, other_node):
+        text = ast.unparse(other_node)
+        if is_whole(other.type):
+            made = ast.unparse(node) if isinstance(node, ast.BinOp) else text
+            return Cause(
+                node, f"{made} is of float32 and {other.type}, which gives a float64",
+                f"float32({text})",
+            )  # fmt: skip
+        if other.type is not types.float64:
+            return None
+        number = _first_constant(other_node)
+        if number is not None:
+            return _of_number(other_node, number)
+        if not isinstance(other_node, ast.Name):
+            return None
+        first = _first_number(self._function, other_node.id)
+        if first is not None:
+            number = ast.unparse(first.value)
+            return Cause(
+                first, f"{other_node.id} begins with {number}, which is no float32",
+                f"{other_node.id} = float32({number})",
+            )  # fmt: skip
+        if not isinstance(node, ast.AugAssign) and not self._flow.reaching(other_node):
+            return Cause(node, f"{text} is a float64", f"float32({text})")
+        return None
+
+
+def _of_number(node, number):
+    text = ast.unparse(number)
+    return Cause(node, f"{text} is no float32", f"float32({text})")
+
+
+def _first_constant(node):
+    """The first number that is written in the arithmetic of an expression, outside of calls and indices."""
+    if isinstance(node, ast.Constant):
+        return node if type(node.value) in (int, float) else None
+    if isinstance(node, ast.BinOp):
+        is_power = isinstance(node.op, ast.Pow)
+        return _first_constant(node.left) or (None if is_power else _first_constant(node.right))
+    return _first_constant(node.operand) if isinstance(node, ast.UnaryOp) else None
+
+
+def _innermost_loops(function):
+    found: dict[ast.AST, ast.AST] = {}
+
+    def visit(node, loop):
+        for child in ast.iter_child_nodes(node):
+            if loop is not None:
+                found[child] = loop
+            visit(child, child if isinstance(child, (ast.For, ast.While)) else loop)
+
+    visit(function, None)
+    return found
+
+
+def _is_read(loop, name):
+    """Does the loop read the variable? An augmented assignment does."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and _is_name(node.target, name):
+            return True
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id == name:
+            return True
+    return False
+
+
+def _is_name(node, name):
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _first_number(function, name):
+    """The assignment of a written number to the variable, or None."""
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Assign)
+            and any(_is_name(target, name) for target in node.targets)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, (int, float))
+        ):
+            return node
+    return None
