@@ -172,6 +172,10 @@ int nl_device_count(int *count, nl_error *err) {
     return 0;
 }
 
+int nl_device_is_alone(void) {
+    return device_count <= 1;
+}
+
 static int check_ordinal(int ordinal, nl_error *err) {
     if (nl_device_open(err) == NULL)
         return -1;

@@ -57,6 +57,8 @@ const char *nl_device_fallback_reason(void);
  * functions. */
 int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
+/* Is there no second device? Makes no call. */
+int nl_device_is_alone(void);
 /* The driver's handle of a device, without touching its context. */
 int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
 /* Bytes of shared memory that a block may have, opted in where that is needed. */

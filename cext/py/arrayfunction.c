@@ -23,7 +23,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf,
 }
 
 /* Functions without arrays, whose `like=` is self, run on the device of self. */
-static int is_like_elsewhere(const nl_py_state *state, PyObject *self, PyObject *const *args) {
+static int is_like_elsewhere(nl_py_state *state, PyObject *self, PyObject *const *args) {
     if (!nl_py_owner_is_elsewhere(state, self))
         return 0;
     PyObject *named = PyDict_Values(args[3]);
@@ -34,7 +34,7 @@ static int is_like_elsewhere(const nl_py_state *state, PyObject *self, PyObject 
 }
 
 PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    const nl_py_state *state = ((nl_py_array *)self)->state;
+    nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *function = NULL, *result;
     if (nargs != 4 || !PyTuple_Check(args[2]) || !PyDict_Check(args[3]))
         return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, a tuple "

@@ -85,7 +85,8 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
 /* A mask or indices: a list, an array of whatever library. Text is neither. */
 static int is_many(PyObject *item) {
     return nl_host_is_bool(item) || nl_host_is_array(item) ||
-           (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item));
+           (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
+           PyObject_HasAttrString(item, "__cuda_array_interface__");
 }
 
 static int refuse(PyObject *item) {

@@ -158,7 +158,44 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
 
 /* ---- the device of a call ---- */
 
-static int device_of(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth) {
+/* The device in a pair of __dlpack_device__. */
+static int dlpack_device(PyObject *obj) {
+    enum { CUDA = 2 }; /* kDLCUDA */
+    int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;
+    PyObject *pair = PyObject_CallMethod(obj, "__dlpack_device__", NULL);
+    if (pair && PyTuple_Check(pair) && PyArg_ParseTuple(pair, "ii", &type, &ordinal) &&
+        type == CUDA)
+        found = ordinal;
+    Py_XDECREF(pair);
+    return found;
+}
+
+/* The device of another library's array. The call that follows reads the object again, and reports
+ * what is wrong with it. */
+static int device_of_object(nl_py_state *state, PyObject *obj) {
+    nl_py_value v;
+    nl_error err;
+    int ordinal = NL_PY_DEVICE_IS_OPEN;
+    if (nl_device_is_alone() || obj == Py_None || PyLong_Check(obj) || PyFloat_Check(obj) ||
+        PyComplex_Check(obj) || PyUnicode_Check(obj) || PyBytes_Check(obj) || PyType_Check(obj) ||
+        nl_host_is_scalar(obj) || nl_host_is_array(obj) || nl_host_is_descr(obj))
+        return NL_PY_DEVICE_IS_OPEN;
+    nl_device *here = nl_device_get(nl_device_selected(), &err);
+    if (here && nl_py_value_read(state, obj, &v) == 0) {
+        if (v.kind == NL_PY_VALUE_DEVICE && v.array)
+            ordinal = ((nl_py_array *)v.array)->buffer->device->ordinal;
+        else if (v.kind == NL_PY_VALUE_DEVICE)
+            ordinal = nl_device_of_address(here, v.address)->ordinal;
+        else if (v.kind == NL_PY_VALUE_OTHER && PyObject_HasAttrString(obj, "__dlpack_device__"))
+            ordinal = dlpack_device(obj);
+        nl_py_value_clear(&v);
+    }
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return ordinal;
+}
+
+static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth) {
     int found = NL_PY_DEVICE_IS_OPEN;
     for (Py_ssize_t i = 0; i < count && found != NL_PY_DEVICE_IS_CURRENT; i++) {
         int ordinal = NL_PY_DEVICE_IS_OPEN;
@@ -167,6 +204,8 @@ static int device_of(const nl_py_state *state, PyObject *const *args, Py_ssize_t
         else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH)
             ordinal = device_of(state, PySequence_Fast_ITEMS(args[i]),
                                 PySequence_Fast_GET_SIZE(args[i]), depth + 1);
+        else
+            ordinal = device_of_object(state, args[i]);
         if (ordinal == nl_device_selected())
             found = NL_PY_DEVICE_IS_CURRENT;
         else if (found == NL_PY_DEVICE_IS_OPEN || ordinal == NL_PY_DEVICE_IS_CURRENT)
@@ -175,7 +214,7 @@ static int device_of(const nl_py_state *state, PyObject *const *args, Py_ssize_t
     return found;
 }
 
-int nl_py_owners_device(const nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
+int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
     return device_of(state, args, count, 0);
 }
 

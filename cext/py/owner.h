@@ -1,7 +1,7 @@
 /* py/owner: the device of a call's arrays, and the streams on which their owners work.
  *
- * A call of a ufunc or of a NumPy function runs on the device of its arrays: if none of them is on
- * the current device, the device of the first one is current during the call.
+ * A call of a ufunc or of a NumPy function runs on the device of its arrays, other libraries' too:
+ * if none of them is on the current device, the device of the first one is current during the call.
  *
  * A call that names no stream runs on the stream of its arrays' owner: the current stream of
  * PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
@@ -71,7 +71,7 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result);
 /* The ordinal of the device on which a call with these arguments, in tuples and lists, too, runs if
  * that is not the current one, or one of: */
 enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* there is no array */ };
-int nl_py_owners_device(const nl_py_state *state, PyObject *const *args, Py_ssize_t count);
+int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
 /* function(callable, args...) with another device current. */
 PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
                                      PyObject *const *args, size_t nargsf, PyObject *keywords);

@@ -237,6 +237,8 @@ def asarray(
         made = arguments.array(a)
     elif _holds_arrays(a):
         made = operands.contiguous(_stacked(a))
+    elif operands.is_on_device(a):
+        made = operands.device_view(a)
     else:
         made = arguments.array(np.asarray(a, dtype))
     order = shapes.order_of(order)

@@ -11,6 +11,7 @@ from numbalite.functions import arguments
 from numbalite.functions.joining import concatenate
 from numbalite.functions.uniques import unique
 from numbalite.ndarray.dispatch import implements
+from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +42,8 @@ def isin(
     """Two searches in the sorted values; ``assume_unique`` and ``kind`` change nothing."""
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    if operands.is_on_device(element):
+        element = operands.device_view(element)
     shape = np.shape(element)
     values, known = _lines_of(element, test_elements)
     known = sorting.sort(known, 0)

@@ -12,7 +12,6 @@ from numbalite.functions import arguments
 from numbalite.linalg import matmul as products
 from numbalite.ndarray import assign
 from numbalite.runtime.recorded import recorded
-from numbalite.ufuncs import operands as operands_
 from numbalite.ufuncs import protocols
 from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.decorators import cuda_vectorize
@@ -53,7 +52,7 @@ def matmul(
 
 def _on_device(a, b, **keywords):
     """numpy.matmul; where both are on the host, they travel."""
-    if not operands_.is_on_device(a) and not operands_.is_on_device(b):
+    if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
         a = arguments.array(a, "an operand of matmul")
     if keywords["dtype"] is None and not keywords["stream"]:  # C code makes most of these
         return np.matmul(a, b, out=keywords.get("out"))

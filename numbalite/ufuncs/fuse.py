@@ -79,7 +79,7 @@ class Fused:
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = _program(self.function, key)
-        return program(args, out, stream)
+        return _core.call_for_owners(program, args, out, stream)
 
     def inspect_source(self, *args: Any) -> str:
         """The body in C++ for arguments like these."""

@@ -218,6 +218,61 @@ with cuda.gpus[1]:
 """)
 
 
+def test_calls_run_where_arrays_of_other_libraries_are(on_two):
+    """Objects with a CUDA Array Interface on a device that is not current: ufuncs, their methods, reductions, scans,
+    sorts, fused functions, NumPy's functions. A kernel launch keeps its error."""
+    on_two("""
+from numbalite import fuse, guvectorize
+class Foreign:
+    def __init__(self, array):
+        self.array, self.__cuda_array_interface__ = array, array.__cuda_array_interface__
+F = Foreign
+def on(number, result):
+    for one in result if isinstance(result, (tuple, list)) else [result]:
+        if isinstance(one, cuda.DeviceNDArray):
+            assert one.device == number
+    return [np.asarray(one.copy_to_host() if isinstance(one, cuda.DeviceNDArray) else one)
+            for one in (result if isinstance(result, (tuple, list)) else [result])]
+add = cuda.vectorize(source="a + b", args="a, b")
+total = guvectorize("(n)->()", target="cuda", source="r[0] = 0; for (int i = 0; i < x.size(); ++i) r[0] += x[i];", args="x, r")
+@fuse
+def mapped(x, y):
+    return np.sqrt(x) + y
+@fuse
+def folded(x, y):
+    return (x * y).sum()
+row, mask, index = there[1], there > 50, cuda.to_device(np.array([0, 2]), device=1)
+calls = [
+    lambda w: add(w(there), 1), lambda w: add(host, w(there)), lambda w: add(w(there), w(there), where=w(mask), out=there * 0),
+    lambda w: np.multiply(there, w(there)), lambda w: there + w(there), lambda w: cuda.sqrt(w(there)), lambda w: cuda.add(2, w(there)),
+    lambda w: add.reduce(w(there)), lambda w: add.accumulate(w(there), axis=1), lambda w: add.outer(w(row), w(row)),
+    lambda w: add.reduceat(w(row), [0, 2]), lambda w: total(w(there)), lambda w: mapped(w(there), 1.0), lambda w: folded(w(there), w(there)),
+    lambda w: cuda.reduce("a + b")(w(there), axis=0), lambda w: cuda.scan("a + b")(w(row)), lambda w: cuda.sort(key="-x")(w(row)),
+    lambda w: cuda.select("x > 30")(w(there)), lambda w: cuda.topk(w(row), 2), lambda w: cuda.where(w(mask), w(there), 0),
+    lambda w: there[w(mask)], lambda w: there[w(index)], lambda w: cuda.matmul(w(there), w(there.T)), lambda w: there @ w(there.T),
+    lambda w: cuda.matmul(w(there), w(there.T), epilogue="x + b", b=w(there[:, :4])), lambda w: cuda.sum(w(there), axis=0),
+    lambda w: cuda.isin(w(row), w(row)), lambda w: cuda.asarray(w(there)), lambda w: cuda.clip(w(there), w(there), 5),
+    lambda w: cuda.concatenate([w(there), w(there)]), lambda w: cuda.linalg.norm(w(there)), lambda w: cuda.argsort(w(row)),
+    lambda w: cuda.pad(w(there), 1), lambda w: cuda.einsum("ij,kj->ik", w(there), w(there)), lambda w: abs(np.fft.fft(there)),
+]
+for number, call in enumerate(calls):
+    found, wanted = on(1, call(Foreign)), on(1, call(lambda array: array))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=str(number))
+    assert cuda.get_current_device().id == 0
+with pytest.raises(ValueError, match="operand 2 is on device 1, but the call is on device 0"):
+    add(here, F(there))
+with pytest.raises(ValueError, match="broadcast"):
+    add(F(there), F(row[:2]))
+assert cuda.get_current_device().id == 0
+@cuda.jit
+def first(x):
+    "x[0][0] = 1;"
+with pytest.raises(ValueError, match="on device 1, but the kernel runs on device 0"):
+    first[1, 1](F(there))
+""")
+
+
 def test_peer_access(on_two):
     on_two("""
 first, second = cuda.current_context(0), cuda.current_context(1)
