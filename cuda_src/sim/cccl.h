@@ -6,6 +6,7 @@
 #define CCCL_DISABLE_NVFP8_SUPPORT
 #define CCCL_DISABLE_NVFP6_SUPPORT
 #define CCCL_DISABLE_NVFP4_SUPPORT
+#define __NV_BUILTIN_INITIALIZER_LIST 1 /* as NVRTC, where std::initializer_list is built in */
 #define _LIBCUDACXX_USE_IS_NOTHROW_DESTRUCTIBLE_FALLBACK /* clang++ has not that builtin */
 
 /* In place of PTX that is not to be had: an error where it is reached. */

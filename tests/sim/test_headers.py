@@ -52,6 +52,18 @@ def test_alone(compiled, name):
     assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
 
 
+@pytest.mark.parametrize("name", ["cuda/std/complex", "cuda/std/cmath", "cuda/std/algorithm"])
+def test_half_types_of_libcu_headers(compiled, name):
+    """Those that NVRTC 13.5 completes the types with."""
+    source = f"""
+    #include <{name}>
+    __global__ void k(float* x) {{
+        __half a = __float2half(x[0]); __nv_bfloat16 b = __float2bfloat16(x[1]);
+        x[0] = __half2float(a) + __bfloat162float(b);
+    }}"""
+    assert compiled(Source(source, "user.cu", ("k",))).data
+
+
 SHARED = """#pragma once
 #include "near.cuh"
 #if __has_include("deep/plain.h")

@@ -1,0 +1,13 @@
+/* cuda/std/__type_traits/is_trivially_destructible.h: it takes the compiler for NVRTC, whose builtin g++ has by an older
+ * name (CCCL 3.3). */
+#pragma once
+#ifndef NUMBALITE_SIM_CLANG
+#pragma push_macro("__is_trivially_destructible")
+#define __is_trivially_destructible(...) __has_trivial_destructor(__VA_ARGS__)
+#endif
+#include_next <cuda/std/__type_traits/is_trivially_destructible.h>
+#ifndef NUMBALITE_SIM_CLANG
+#pragma pop_macro("__is_trivially_destructible")
+#undef _CCCL_BUILTIN_IS_TRIVIALLY_DESTRUCTIBLE
+#define _CCCL_BUILTIN_IS_TRIVIALLY_DESTRUCTIBLE(...) __has_trivial_destructor(__VA_ARGS__)
+#endif
