@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from numbalite.compilers.sim import divisions
+from numbalite.cxx import linemap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,6 @@ _DIVISOR = re.compile(r"numbalite_sim::(?:any_)?divisor<([^<>]*)>")
 _OPERANDS = re.compile(r"no match for|invalid operands|ambiguous overload")
 _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)"
                     r"|^compilation terminated|^\d+ errors? generated|^\S+: At global scope")  # fmt: skip
-_LINE = re.compile(r'^#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
 
 
 class Message:
@@ -224,16 +224,9 @@ def _lines_by_place(source):
 
 def placed(source: str) -> Iterator[tuple[tuple[str, int], str]]:
     """((file, line), text) of each line of a source with #line in it."""
-    file, number = "", 0
-    for text in source.split("\n"):
-        directive = _LINE.match(text)
-        if directive is not None:
-            number = int(directive[1]) - 1
-            if directive[2] is not None:
-                file = re.sub(r"\\(.)", r"\1", directive[2])
-            continue
-        number += 1
-        yield (file, number), text
+    for place, text in zip(linemap.positions(source), source.split("\n"), strict=True):
+        if place[1]:
+            yield place, text
 
 
 def _worded(text):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import linecache
+import re
 import sys
 import textwrap
 import threading
@@ -51,6 +52,26 @@ def quote(label: str) -> str:
 def plain(value: str, label: str, first: int = 1) -> Text:
     """A text whose lines are consecutive."""
     return Text(value, label, tuple(range(first, first + value.count("\n") + 1)))
+
+
+_DIRECTIVE = re.compile(r'#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
+
+
+def positions(source: str) -> list[tuple[str, int]]:
+    """(file, line) of each line of a source with #line in it; a directive itself has line 0 of its file."""
+    found: list[tuple[str, int]] = []
+    file, number = "", 0
+    for text in source.split("\n"):
+        directive = _DIRECTIVE.match(text)
+        if directive is not None:
+            number = int(directive[1]) - 1
+            if directive[2] is not None:
+                file = re.sub(r"\\(.)", r"\1", directive[2])
+            found.append((file, 0))
+            continue
+        number += 1
+        found.append((file, number))
+    return found
 
 
 # --- functions whose body is a string -------------------------------------------------------------

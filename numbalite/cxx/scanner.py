@@ -370,7 +370,7 @@ class _Reader:
 
     def __init__(self, text):
         tokens = tokenize(text)
-        self.tokens = [t for t in _first_branches(tokens) if t.kind != "directive"]
+        self.tokens = [t for t in first_branches(tokens) if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
@@ -749,7 +749,7 @@ class _Reader:
         return end
 
 
-def _first_branches(tokens):
+def first_branches(tokens):
     """The tokens without the branches after #else and #elif that open or close brackets as a branch before
     them does: of `#if A f() { #else g() { #endif` the end is that of one function."""
     gone, stack = set(), []  # of each open #if: where its branches start
