@@ -51,7 +51,7 @@ _TYPES = frozenset(
     from_dtype typeof const optional""".split()
 )
 _ERRORS = frozenset(
-    """CudaSupportError CudaAPIError CompileError SignatureError KernelError PerformanceWarning
+    """CudaSupportError CudaAPIError CompileError SignatureError KernelError KernelWarning PerformanceWarning
     NumbaPerformanceWarning NumbaWarning NumbaInvalidConfigWarning NumbaDeprecationWarning
     NumbaError TypingError""".split()
 )

@@ -174,6 +174,36 @@ class SimulatorWarning(NumbaliteWarning, RuntimeWarning):
     """Kernels run on the CPU simulator because there is no GPU to use."""
 
 
+class KernelWarning(NumbaliteWarning):
+    """A line of a kernel compiles, and probably does not mean what was meant: ``1/2 * x[i]`` is 0.
+
+    The warning is issued at that line when the kernel is compiled or comes from the disk cache. ``text`` is what is wrong
+    and what to write, ``shown`` the line of the source, ``file`` and ``line`` are where it is.
+    """
+
+    def __init__(
+        self, text: str, file: str | None = None, line: int | None = None, shown: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.text, self.file, self.line, self.shown = text, file, line, shown
+
+    def __str__(self) -> str:
+        return "\n    ".join([self.text, *self.shown.split("\n")]) if self.shown else self.text
+
+    def __format__(self, spec: str) -> str:
+        """As warnings are printed: Python adds the line of the file itself, if it finds the file."""
+        import linecache
+
+        is_found = self.file is not None and linecache.getline(self.file, self.line or 0).strip()
+        return format(self.text if is_found else str(self), spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.file, self.line, self.shown)
+
+    # How IPython shows it where a filter has made it an error.
+    _render_traceback_ = frontend.traceback("compile_error")
+
+
 class CacheWarning(NumbaliteWarning):
     """The disk cache cannot be used; everything is compiled anew in each process."""
 
@@ -197,7 +227,7 @@ def users_frames(trace: types.TracebackType | None) -> types.TracebackType | Non
 
 
 def warn(
-    message: str, category: type[Warning] = NumbaliteWarning, skip: tuple[str, ...] = ()
+    message: str | Warning, category: type[Warning] = NumbaliteWarning, skip: tuple[str, ...] = ()
 ) -> None:
     """Warns at the nearest line of the caller's program that is neither numbalite's own nor in a file
     whose path begins with one of `skip`."""

@@ -22,9 +22,9 @@ from numbalite.compilers.image import Image, shared_object
 from numbalite.compilers.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
-__all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of"]
+__all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of", "warn_of"]
 
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
@@ -53,10 +53,21 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     image = None if again else cache.load(key)
     if image is None:
         image = _compile(source, target)
-        cache.store(key, image)
+        cache.store(key, _renamed(image, _lasting))
+    elif image.slips:
+        image = _renamed(image, _present)
     if target[0] == "sim":
         _sources[_digest(shared_object(image.data))] = source
     return image
+
+
+def warn_of(image: Image, before: Container = ()) -> None:
+    """Warns of the slips of an image, but of those in `before`. KernelWarning where a filter makes it an error."""
+    found = [slip for slip in image.slips if slip not in before]
+    if found:
+        from numbalite.compilers import reported
+
+        reported.issue(found)
 
 
 def source_of(image: bytes) -> Source | None:
@@ -92,8 +103,9 @@ def _compile(source, target):
 
 
 def _run(source, target):
-    from numbalite.compilers import nameconflicts
+    from numbalite.compilers import nameconflicts, reported
 
+    slips = reported.search(source)
     source = source.with_macros_inside()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import hostbuild
@@ -108,7 +120,8 @@ def _run(source, target):
         def run(source):
             return nvrtc.compile(source, target[1:])
 
-    return nameconflicts.compile(source, run, lambda: headers.texts(source))
+    image = nameconflicts.compile(source, run, lambda: headers.texts(source))
+    return image.replace(slips=reported.merged(slips, image.slips))
 
 
 def _key(source, target):
@@ -124,7 +137,12 @@ def _key(source, target):
     included = headers.closure(source, folders)  # which also says of what is no file
     if included is None or cache.directory() is None:
         return None
-    source = source.replace(name=_lasting(source.name), text=_lasting(source.text))
+    source = source.replace(
+        name=_lasting(source.name),
+        text=_lasting(source.text),
+        users=tuple(lines._replace(file=_lasting(lines.file)) for lines in source.users),
+        slips=_renamed(source, _lasting).slips,
+    )
     return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(source))
 
 
@@ -133,7 +151,19 @@ def _lasting(text):
     return text.replace(f"ipykernel_{os.getpid()}", "ipykernel") if "ipykernel_" in text else text
 
 
+def _present(text):
+    """The opposite of `_lasting`."""
+    return text.replace("/ipykernel/", f"/ipykernel_{os.getpid()}/")
+
+
+def _renamed(made, change):
+    """An Image, or a Source, with other names of files in its slips."""
+    slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
+    return made.replace(slips=slips) if slips else made
+
+
 _own = None
+_SEARCHES = "advice slips slip_search slip_operators slip_statements statements unset".split()
 
 
 def _own_code():
@@ -141,7 +171,8 @@ def _own_code():
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        found = [_stamp(f"{package}/types/describe.py"), _stamp(f"{package}/__init__.py")]
+        files = ("__init__", "types/describe", *(f"cxx/{name}" for name in _SEARCHES))
+        found = [_stamp(f"{package}/{file}.py") for file in files]
         folders = [headers.cuda_src(), f"{package}/compilers"]
         while folders:
             with os.scandir(folders.pop()) as entries:

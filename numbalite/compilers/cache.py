@@ -33,7 +33,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-SCHEMA = 1  # of the key and of the file
+SCHEMA = 2  # of the key and of the file
 
 _MAGIC = b"numbalite image\1"
 _SUFFIX = ".image"

@@ -127,8 +127,13 @@ def _cpu():
 # Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ only warns of them, and
 # hostbuild.py makes errors of that.)
 # What is narrowed in braces, NVRTC lets pass, and F(x) for a macro F(x, ...), which newer ones count among
-# C++20's, and a < b < c, an error of newer ones. (-w would take the errors away again.)
-_SILENT = ["-w", "-Wno-narrowing", "-Wno-error=parentheses"]
+# C++20's, and a < b < c, an error of newer ones. (-w would take errors and warnings away.)
+_SILENT = ["-Wno-narrowing", "-Wno-error=parentheses"]
+# Beside what they report anyway: reported.py reads the warnings about the user's lines.
+_REPORTED = {
+    "gcc": ["-Wtype-limits", "-Wformat", "-Wuninitialized"],
+    "clang": ["-Wtautological-unsigned-zero-compare", "-Wuninitialized"],
+}
 _AS_NVRTC = {
     "gcc": ["-Wpedantic", "-Wno-narrowing"],
     "clang": """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
@@ -159,6 +164,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-fno-asynchronous-unwind-tables",
         "-fsigned-char",
         *(_AS_NVRTC.get(family, _SILENT) if kind == "sim" else _SILENT),
+        *_REPORTED.get(family, ()),
         "-UNDEBUG",
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),

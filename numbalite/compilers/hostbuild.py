@@ -29,6 +29,7 @@ from numbalite.compilers import (
     hostprelude,
     hostunit,
     process,
+    reported,
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
@@ -232,8 +233,9 @@ def compile(source, kind="sim", *checks) -> Image:
             log, unit = build(front, behind)
         with open(output, "rb") as file:
             data = file.read()
+    slips = tuple(reported.of_host(log, source))
     log = "" if family == "gcc" else _reader(source).warnings(log)
-    return _image(source, kind, data, log, unit)
+    return _image(source, kind, data, log, unit).replace(slips=slips)
 
 
 def _without_outlined_atomics(compiler, family):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from numbalite.cxx.slip import Slip
+
 _LENGTH = Struct("<Q")
 _SIMULATED = Struct("<8sQ")  # nl_sim_image_header; the mark and the checksum
 _ABSENT = (1 << 64) - 1
@@ -51,6 +53,8 @@ class Image(NamedTuple):
     ptx: bytes | None = None
     source: str = ""
     """What was compiled."""
+    slips: tuple[Slip, ...] = ()
+    """What its users are warned of (numbalite.compilers.reported)."""
 
     def replace(self, **changes):
         """A copy with some fields changed."""
@@ -65,6 +69,11 @@ class Image(NamedTuple):
             for name, text in table.items():
                 _write(parts, name)
                 _write(parts, text)
+        parts.append(_LENGTH.pack(len(self.slips)))
+        for slip in self.slips:
+            parts.append(_LENGTH.pack(slip.line))
+            for field in (slip.file, slip.kind, slip.text, slip.shown):
+                _write(parts, field)
         return b"".join(parts)
 
     @classmethod
@@ -75,9 +84,10 @@ class Image(NamedTuple):
         data = reader.field()
         ptx = reader.field()
         lowered, descriptions = reader.table(), reader.table()
+        slips = tuple(reader.slip() for _ in range(reader.number()))
         if data is None or reader.at != len(reader.raw):
             raise ValueError("not an image")
-        return cls(kind, data, arch, lowered, descriptions, log, ptx, source)
+        return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips)
 
 
 def _write(parts, field):
@@ -121,6 +131,11 @@ class _Reader:
         if value is None:
             raise ValueError("not an image")
         return value.decode("utf-8", "surrogatepass")
+
+    def slip(self):
+        line = self.number()
+        file, kind, text, shown = (self.text() for _ in range(4))
+        return Slip(file, line, kind, text, shown)
 
     def table(self):
         return {self.text(): self.text() for _ in range(self.number())}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from numbalite import config
-from numbalite.compilers import files, headers, linking, nvrtclog, precompiled, toolkit
+from numbalite.compilers import files, headers, linking, nvrtclog, precompiled, reported, toolkit
 from numbalite.compilers.image import Image
 from numbalite.cxx import scanner
 from numbalite.cxx.linemap import quote
@@ -184,6 +184,7 @@ def compile(source, capability) -> Image:
         log="\n".join(nvrtclog.worth_reading(nvrtclog.messages(result["log"]), directories)),
         ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
+        slips=tuple(reported.of_nvrtc(result["log"], source)),
     )
 
 

@@ -24,6 +24,9 @@ _ENDING = re.compile(
 _HINT = "Remark: The warnings can be suppressed"
 _MAP = "__nv_name_map("
 
+_WARNING = re.compile(
+    r"(?P<file>[^\n]+?)\((?P<line>\d+)\): warning #(?P<number>\d+)(?:-D)?: (?P<text>[^\n]*)"
+)
 _NOTE = re.compile(r"(?P<file>[^\s(][^\n(]*)\(\d+\): note\b|Note\b")
 _TRIED = re.compile(r"[^\n]*\bnote #33\d\d-D: ", re.I)  # an overload that did not fit
 _CARET = re.compile(r"[ \t]*[\^~][ \t^~]*$")
@@ -45,6 +48,17 @@ def worth_reading(found, directories) -> list[str]:
     """Drops warnings about headers of the toolkit and of numbalite."""
     foreign = (*directories, *headers.in_memory())
     return [m for m in found if not (m.startswith(foreign) and "): warning" in m)]
+
+
+def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
+    """(number, text, file, line, the lines that it shows) of each warning."""
+    found = []
+    for message in messages(log):
+        match = _WARNING.match(message)
+        if match is not None:
+            shown = message.split("\n")[1:]
+            found.append((match["number"], match["text"], match["file"], int(match["line"]), shown))
+    return found
 
 
 def is_about_headers(log: str, directories) -> bool:

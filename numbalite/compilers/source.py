@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from numbalite.cxx.linemap import quote
+from numbalite.cxx.slip import Lines, Slip
 
 # What our generated text begins with: includes of our own headers, and what brings their names in.
 _HEAD = re.compile(
@@ -58,6 +59,12 @@ class Source(NamedTuple):
 
     is_python: bool = False
     """Whether the bodies of the kernels are Python: checks give their advice in its words."""
+
+    users: tuple[Lines, ...] = ()
+    """The user's lines, in which slips are searched."""
+
+    slips: tuple[Slip, ...] = ()
+    """Slips in Python bodies, which the translator has found."""
 
     linked: tuple = ()
     """Compiled code to link with (linking.Binary); on GPUs only."""

@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from numbalite import _core, config, types
-from numbalite.compilers import compile_source, hints
+from numbalite.compilers import compile_source, hints, warn_of
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.cxx import scanner
@@ -392,6 +392,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             explained = None
         if explained is not None:
             raise explained
+        warn_of(image)
         module = _core.HostModule(image.data)
         return {
             args: Overload(args, image, module, symbol, row, builder.labels(), arrays)

@@ -14,27 +14,28 @@ from numbalite.cxx import scanner
 _MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\([^(){};]*\)\s*(?:->\s*int\s*)?\{")
 
 
-def advice(text: str) -> Iterator[str]:
-    """Sentences about a source that has been compiled."""
-    if "main" in text and _MAIN.search(scanner.strip(text)):
+def advice(text: str) -> Iterator[tuple[int, str]]:
+    """(index of a line, a sentence about it) for a source."""
+    if "main" in text and (found := _MAIN.search(scanner.strip(text))):
         yield (
+            text.count("\n", 0, found.start()),
             "main is not called: Python launches the kernels of a source, kernel[blocks, threads](...); "
-            "cuda.to_device and copy_to_host make and read their arrays"
+            "cuda.to_device and copy_to_host make and read their arrays",
         )
     if text.count("__shared__") > 1:
         yield from map(_about, _same_memory(text))
 
 
 def _about(names):
-    first, (second, kind) = names
-    return (
+    first, (second, (kind, line)) = names
+    return line, (
         f"{first} and {second} are the same memory: every extern __shared__ array begins at the first byte of the "
         f"dynamic shared memory. Let one begin where the other ends: {kind}* {second} = ({kind}*)({first} + n)"
     )
 
 
 def _same_memory(text):
-    """(name, (other name, its type)) of two dynamic shared arrays of one function."""
+    """(name, (other name, (its type, its line))) of two dynamic shared arrays of one function."""
     tokens = scanner.tokenize(text)
     scopes, outside, depth = {}, {}, []
     for i, token in enumerate(tokens):
@@ -63,7 +64,7 @@ _NAMESPACES = frozenset(('"C"', '"C++"', "namespace"))
 
 
 def _declared(tokens, at):
-    """(name, type) of a declaration `extern __shared__ T name[];`, else None."""
+    """(name, (type, index of the line)) of a declaration `extern __shared__ T name[];`, else None."""
     end = at
     while end < len(tokens) and tokens[end].text not in (";", "{", "}", "="):
         end += 1
@@ -77,4 +78,4 @@ def _declared(tokens, at):
     ]
     kind = [word for word in kind if word not in ("__align__", "alignas", "unsigned", "signed")]
     sign = "unsigned " if "unsigned" in words else ""
-    return words[-3], sign + " ".join(kind[-1:] or ["int"])
+    return words[-3], (sign + " ".join(kind[-1:] or ["int"]), tokens[at].line)

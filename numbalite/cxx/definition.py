@@ -28,6 +28,10 @@ class Definition:
     """The parameter for any number of arguments, which is a tuple."""
     read_only: frozenset = frozenset()
     """Parameters that are arrays to which the body does not write, as far as that is known."""
+    is_translated = False
+    """Was it a Python body?"""
+    slips: tuple = ()
+    """The Slips of a Python body."""
     exceptions: dict = {}  # noqa: RUF012
     """What a Python body may raise (fault.Raised), by the texts that stand for it."""
     variables: dict = {}  # noqa: RUF012

@@ -33,6 +33,7 @@ from numbalite.cxx.definition import INCLUDES, Definition, linked_of
 from numbalite.cxx.freenames import free_names
 from numbalite.cxx.linemap import Text, plain, quote
 from numbalite.cxx.scanner import directive_word, tokenize
+from numbalite.cxx.slip import Lines, Slip
 from numbalite.kernels import macros
 from numbalite.types.keywords import KEYWORDS
 
@@ -44,6 +45,8 @@ def has_statement(text: str) -> bool:
 
 # Names that a macro of the user's may have, in text of ours.
 _NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 # Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
 _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
@@ -78,6 +81,8 @@ class Builder:
         self.linked: dict[Text, None] = {}  # Texts of link= -> None: each once
         self.given = False  # options such as -DN=5
         self.unfinished: list = []
+        self.users: dict[Lines, None] = {}
+        self.slips: list[Slip] = []  # of Python bodies
         self.refused: dict = {}
         self.array_bytes = 0
         self.takes_pointers = False  # as kernels do
@@ -184,6 +189,8 @@ class Builder:
             "describe": describe,
             "is_python": definition.is_python if is_python is None else is_python,
             "linked": linked_of(definition, options),
+            "users": tuple(span for span in self.users if not is_own(span.file)),
+            "slips": tuple(dict.fromkeys(self.slips)),
         }
         return Source(text=self.finish(fields), **fields)
 
@@ -212,6 +219,8 @@ class Builder:
         for text in texts:
             self.names |= identifiers(text.value)
             self.linked[text] = None
+            if text.label != DECLARATION:
+                self.users[lines_of(text)] = None
 
     def links(self) -> list:
         """The Texts to compile first. What is defined among them is not declared: a definition's types may
@@ -229,6 +238,8 @@ class Builder:
         """Starts the namespace of a definition with all that it captures."""
         taken = definition.capture()
         self.refused.update(taken.refused)
+        self.users[lines_of(definition.text, definition.is_translated)] = None
+        self.slips += definition.slips
         for name, array in list(taken.arrays.items()):
             if self.array_bytes + array.nbytes > capturing.CONSTANT_MEMORY:
                 self.refused[name] = capturing.too_large(name, array.nbytes)
@@ -515,6 +526,16 @@ _SCOPE = "from_python"
 def plain_name(name: str) -> str:
     """The name without namespaces and template arguments."""
     return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def lines_of(text: Text, is_python: bool = False) -> Lines:
+    """The lines of a Text, for warnings about them."""
+    return Lines(text.label, min(text.lines), max(text.lines), is_python)
+
+
+def is_own(label: str) -> bool:
+    """Is it the file of a kernel of numbalite's own?"""
+    return label.startswith(_PACKAGE)
 
 
 def file_name(name: str, label: str) -> str:

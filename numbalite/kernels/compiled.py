@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 
 from numbalite import types
-from numbalite.errors import CompileError
+from numbalite.errors import CompileError, KernelWarning
 from numbalite.kernels import conversions
 from numbalite.types import Signature, signatures
 
@@ -73,7 +73,7 @@ class Compiled:
         overload = self._overload(key)
         try:
             overload.compile()
-        except CompileError:
+        except (CompileError, KernelWarning):
             self._forget(overload)
             raise
         return overload

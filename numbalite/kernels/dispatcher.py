@@ -14,6 +14,7 @@ from numbalite import _core, config, frontend, types
 from numbalite.cxx.definition import Definition
 from numbalite.errors import (
     CompileError,
+    KernelWarning,
     PerformanceWarning,
     SignatureError,
     TranslationError,
@@ -90,7 +91,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             try:
                 overload = self._overload_for(codes, args)
                 return overload.load(device)
-            except (CompileError, TranslationError) as problem:
+            except (CompileError, KernelWarning, TranslationError) as problem:
                 if overload is not None:
                     self._forget(overload)
                 raise problem.with_traceback(None) from None  # the message says where

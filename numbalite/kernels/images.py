@@ -7,9 +7,8 @@ import sys
 from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
-from numbalite.compilers import Source, compile_source, origin
-from numbalite.cxx.advice import advice
-from numbalite.errors import CompileError, CudaAPIError, warn
+from numbalite.compilers import Source, compile_source, origin, warn_of
+from numbalite.errors import CompileError, CudaAPIError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
 
@@ -39,6 +38,7 @@ class Images:
         self.explain = explain
         self.compiled: dict[Any, Image] = {}  # target -> Image
         self.loaded: dict[Any, Any] = {}  # device -> _core.Module
+        self.reported: set = set()  # the Slips that were warned of
         self.lock = RLock()
 
     def image(self, target=None):
@@ -48,11 +48,7 @@ class Images:
         with self.lock:
             image = self.compiled.get(target)
             if image is None:
-                is_first = not self.compiled
                 image = self.compiled[target] = self._first(target)
-                if is_first:
-                    for sentence in advice(self.source.text):
-                        warn(sentence)
             return image
 
     def _first(self, target, again=False):
@@ -61,19 +57,28 @@ class Images:
         chosen = image_target(target, self.source.debug)
         if chosen != target:
             try:
-                return compile_source(self.source, chosen, again)
+                return self._warned(compile_source(self.source, chosen, again))
             except CompileError:
                 pass
         return self.compile(target, again=again)
 
+    def _warned(self, image):
+        """The image, after warnings of its slips: a filter may make errors of them."""
+        if image.slips:
+            warn_of(image, self.reported)
+            self.reported.update(image.slips)
+        return image
+
     def compile(self, target, again=False):
         """Compiles for a target without keeping the image; ``again``: whatever the cache has."""
         try:
-            return compile_source(self.source, target, again)
+            image = compile_source(self.source, target, again)
         except CompileError as problem:
             if self.explain is None:
                 raise
             explained = self.explain(problem)
+        else:
+            return self._warned(image)
         raise explained
 
     def module(self, device):

@@ -89,6 +89,7 @@ class Module:
             name=builder.file_name(self._label, self._text.label),
             kernels=tuple(kernels),
             variables=tuple(variables),
+            users=tuple(map(builder.lines_of, (self._text, *self._options.link))),
             **self._options.source_fields(),
         )
         return Images(source, self._explain)

@@ -16,7 +16,7 @@ from numbalite.cxx.definition import Definition
 from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.python import arithmetic, remedies, rules, subscripts, ufuncs
+from numbalite.python import arithmetic, remedies, rules, slips, subscripts, ufuncs
 from numbalite.python.calls import spelled_function
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
@@ -155,6 +155,8 @@ class Session:
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.variables = translator.variables.by_name()
+        definition.is_translated = True
+        definition.slips = tuple(slips.find(function))
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:

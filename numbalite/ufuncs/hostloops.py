@@ -15,7 +15,7 @@ from numbalite.kernels.builder import Builder
 from numbalite.python.problem import on_cpu
 from numbalite.types import describe
 
-from ..compilers import compile_source, templates
+from ..compilers import compile_source, templates, warn_of
 from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
@@ -302,7 +302,7 @@ def _module(image):
 def _compile(function, builder, names, options, signatures, describe=False):
     source = builder.source(function.definition, options, names, describe=describe)
     try:
-        return compile_source(source, TARGET)
+        image = compile_source(source, TARGET)
     except CompileError as problem:
         title = element.plain_name(function)
         if len(signatures) == 1 and isinstance(signatures[0], types.Signature):
@@ -310,4 +310,7 @@ def _compile(function, builder, names, options, signatures, describe=False):
         elif not isinstance(signatures[0], types.Signature):
             title = f"{title}({', '.join(map(str, signatures))})"
         explained = element.explainer(function, title)(problem)
+    else:
+        warn_of(image)
+        return image
     raise explained

@@ -9,6 +9,7 @@ import pytest
 from numbalite import compilers, errors
 from numbalite.compilers import Source, files, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
+from numbalite.cxx.slip import Lines, Slip
 
 
 @pytest.fixture(autouse=True)
@@ -360,6 +361,7 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
         "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),), "is_python": True,
+        "users": (Lines("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),),
     }  # fmt: skip
     assert set(changes) == set(Source._fields)
     keys = {
@@ -377,7 +379,8 @@ def test_notebook_cells_keep_their_key(tmp_path, monkeypatch):
 
     def key():
         cell = f"/tmp/ipykernel_{os.getpid()}/123.py"
-        return unit_key(Source(f'#line 1 "{cell}"\n', name=cell), ("cuda", 9, 0))
+        source = Source(f'#line 1 "{cell}"\n', name=cell, users=(Lines(cell, 1, 2),))
+        return unit_key(source, ("cuda", 9, 0))
 
     first = key()
     monkeypatch.setattr(os, "getpid", lambda: 99)

@@ -6,6 +6,9 @@ import random
 import numpy as np
 import pytest
 
+# What is drawn has i ^ 2 and the like.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
+
 COUNT = 60
 PROGRAMS = 15
 INTEGERS = ["i", "j", "n", "t", "c"]  # int64, int64, int32, a thread's place, int16

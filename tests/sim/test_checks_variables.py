@@ -13,6 +13,8 @@ from numbalite.errors import KernelError
 if not cuda.is_simulated():
     pytest.skip("only the simulator looks for mistakes", allow_module_level=True)
 
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
+
 SOURCE = """
 struct point { float x, y; __device__ point() {} };
 struct bits { unsigned a : 3, b : 5; };

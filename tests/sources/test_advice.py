@@ -7,7 +7,7 @@ import pytest
 
 from numbalite import cuda
 from numbalite.cxx.advice import advice
-from numbalite.errors import NumbaliteWarning
+from numbalite.errors import KernelWarning
 
 KERNEL = "__global__ void twice(float* x) { x[threadIdx.x] *= 2; }\n"
 MAINS = [
@@ -26,7 +26,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("main", MAINS)
 def test_a_main_is_reported(main):
-    (sentence,) = advice(KERNEL + main)
+    ((_, sentence),) = advice(KERNEL + main)
     assert sentence.startswith("main is not called: Python launches the kernels")
 
 
@@ -36,7 +36,7 @@ def test_other_names_are_not_reported(text):
 
 
 def test_the_warning_has_the_line_of_the_program():
-    with pytest.warns(NumbaliteWarning, match="main is not called") as caught:
+    with pytest.warns(KernelWarning, match="main is not called") as caught:
         module = cuda.module(KERNEL + MAINS[0])
     assert [one.filename for one in caught] == [__file__]
     with warnings.catch_warnings():
@@ -67,7 +67,7 @@ APART = [
 
 @pytest.mark.parametrize("text", SAME)
 def test_two_dynamic_shared_arrays_of_a_kernel_are_reported(text):
-    (sentence,) = advice(text)
+    ((_, sentence),) = advice(text)
     assert sentence.startswith("a and b are the same memory: every extern __shared__ array begins")
 
 
@@ -89,7 +89,7 @@ def test_shared_arrays_of_a_body():
 
     x = np.ones(4, np.float32)
     with pytest.warns(
-        NumbaliteWarning, match=r"a and b are the same memory.*float\* b = \(float\*\)\(a \+ n\)"
+        KernelWarning, match=r"a and b are the same memory.*float\* b = \(float\*\)\(a \+ n\)"
     ):
         k[1, 4, 0, 64](x)
     assert x.tolist() == [4] * 4

@@ -8,6 +8,9 @@ from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
 
+# Some of the sources compare chains and the like, which is warned of.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
+
 
 @pytest.fixture(scope="module")
 def verdict(target_of_each):

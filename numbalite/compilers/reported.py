@@ -1,0 +1,266 @@
+"""Warnings about slips (cxx/slips.py): those of the tokens, those that compilers report, and how users get them.
+
+Each compiler has its own warnings, and most are about style, signedness or code that nobody calls. The tables below
+list the few that are slips, by their switch or their number; the others are ignored. A slip that the tokens show
+already is not reported twice.
+
+The Slips of a source are part of its Image, so they come from the disk cache with it. `issue` warns of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from numbalite.compilers import hostlog, nvrtclog
+from numbalite.cxx import slip_search, slips
+from numbalite.cxx.slip import Slip
+from numbalite.errors import CompileError, KernelWarning, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numbalite.compilers.source import Source
+
+_QUOTED = re.compile(r"['\"‘]([^'\"’]*)['\"’]")
+_TYPES = {
+    "float": "%f", "double": "%f", "int": "%d", "unsigned int": "%u", "long": "%ld", "unsigned long": "%lu",
+    "long long": "%lld", "unsigned long long": "%llu", "size_t": "%zu", "int64": "%lld", "uint64": "%llu",
+}  # fmt: skip
+_LONG = frozenset(("long", "long long", "unsigned long", "unsigned long long", "size_t", "long int", "long long int",
+                   "long unsigned int", "long long unsigned int", "int64_t", "uint64_t"))  # fmt: skip
+
+
+def _format(text):
+    if "attribute" in text:
+        return None
+    quoted = [part for part in _QUOTED.findall(text) if not part.startswith("%")]
+    if len(quoted) < 2:
+        return f"printf: {text}"
+    wanted, given = (part.partition("'")[0].split(" {aka")[0] for part in (quoted[0], quoted[-1]))
+    if {wanted, given} <= _LONG:
+        return None  # of one size
+    advice = f": write {_TYPES[given]}" if given in _TYPES else ""
+    return f"this conversion of printf is for {wanted}, and the argument has type {given}{advice}"
+
+
+def _unsigned(text):
+    result = "false" if "false" in text or "< 0" in text else "true"
+    return (
+        f"an unsigned number is never below 0, so this comparison is always {result}: convert the number to int "
+        "first, as in (int)threadIdx.x - 1 >= 0"
+    ) if "pointless" not in text else (
+        "an unsigned number is never below 0, so this comparison has one result: convert the number to int first, as "
+        "in (int)threadIdx.x - 1 >= 0"
+    )  # fmt: skip
+
+
+def _unset(text):
+    name = _QUOTED.search(text)
+    if name is None or "whenever" in text:
+        return None
+    return f"{name[1]} is read before it has a value: write one where it is declared, {name[1]} = 0"
+
+
+def _overflow(text):
+    if "integer" not in text and "overflow in expression" not in text:
+        return None
+    return (
+        "the result does not fit into int: write one of the numbers with LL, as in 65536LL * 65536"
+    )
+
+
+def _assigned(text):
+    is_one = "assignment" in text or 'use of "="' in text
+    return "= sets the variable: write == to compare" if is_one else None
+
+
+def _unused(text):
+    if "left operand of comma" in text or "right operand of comma" in text:
+        return None
+    return "the result of this expression is dropped: assign it, or remove the line"
+
+
+_SHIFT = "the shift is by as many bits as the number has, or more, and has no value: write a longer number, as in 1LL << 40"
+_DIVISION = "a division by 0 gives no number: the divisor must not be 0 (0.0f gives infinity)"
+_NOT = "! applies to the left operand alone, so 0 or 1 is compared: write !(a == b), or a != b"
+_LOGICAL = "a constant as a condition is always true: compare it with a value"
+_CHAIN = "a second comparison compares the result of the first one, 0 or 1: write a < b && b < c"
+
+
+def _chain(text):
+    return _CHAIN if "comparisons like" in text or "chained comparison" in text else None
+
+
+# switch of g++ or clang++, number of NVRTC -> (kind, text or what makes it of the compiler's)
+_MEANT = {
+    "format": ("format", _format),
+    "format=": ("format", _format),
+    "181": ("format", _format),
+    "type-limits": ("unsigned", _unsigned),
+    "tautological-unsigned-zero-compare": ("unsigned", _unsigned),
+    "186": ("unsigned", _unsigned),
+    "overflow": ("overflow", _overflow),
+    "integer-overflow": ("overflow", _overflow),
+    "61": ("overflow", _overflow),
+    "shift-count-overflow": ("shift", _SHIFT),
+    "shift-count-negative": ("shift", _SHIFT),
+    "62": ("shift", _SHIFT),
+    "63": ("shift", _SHIFT),
+    "div-by-zero": ("division", _DIVISION),
+    "division-by-zero": ("division", _DIVISION),
+    "39": ("division", _DIVISION),
+    "uninitialized": ("unset", _unset),
+    "549": ("unset", _unset),
+    "parentheses": ("assigned", _assigned),
+    "187": ("assigned", _assigned),
+    "unused-value": ("unused", _unused),
+    "unused-comparison": ("unused", _unused),
+    "174": ("unused", _unused),
+    "logical-not-parentheses": ("not", _NOT),
+    "constant-logical-operand": ("logical", _LOGICAL),
+}  # fmt: skip
+# A slip of the tokens -> the kinds under which compilers report it, too.
+_ALSO = {"comma": ("unused",), "chain": ("assigned",), "not": ("chain",), "reversed": ("assigned",)}
+# What compilers report of a Python body's C++ that is a slip in Python, too.
+_OF_PYTHON = {
+    "unsigned": "an unsigned number is never below 0, so this comparison has one result: convert an operand first, as in "
+    "int64(a) - b >= 0",
+}
+_BY_REAL = re.compile(r"[/%]=?\s*\(?\s*[-+]?(?:\d*\.\d*|\d+[eE])")
+"""A division by a floating-point number, which gives infinity or NaN: NVRTC reports those by 0."""
+_SWITCH = re.compile(r" \[-W(?:error=)?([\w=+-]+)(?:,[^\]]*)?\]$")
+
+
+def of_host(log: str, source: Source) -> list[Slip]:
+    """The slips in a log of g++ or clang++."""
+    found = []
+    for message in hostlog.messages(log) if source.users else ():
+        switch = _SWITCH.search(message.text)
+        if message.kind != "warning" or switch is None:
+            continue
+        if message.required and switch[1] in ("type-limits", "tautological-unsigned-zero-compare"):
+            continue  # in a template, for a type that it is not written for alone
+        text = message.text[: switch.start()]
+        found.append((switch[1], text, message.file, message.line, message.shown))
+    return _meant(found, source)
+
+
+def of_nvrtc(log: str, source: Source) -> list[Slip]:
+    """The slips in a log of NVRTC."""
+    return _meant(nvrtclog.warnings(log), source) if source.users else []
+
+
+def _meant(found, source):
+    made = []
+    lines = None
+    for which, text, file, line, shown in found:
+        span = next((span for span in source.users if span.has(file, line)), None)
+        if span is None or which not in _MEANT:
+            continue
+        kind, meaning = _MEANT[which]
+        if span.is_python:
+            if kind in _OF_PYTHON:
+                text, own = _OF_PYTHON[kind], linecache.getline(file, line)
+                made.append(Slip(file, line, kind, text, own.strip()))
+            continue
+        if callable(meaning):
+            meaning = meaning(text)
+        if which == "parentheses" and meaning is None:
+            kind, meaning = "chain", _chain(text)
+        lines = hostlog.places(source.text) if lines is None else lines
+        own = lines.get((file, line), "")
+        if meaning is None or (kind == "division" and _BY_REAL.search(own)):
+            continue
+        made.append(Slip(file, line, kind, meaning, _shown(own, shown)))
+    return made
+
+
+def _shown(line, shown):
+    """A line of the source, with the mark that a compiler has drawn below it."""
+    if len(shown) > 1 and shown[0].split() == line.split() and "^" in shown[1]:
+        return slip_search.marked(shown[0], shown[1].index("^"))
+    return line.strip()
+
+
+def search(source: Source) -> list[Slip]:
+    """The slips that the tokens of a source show, and those of its Python bodies. CompileError for a wrong number of
+    indices."""
+    found, refused = slips.find(source.text, source.users, source.std)
+    if refused:
+        rows = []
+        for each in refused:
+            rows.append(f"{each.file}({each.line}): error: {each.text}")
+            rows += [f"  {row}" for row in each.shown.split("\n")]
+        raise CompileError("\n".join(rows), source=source.text)
+    return [*source.slips, *found]
+
+
+def merged(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
+    """The slips of the tokens with those of a compiler, each once for a line."""
+    kept = list(found)
+    seen = {(slip.file, slip.line, slip.kind) for slip in kept}
+    seen |= {(slip.file, slip.line, kind) for slip in kept for kind in _ALSO.get(slip.kind, ())}
+    for slip in others:
+        key = slip.file, slip.line, slip.kind
+        if key not in seen:
+            seen.add(key)
+            kept.append(slip)
+    return tuple(sorted(kept, key=lambda slip: (slip.file, slip.line)))
+
+
+# --- warning of them ----------------------------------------------------------------------------------
+
+_listeners: list[list[Slip]] = []
+_registries: dict[str, dict] = {}  # file -> what the filter "default" has shown of it
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[list[Slip]]:
+    """Gathers the slips that `issue` gets meanwhile, whatever the filters do: ``with collected() as found``."""
+    found: list[Slip] = []
+    _listeners.append(found)
+    try:
+        yield found
+    finally:
+        _listeners[:] = [each for each in _listeners if each is not found]
+
+
+def issue(found: Iterable[Slip]) -> None:
+    """Warns of slips, at their lines. With the filter "error" the first one is raised."""
+    for slip in found:
+        for listener in _listeners:
+            if slip not in listener:
+                listener.append(slip)
+        if slip.file.startswith(
+            "<source of "
+        ):  # a text that was computed: the call is the user's line
+            shown = f"{slip.file}, line {slip.line}: {slip.text}"
+            warn(KernelWarning(shown, slip.file, slip.line, slip.shown), KernelWarning)
+            continue
+        module, registry = _module_of(slip.file)
+        warning = KernelWarning(slip.text, slip.file, slip.line, slip.shown)
+        warnings.warn_explicit(warning, KernelWarning, slip.file, slip.line, module, registry)
+
+
+def _module_of(file):
+    """(name, registry of warnings) of the module that a file is of."""
+    name = None
+    if file.startswith(("<", "Cell ")):
+        name = "__main__"
+    else:
+        path = os.path.abspath(file)
+        for each, module in list(sys.modules.items()):
+            own = getattr(module, "__dict__", {}).get("__file__")
+            if isinstance(own, str) and own.endswith(path[-8:]) and os.path.abspath(own) == path:
+                name = each
+                break
+    if name is None or name not in sys.modules:
+        # As Python names the module of a file; without a name it would drop the warning.
+        return file.removesuffix(".py"), _registries.setdefault(file, {})
+    return name, sys.modules[name].__dict__.setdefault("__warningregistry__", {})

@@ -1,0 +1,322 @@
+"""What the rules of cxx/slips.py search in: the tokens of a source, the user's lines among them, operands, and what
+names are declared as."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from typing import NamedTuple
+
+from numbalite.cxx import linemap, scanner
+from numbalite.cxx.scanner import TYPE_WORDS
+from numbalite.cxx.slip import Lines, Slip
+from numbalite.cxx.statements import Code
+from numbalite.types.keywords import KEYWORDS
+
+ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="))
+COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
+FLOAT_TYPES = frozenset(("float", "double", "float32", "float64"))
+INTEGER_TYPES = frozenset(
+    """int long short unsigned char int8 int16 int32 int64 uint8 uint16 uint32 uint64 int32_t int64_t uint32_t
+    uint64_t size_t""".split()
+)
+INTEGER = re.compile(r"(0|[1-9][\d']*)")
+LITERAL = re.compile(r"(?P<value>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)(?P<suffix>[uUlLzZ]*)")
+
+
+class Refused(NamedTuple):
+    """What is no slip but an error: a wrong number of indices."""
+
+    file: str
+    line: int
+    text: str
+    shown: str
+
+
+class Search:
+    """The tokens of a source, and what was found in them."""
+
+    def __init__(self, text, users, std):
+        tokens = scanner.tokenize(text)
+        self.code = Code(tokens)
+        self.std = std
+        self.text = text
+        self.lines = text.split("\n")
+        self.starts = list(itertools.accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self.places = linemap.positions(text)
+        conditional = _conditional_lines(tokens, len(self.lines))
+        spans: dict[str, list[Lines]] = {}
+        for span in users:
+            spans.setdefault(span.file, []).append(span)
+        self.searched = [
+            not skipped and any(span.has(*place) for span in spans.get(place[0], ()))
+            for place, skipped in zip(self.places, conditional, strict=True)
+        ]
+        self.conditional = conditional
+        self.slips: list[Slip] = []
+        self.refused: list[Refused] = []
+        self._seen = set()
+        self.values = _constants(self.code)
+        self._arrays: dict[int, dict] = {}
+        self.targets = {b.text for a, b in itertools.pairwise(self.code.tokens) if a.text == "goto"}
+        self.bodies = list(self.code.bodies())
+        self._starts = [body.block.first for body in self.bodies if not body.is_lambda]
+        self._outer = [body for body in self.bodies if not body.is_lambda]
+
+    def place(self, at):
+        return self.places[self.code.tokens[at].line]
+
+    def is_users(self, at):
+        if not 0 <= at < len(self.code.tokens):
+            return False
+        return self.searched[self.code.tokens[at].line]
+
+    def shown(self, at):
+        token = self.code.tokens[at]
+        return marked(self.lines[token.line], token.start - self.starts[token.line])
+
+    def add(self, kind, at, text):
+        file, line = self.place(at)
+        if (file, line, kind, text) not in self._seen:
+            self._seen.add((file, line, kind, text))
+            self.slips.append(Slip(file, line, kind, text, self.shown(at)))
+
+    def add_line(self, kind, line, text):
+        """A slip of a whole line."""
+        self.slips.append(Slip(*self.places[line], kind, text, self.lines[line].strip()))
+
+    def body_of(self, at):
+        """The function that a token is in."""
+        found = bisect_right(self._starts, at) - 1
+        if found < 0 or self._outer[found].block.last <= at:
+            return None
+        return self._outer[found]
+
+    def before(self, at):
+        """The first token of the operand that ends at `at`."""
+        code = self.code
+        while at >= 0:
+            token = code.tokens[at]
+            if token.text in (")", "]") and at in code.partner:
+                at = code.partner[at] - 1
+                if at >= 0 and (
+                    (code.tokens[at].kind == "name" and code.text(at) not in KEYWORDS)
+                    or code.text(at) in (")", "]")
+                ):
+                    continue
+                return at + 1
+            if token.kind in ("name", "number", "char"):
+                if code.text(at - 1) in (".", "->", "::"):
+                    at -= 2
+                    continue
+                return at
+            return at + 1
+        return 0
+
+    def behind(self, at):
+        """The index behind the operand that begins at `at`."""
+        code = self.code
+        while code.text(at) in ("-", "+", "!", "~", "*", "&"):
+            at += 1
+        if code.text(at) == "(":
+            at = code.after(at)
+            if at < len(code.tokens) and code.tokens[at].kind in ("name", "number"):
+                return self.behind(at)  # a cast
+        else:
+            at += 1
+        while code.text(at) in ("[", "(", ".", "->", "::", "++", "--"):
+            at = (
+                code.after(at)
+                if code.text(at) in ("[", "(")
+                else at + 1 + (code.text(at) in (".", "->", "::"))
+            )
+        return at
+
+    def segment(self, at):
+        """(first, last) around a token: as far as no comma, semicolon, bracket, assignment, && or || ends it."""
+        code = self.code
+        ends = (",", ";", "&&", "||", "?", ":", "return", "{", "}", "(", "[", *ASSIGNMENTS)
+        first = at
+        while first > 0 and code.text(first - 1) not in ends:
+            before = first - 1
+            first = (
+                code.partner[before]
+                if code.text(before) in (")", "]") and before in code.partner
+                else before
+            )
+        last = at
+        while last < len(code.tokens) and code.text(last) not in (
+            ",", ";", "&&", "||", "?", ":", ")", "]", "}", "{", *ASSIGNMENTS,
+        ):  # fmt: skip
+            last = code.after(last)
+        return first, last
+
+    def is_integer(self, at):
+        """Is a name declared once in its function, as an integer?"""
+        code, body = self.code, self.body_of(at)
+        if body is None:
+            return False
+        types = [
+            code.text(i - 1)
+            for i in (*range(*body.parameters), *range(body.block.first, body.block.last))
+            if code.text(i) == code.text(at)
+            and code.tokens[i - 1].kind == "name"
+            and code.text(i - 1) not in ("return", "else", "case")
+        ]
+        return len(types) == 1 and types[0] in INTEGER_TYPES
+
+    def is_operand(self, at):
+        token = self.code.tokens[at]
+        return (token.kind == "name" and token.text not in KEYWORDS) or token.text in (")", "]")
+
+    def lengths(self, body):
+        """The local arrays of a body -> their lengths, None where a length is no number or the name means several."""
+        found = self._arrays.get(body.block.first)
+        if found is None:
+            code, found, several = self.code, {}, set()
+            for at in range(body.block.first, body.block.last):
+                token, before = code.tokens[at], code.tokens[at - 1]
+                is_declared = before.kind == "name" and (
+                    before.text in TYPE_WORDS or before.text not in KEYWORDS
+                )
+                if token.kind != "name" or token.text in KEYWORDS or not is_declared:
+                    continue
+                if code.text(at + 1) == "[" and code.text(at + 2) != "]":
+                    length = self.number(at + 2) if code.text(at + 3) == "]" else None
+                    found[token.text] = None if token.text in several else length
+                elif token.text in found:
+                    found[token.text] = None
+                several.add(token.text)
+            self._arrays[body.block.first] = found
+        return found
+
+    def number(self, at):
+        literal = LITERAL.fullmatch(self.code.text(at))
+        return value_of(literal) if literal else self.values.get(self.code.text(at))
+
+    def kind_of(self, at):
+        """ "array" or "memory" where a name is a parameter or a variable whose elements begin at 0; else None."""
+        code, name = self.code, self.code.text(at)
+        if code.text(at - 1) in (".", "->", "::"):
+            return None
+        body = self.body_of(at)
+        if body is None:
+            return None
+        first, last = body.parameters
+        for i in range(first, last):
+            if code.text(i) == name and code.text(i + 1) in (",", ")", "=", "["):
+                kind = self.declared_kind(body, first, i)
+                if kind == "memory" and self.moves(body, name):
+                    return None
+                return kind
+        return "memory" if self.is_local_array(body, name) else None
+
+    def declared_kind(self, body, first, at):
+        code = self.code
+        start = at
+        while start > first and code.text(start - 1) != ",":
+            start -= 1
+            if code.text(start) == ">":  # array<float, 1>
+                depth = 1
+                while start > first and depth:
+                    start -= 1
+                    depth += (code.text(start) == ">") - (code.text(start) == "<")
+        words = [code.text(i) for i in range(start, at)]
+        if "array" in words and "<" in words and "*" not in words:
+            return "array"
+        is_kernel = any(code.text(i) == "__global__" for i in range(body.start, body.block.first))
+        if is_kernel and words.count("*") == 1:
+            return "memory"
+        if words == [f"{code.text(at)}_type"]:
+            return "generic"
+        return None
+
+    def dimensions(self, at):
+        """The number of dimensions of a parameter of type array<type, number, ...>; None: not known."""
+        code, body = self.code, self.body_of(at)
+        first, last = body.parameters
+        start = first
+        for i in range(first, last):
+            if code.text(i) == "array" and code.text(i + 1) == "<":
+                start = i
+            if code.text(i) == code.text(at) and code.text(start) == "array":
+                numbers = [code.text(k) for k in range(start, i) if code.tokens[k].kind == "number"]
+                return int(numbers[0]) if numbers and INTEGER.fullmatch(numbers[0]) else None
+        return None
+
+    def moves(self, body, name):
+        """Is a pointer changed?"""
+        code = self.code
+        for i in range(body.block.first, body.block.last):
+            if code.text(i) == name:
+                if code.text(i + 1) in ASSIGNMENTS or code.text(i + 1) in ("++", "--"):
+                    return True
+                if code.text(i - 1) in ("++", "--", "&"):
+                    return True
+        return False
+
+    def is_local_array(self, body, name):
+        return name in self.lengths(body)
+
+    def begins(self, token):
+        """Is a token the first one of its line?"""
+        return not self.lines[token.line][: token.start - self.starts[token.line]].strip()
+
+    def column(self, token):
+        line = self.lines[token.line].expandtabs()
+        return len(line) - len(line.lstrip())
+
+
+def marked(line: str, column: int) -> str:
+    """A line with a caret below a column."""
+    if not line.strip():
+        return ""
+    indent = len(line) - len(line.lstrip())
+    below = " " * max(column - indent, 0) + "^"
+    return f"{line.strip()}\n{below}"
+
+
+def value_of(literal):
+    """The value of a match of LITERAL."""
+    digits = literal["value"].replace("'", "")
+    if digits[1:2].isalpha():
+        return int(digits, 0)
+    try:
+        return int(digits, 8 if digits[0] == "0" else 10)
+    except ValueError:  # 08
+        return 0
+
+
+def _constants(code):
+    """The integers that are declared constexpr -> their values."""
+    found = {}
+    for at, token in enumerate(code.tokens):
+        if token.text == "constexpr":
+            end = at
+            while end < len(code.tokens) and code.text(end) not in ("=", ";", "("):
+                end += 1
+            words = {code.text(i) for i in range(at, end)}
+            if code.text(end) == "=" and code.text(end + 2) == ";" and not words & FLOAT_TYPES:
+                value = INTEGER.fullmatch(code.text(end + 1))
+                if value:
+                    found[code.text(end - 1)] = int(value[0].replace("'", ""))
+    return found
+
+
+def _conditional_lines(tokens, count):
+    """For each line: is it inside of #if?"""
+    found = [False] * count
+    depth, start = 0, 0
+    for token in tokens:
+        if token.kind != "directive":
+            continue
+        word = scanner.directive_word(token.text)
+        if word.startswith("if"):
+            depth += 1
+            start = token.line if depth == 1 else start
+        elif word == "endif" and depth:
+            depth -= 1
+            if depth == 0:
+                found[start : token.line + 1] = [True] * (token.line + 1 - start)
+    return found

@@ -1,0 +1,387 @@
+"""Rules for statements: bodies that are empty, an `else` of another `if`, results that are dropped, loops whose step leads
+nowhere, variables without a value.
+
+Each method gets a Statement, and adds a Slip where the rule is broken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from numbalite.cxx import unset
+from numbalite.cxx.scanner import TYPE_WORDS
+from numbalite.cxx.slip_search import ASSIGNMENTS, FLOAT_TYPES, INTEGER_TYPES, Search
+from numbalite.types.keywords import KEYWORDS
+
+_FRACTION = re.compile(r"\d*\.\d*[1-9]\d*[fF]?")
+
+
+class Statements(Search):
+    """The rules."""
+
+    def _if(self, statement):
+        self._condition(statement)
+        if statement.parts and statement.parts[0].kind == "empty" and len(statement.parts) == 1:
+            self._empty(statement, "if")
+        self._dangling(statement)
+        self._repeated(statement)
+
+    def _while(self, statement):
+        self._condition(statement)
+        if statement.parts and statement.parts[0].kind == "empty" and self._is_followed(statement):
+            self._empty(statement, "while")
+
+    def _do(self, statement):
+        self._condition(statement)
+
+    def _block(self, statement):
+        for body, following in itertools.pairwise(statement.parts):
+            self._indented(body, following)
+        for part in statement.parts:
+            self._own_value(part)
+
+    def _indented(self, statement, following):
+        """A line behind an `if` or a loop without braces that is as far to the right as its body."""
+        code = self.code
+        if statement.kind not in ("if", "for", "while") or not statement.parts:
+            return
+        last = statement.parts[-1]
+        if last.kind in ("block", "empty", "if", "for", "while", "do", "switch"):
+            return
+        tokens = code.tokens
+        head = (
+            tokens[code.partner[statement.head[0] - 1]]
+            if len(statement.parts) == 1
+            else tokens[last.first - 1]
+        )
+        body, other = tokens[last.first], tokens[following.first]
+        behind = tokens[last.last - 1]
+        if not (head.line < body.line <= behind.line < other.line) or not self.is_users(
+            following.first
+        ):
+            return
+        if following.kind == "label" or not (self.begins(body) and self.begins(other)):
+            return
+        if self.column(other) == self.column(body) > self.column(tokens[statement.first]):
+            word = "else" if len(statement.parts) == 2 else statement.kind
+            self.add(
+                "indented", following.first,
+                f"the {word} of line {self.place(last.first - 1)[1]} ends before this line, which runs in any case: "
+                "write { } around both lines",
+            )  # fmt: skip
+
+    def _switch(self, statement):
+        code = self.code
+        for part in statement.walk():
+            name = code.text(part.first)
+            if (
+                part.kind == "label"
+                and name not in ("case", "default")
+                and name not in self.targets
+            ):
+                wanted = f"case {name[4:]}" if name[:4] == "case" and name[4:] else "default"
+                self.add("label", part.first, f"no goto jumps to {name}: write {wanted}:")
+
+    def _steps(self, statement):
+        """A loop whose step is of another variable, or leads away from its end."""
+        code = self.code
+        first, last = statement.head
+        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        if len(stops) != 2 or stops[1] + 1 >= last or stops[0] + 1 == stops[1]:
+            return
+        start = [at for at in code.top(first, stops[0]) if code.text(at) in ("=", "{")]
+        if not start or not code.tokens[start[0] - 1].kind == "name":
+            return
+        own = code.text(start[0] - 1)
+        types = {code.text(at) for at in range(first, start[0] - 1)}
+        condition = [code.text(at) for at in range(stops[0] + 1, stops[1])]
+        step = [code.text(at) for at in range(stops[1] + 1, last)]
+        inside = range(statement.parts[0].first, statement.last) if statement.parts else ()
+        if own not in condition or not types or "," in step:
+            return
+        if own not in step:
+            changes = any(
+                code.text(i) == own and (code.text(i + 1) in (*ASSIGNMENTS, "++", "--") or code.text(i - 1) in ("++", "--", "&", "(", ","))
+                for i in (*range(stops[0] + 1, stops[1]), *inside)
+            )  # fmt: skip
+            leaves = any(code.text(i) in ("break", "return", "goto") for i in inside)
+            names = [text for text in step if text[0].isalpha() or text[0] == "_"]
+            if not changes and not leaves and len(names) == 1 and ("++" in step or "--" in step):
+                self.add(
+                    "step",
+                    stops[1] + 1,
+                    f"the loop never changes {own}: write {''.join(step).replace(names[0], own)}",
+                )
+            return
+        if (
+            condition[0] != own
+            or len(condition) < 3
+            or {"unsigned", "size_t", "auto"} & types
+            or any("uint" in t for t in types)
+        ):
+            return
+        up, down = "++" in step or "+=" in step, "--" in step or "-=" in step
+        if any(sign in condition for sign in ("&&", "||")) or len(step) != 2:
+            return
+        if (condition[1] in ("<", "<=") and down) or (condition[1] in (">", ">=") and up):
+            wanted = f"{own}++" if down else f"{own}--"
+            self.add(
+                "step",
+                stops[1] + 1,
+                f"{''.join(step)} leads away from {' '.join(condition)}: write {wanted}",
+            )
+
+    def _for(self, statement):
+        self._steps(statement)
+        for part in statement.parts:
+            self._own_value(part)
+        if not statement.parts or statement.parts[0].kind != "empty":
+            return
+        if self._is_followed(statement) or self._is_pure(statement):
+            self._empty(statement, "for")
+
+    def _empty(self, statement, word):
+        at = statement.parts[0].first
+        self.add(
+            "empty", at,
+            f"the ; ends the {word}: it is the whole body, and the statement behind it runs in any case: remove the ;",
+        )  # fmt: skip
+
+    def _is_followed(self, statement):
+        """Is behind an empty body what looks like the body: a block, or a line that is further to the right?"""
+        code = self.code
+        empty, after = code.tokens[statement.parts[0].first], statement.last
+        before = code.tokens[statement.last - 2]
+        if after >= len(code.tokens) or empty.line != before.line:
+            return False  # a ; on a line of its own is meant
+        following = code.tokens[after]
+        if following.text == "{":
+            return True
+        first = code.tokens[statement.first]
+        return following.line > empty.line and self.column(following) > self.column(first)
+
+    def _is_pure(self, statement):
+        """Does a loop without a body change nothing but its own variable?"""
+        code = self.code
+        first, last = statement.head
+        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        if (
+            len(stops) != 2
+            or code.tokens[first].kind != "name"
+            or code.tokens[first + 1].kind != "name"
+        ):
+            return False
+        own = code.text(first + 1)
+        for at in range(first, last):
+            text = code.text(at)
+            if text == "(" and code.tokens[at - 1].kind == "name":
+                return False
+            if text in ASSIGNMENTS and code.text(at - 1) != own:
+                return False
+            if text in ("++", "--") and own not in (code.text(at - 1), code.text(at + 1)):
+                return False
+        return True
+
+    def _condition(self, statement):
+        code = self.code
+        if statement.head is None:
+            return
+        first, last = statement.head
+        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        first = stops[-1] + 1 if stops else first
+        signs = [at for at in code.top(first, last) if code.text(at) == "="]
+        if len(signs) != 1:
+            return
+        at = signs[0]
+        start = first
+        while code.text(start) == "*":
+            start += 1
+        if self.before(at - 1) != start or code.tokens[start].kind != "name":
+            return  # a declaration, or what is compared
+        if code.text(at + 1) == "!" and code.tokens[at + 1].start == code.tokens[at].start + 1:
+            return  # =! is a slip of its own
+        left, right = code.spelled(first, at), code.spelled(at + 1, last)
+        self.add(
+            "assigned", at, f"{left} = {right} sets {left}: write {left} == {right} to compare"
+        )
+
+    def _repeated(self, statement):
+        """The same condition again in an else if."""
+        code = self.code
+        condition = code.spelled(*statement.head)
+        other = statement
+        while len(other.parts) == 2 and other.parts[1].kind == "if":
+            other = other.parts[1]
+            first, last = other.head
+            if code.spelled(first, last) == condition and not any(
+                code.text(i) in ("(", "++", "--", *ASSIGNMENTS) for i in range(first, last)
+            ):
+                line = self.place(statement.first)[1]
+                self.add(
+                    "repeated",
+                    other.first,
+                    f"line {line} has this condition already: this branch never runs",
+                )
+
+    def _dangling(self, statement):
+        """An `else` that looks like the outer `if`'s."""
+        code = self.code
+        if len(statement.parts) != 1 or statement.parts[0].kind != "if":
+            return
+        inner = statement.parts[0]
+        if len(inner.parts) != 2:
+            return
+        at = inner.parts[0].last
+        token, first, second = (
+            code.tokens[at],
+            code.tokens[statement.first],
+            code.tokens[inner.first],
+        )
+        is_first = self.lines[token.line].strip().startswith(("else", "} else", "}else"))
+        if is_first and second.line > first.line and self.column(token) >= self.column(second):
+            return  # its column says whose it is
+        self.add(
+            "dangling", at,
+            "this else belongs to the inner if: write { } around the body of the outer one",
+        )  # fmt: skip
+
+    def _plain(self, statement):
+        self._dropped(statement)
+
+    def _own_value(self, statement):
+        """x = x;, i = i++;, float s = s + x[k];"""
+        code = self.code
+        first, last = statement.first, statement.last - 1
+        if statement.kind != "plain" or code.text(last) != ";" or not self.is_users(first):
+            return
+        signs = [at for at in code.top(first, last) if code.text(at) == "="]
+        if len(signs) != 1 or any(code.text(at) == "{" for at in range(signs[0], last)):
+            return
+        at = signs[0]
+        left, right = code.spelled(first, at), code.spelled(at + 1, last)
+        if self.before(at - 1) == first and code.tokens[first].kind == "name":
+            if left == right:
+                self.add(
+                    "itself",
+                    at,
+                    f"{left} = {right} changes nothing: write another value, or remove the line",
+                )
+            elif right in (f"{left}++", f"{left}--"):
+                self.add("itself", at, f"{left} = {right} keeps the old value: write {right}")
+            return
+        name = code.tokens[at - 1]
+        is_integer = first + 2 == at and code.text(first) in INTEGER_TYPES
+        if is_integer and last == at + 2 and _FRACTION.fullmatch(code.text(at + 1)):
+            value, whole = code.text(at + 1), code.text(at + 1).split(".")[0] or "0"
+            self.add(
+                "truncated",
+                at + 1,
+                f"{code.text(first)} {name.text} = {value} keeps {whole}: write float {name.text}",
+            )
+        is_declared = code.text(at - 2) in TYPE_WORDS or code.text(at - 2) in FLOAT_TYPES
+        if name.kind == "name" and is_declared:
+            uses = [i for i in range(at + 1, last) if code.text(i) == name.text]
+            uses = [
+                i
+                for i in uses
+                if code.text(i - 1) not in (".", "->", "::", "&", "sizeof", "template")
+                and code.text(i + 1) not in ("<", "(", "::")
+            ]
+            if uses and not any(
+                code.text(i - 1) == "(" and code.text(i - 2) == "sizeof" for i in uses
+            ):
+                self.add(
+                    "unset", uses[0],
+                    f"{name.text} is declared here and read in its own value: write {name.text} = without the type "
+                    f"where the outer {name.text} is meant",
+                )  # fmt: skip
+
+    def _dropped(self, statement):
+        code = self.code
+        first, last = statement.first, statement.last - 1
+        if last == first + 1 and code.text(first).startswith(("__sync", "__threadfence")):
+            name = code.text(first)
+            self.add("unused", first, f"{name} is not called: write {name}();")
+        if code.text(last) != ";" or last - first < 2:
+            return
+        token = code.tokens[first]
+        if (token.text in KEYWORDS and token.text != "this") or token.kind not in (
+            "name",
+            "sign",
+            "number",
+        ):
+            return
+        top = list(code.top(first, last))
+        texts = [code.text(at) for at in top]
+        if any(
+            t in ASSIGNMENTS or t in ("++", "--", "<<", "?", ",", "&&", "||", "{", "<", ">")
+            for t in texts
+        ):
+            return
+        if token.kind == "sign" and token.text not in ("(", "-", "!"):
+            return
+        for at in top[1:]:
+            sign = code.text(at)
+            end = at - 1
+            is_operand = code.tokens[end].kind in ("name", "number", "char") or code.text(end) in (
+                ")",
+                "]",
+            )
+            if not is_operand or (code.tokens[end].kind == "name" and code.text(end) in KEYWORDS):
+                continue
+            if sign in ("==", "!=", ">=") or (sign == "<=" and "operator" not in texts):
+                left, right = code.spelled(first, at), code.spelled(at + 1, last)
+                wanted = f": write {left} = {right}" if sign == "==" else ""
+                self.add(
+                    "unused", at, f"{left} {sign} {right} compares and drops the result{wanted}"
+                )
+                return
+            is_product = sign == "*" and (
+                code.text(end) in (")", "]") or code.tokens[end].kind == "number"
+            )
+            if sign in ("+", "-", "/", "%", "^", "|") or is_product:
+                left, right = code.spelled(first, at), code.spelled(at + 1, last)
+                wanted = ""
+                if self.before(at - 1) == first and code.tokens[first].kind == "name":
+                    wanted = f": write {left} {sign}= {right}"
+                self.add(
+                    "unused", at, f"{left} {sign} {right} computes and drops the result{wanted}"
+                )
+                return
+
+    def unset(self, body):
+        if any(
+            self.conditional[self.code.tokens[at].line]
+            for at in (body.block.first, body.block.last - 1)
+        ):
+            return
+        lines = range(
+            self.code.tokens[body.block.first].line, self.code.tokens[body.block.last - 1].line
+        )
+        if any(self.conditional[line] for line in lines):
+            return
+        for read in unset.reads(self.code, body):
+            if not self.is_users(read.at):
+                continue
+            if read.branch is None:
+                text = f"{read.name} is read before it has a value: write one where it is declared, {read.name} = 0"
+            else:
+                line = self.place(read.branch.first)[1]
+                text = (
+                    f"{read.name} has no value where the if of line {line} does not set it: write one where it is "
+                    f"declared, {read.name} = 0, or set it in both branches"
+                )
+            self.add("unset", read.at, text)
+
+
+RULES = {
+    "block": Statements._block,
+    "if": Statements._if,
+    "switch": Statements._switch,
+    "while": Statements._while,
+    "do": Statements._do,
+    "for": Statements._for,
+    "plain": Statements._plain,
+}
+"""Kind of a statement -> the method with its rule."""

@@ -1,0 +1,58 @@
+"""Slips: C++ that compiles and does not mean what its author meant, found in the tokens of a source.
+
+Compilers report some of them, each compiler others, and NVRTC the fewest: `1/2 * x`, `i^2` and `x[-1]` are right C++.
+So the tokens are read here, for every target alike. What needs the types of expressions (printf's arguments, an
+unsigned difference compared with zero) is the compilers' to report: `numbalite/compilers/reported.py` reads that and
+gives it these words.
+
+Only the lines of the user's files are searched, outside of #if: what a condition leaves out is not compiled.
+A doubtful case is no slip: the rules (slip_operators.py, slip_statements.py) say which cases they leave out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbalite.cxx import slip_operators, slip_statements
+from numbalite.cxx.advice import advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numbalite.cxx.slip import Lines, Slip
+    from numbalite.cxx.slip_search import Refused
+
+
+LONGEST = 500_000
+"""Characters of a source that is searched: longer ones were generated."""
+
+
+def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Slip], list[Refused]]:
+    """The slips in those lines of a source that the user wrote in C++, and what is to be refused."""
+    users = [lines for lines in users if not lines.is_python]
+    if not users or len(text) > LONGEST:
+        return [], []
+    found = _Finder(text, users, std)
+    found.search()
+    return found.slips, found.refused
+
+
+class _Finder(slip_operators.Operators, slip_statements.Statements):
+    def search(self):
+        for at, token in enumerate(self.code.tokens):
+            if token.kind == "number" and token.text[0] == "0" and self.is_users(at):
+                self.octal(at)
+            elif token.kind == "sign":
+                rule = slip_operators.RULES.get(token.text)
+                if rule is not None and self.is_users(at):
+                    rule(self, at)
+        for body in self.bodies:
+            for statement in body.block.walk():
+                rule = slip_statements.RULES.get(statement.kind)
+                if rule is not None and self.is_users(statement.first):
+                    rule(self, statement)
+            self.unset(body)
+        for line, sentence in advice(self.text):
+            if self.searched[line]:
+                self.add_line("advice", line, sentence)
+        self.slips.sort(key=lambda slip: (slip.file, slip.line))

@@ -1,0 +1,296 @@
+"""The statements of functions in CUDA C++, as a tree over the tokens of a source.
+
+`cxx/slips.py` and `cxx/unset.py` need it for mistakes that no compiler reports, or not every compiler: which
+statement an `else` belongs to, an `if` without a body, a variable that one branch sets. It reads structure alone.
+Types, names and macros are the compiler's; where the structure is not plain (a macro that opens a block, say), a
+statement ends at the bracket that closes it, and nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite.cxx.scanner import Token, brackets, directive_names, first_branches
+from numbalite.types.keywords import KEYWORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# The longest first. `>` stays alone: two of them may close two templates.
+_SIGNS = (
+    ("<<=", "->*", "<=>"),
+    ("==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "<<"),
+)  # fmt: skip
+_HEADS = frozenset(("if", "for", "while", "switch"))
+_BEFORE_BODY = frozenset(
+    ("const", "noexcept", "mutable", "override", "final", "&", "&&", "constexpr")
+)
+
+
+class Statement:
+    """A statement: tokens[first:last] of the Code.
+
+    kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all others. `head` is the
+    (first, last) of what stands between the parentheses; `parts` are the statements in it: of an `if` one or two.
+    """
+
+    __slots__ = ("first", "head", "kind", "last", "parts")
+
+    def __init__(self, kind: str, first: int, last: int, head=None, parts=()):
+        self.kind, self.first, self.last = kind, first, last
+        self.head: tuple[int, int] | None = head
+        self.parts: list[Statement] = list(parts)
+
+    def walk(self) -> Iterator[Statement]:
+        """The statement and all that are in it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+class Body(NamedTuple):
+    """The body of a function or of a lambda."""
+
+    parameters: tuple[int, int]
+    """(first, last) between the parentheses; both 0 without any."""
+    start: int
+    """The first token of the declaration."""
+    block: Statement
+    is_lambda: bool
+
+
+class Code:
+    """The tokens of a source, with operators of several signs as one token each, and the bodies in it."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = _joined(first_branches(tokens))
+        self.partner = brackets(self.tokens)
+        self.in_macros = frozenset(_in_macros(tokens))
+        """The names in the bodies of the source's macros."""
+        self.constants = frozenset(self._constants())
+        """The names of what is declared constexpr."""
+
+    def _constants(self):
+        for at, token in enumerate(self.tokens):
+            if token.text in ("constexpr", "enum"):
+                for following in range(at + 1, min(at + 12, len(self.tokens) - 1)):
+                    if self.text(following + 1) in ("=", "{", "["):
+                        yield self.text(following)
+                        break
+
+    def text(self, at: int) -> str:
+        return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
+
+    def after(self, at: int) -> int:
+        """The index behind a token, or behind the bracket that it opens."""
+        partner = self.partner.get(at, at)
+        return max(partner, at) + 1
+
+    def top(self, first: int, last: int) -> Iterator[int]:
+        """The indices of tokens[first:last], without what is in brackets."""
+        at = first
+        while at < last:
+            yield at
+            at = self.after(at)
+
+    def spelled(self, first: int, last: int) -> str:
+        """The tokens as the source has them."""
+        tokens, out = self.tokens, []
+        for at in range(first, min(last, len(tokens))):
+            before = tokens[at - 1]
+            if at > first and before.start + len(before.text) != tokens[at].start:
+                out.append(" ")
+            out.append(tokens[at].text)
+        return "".join(out)
+
+    def bodies(self) -> Iterator[Body]:
+        """The bodies of functions, in the order of the source. Those of lambdas follow the function that they are in."""
+        at, start = 0, 0
+        while at < len(self.tokens):
+            text = self.text(at)
+            if text == "{":
+                head = self._head(at)
+                if head is not None and self.partner.get(at, 0) > at:
+                    yield from self._of_body(head, start, at)
+                    at = self.partner[at]
+                start = at + 1
+            elif text in (";", "}"):
+                start = at + 1
+            elif text == "(":
+                at = self.after(at) - 1
+            at += 1
+
+    def _of_body(self, head, start, at):
+        block = self._statement(at, self.partner[at] + 1)
+        yield Body(head, start, block, False)
+        inner = at + 1
+        while inner < self.partner[at]:
+            if self.text(inner) == "{" and self.partner.get(inner, 0) > inner:
+                given = self._lambda(inner)
+                if given is not None:
+                    yield Body(given, inner, self._statement(inner, self.partner[inner] + 1), True)
+            inner += 1
+
+    def _head(self, at):
+        """The (first, last) of a function's parameters, where the brace at `at` opens its body."""
+        before = at - 1
+        while before >= 0 and self.text(before) not in (")", ";", "{", "}"):
+            token = self.tokens[before]
+            if token.text == "=" or token.text in ("class", "struct", "union", "enum", "namespace"):
+                return None
+            before -= 1
+        if self.text(before) != ")" or before not in self.partner:
+            return None
+        while True:  # the initialisers of a constructor's members
+            opening = self.partner[before]
+            name = self.text(opening - 1)
+            if name == "noexcept" or name.startswith("__"):
+                before = opening - 2
+                if self.text(before) != ")" or before not in self.partner:
+                    return None
+                continue
+            if self.text(opening - 2) in (",", ":") and self.text(opening - 3) in (")", "}"):
+                return None  # of a constructor: its body is not read
+            is_name = self.tokens[opening - 1].kind == "name" and name not in _HEADS
+            return (opening + 1, before) if is_name or name in (")", "]") else None
+
+    def _lambda(self, at):
+        """The (first, last) of a lambda's parameters, where the brace at `at` opens its body."""
+        before = at - 1
+        while before > 0 and self.text(before) in _BEFORE_BODY:
+            before -= 1
+        if self.text(before) == "]" and before in self.partner:
+            return (0, 0) if self._captures(self.partner[before]) else None
+        if self.text(before) != ")" or before not in self.partner:
+            return None
+        opening = self.partner[before]
+        if self.text(opening - 1) != "]" or opening - 1 not in self.partner:
+            return None
+        return (opening + 1, before) if self._captures(self.partner[opening - 1]) else None
+
+    def _captures(self, at):
+        """Does a lambda begin at this `[`, and no subscript?"""
+        before = self.tokens[at - 1] if at else None
+        if before is None or before.text in (")", "]"):
+            return False
+        return before.kind == "sign" or (before.kind == "name" and before.text in KEYWORDS)
+
+    # --- statements
+
+    def _statement(self, at: int, end: int) -> Statement:
+        text = self.text(at)
+        if text == "{":
+            return self._block(at, end)
+        if text == ";":
+            return Statement("empty", at, at + 1)
+        if text in _HEADS:
+            return self._with_head(text, at, end)
+        if text == "do":
+            body = self._statement(at + 1, end)
+            last = body.last
+            head = None
+            if self.text(last) == "while" and self.text(last + 1) == "(":
+                head = (last + 2, self.after(last + 1) - 1)
+                last = self.after(last + 1)
+            return Statement("do", at, last + (self.text(last) == ";"), head, [body])
+        if self._is_label(at):
+            return self._label(at, end)
+        return Statement("plain", at, self._end(at, end))
+
+    def _block(self, at, end):
+        last = min(self.partner.get(at, end - 1), end - 1)
+        block = Statement("block", at, last + 1)
+        inner = at + 1
+        while inner < last:
+            part = self._statement(inner, last)
+            block.parts.append(part)
+            inner = max(part.last, inner + 1)
+        return block
+
+    def _with_head(self, kind, at, end):
+        opening = at + 1
+        if self.text(opening) == "constexpr":
+            opening += 1
+        if self.text(opening) != "(" or opening not in self.partner:
+            return Statement("plain", at, self._end(at, end))
+        closing = self.partner[opening]
+        made = Statement(kind, at, closing + 1, (opening + 1, closing))
+        if closing + 1 < end:
+            made.parts.append(self._statement(closing + 1, end))
+            made.last = made.parts[0].last
+        if kind == "if" and self.text(made.last) == "else" and made.last < end:
+            other = self._statement(made.last + 1, end)
+            made.parts.append(other)
+            made.last = other.last
+        return made
+
+    def _is_label(self, at):
+        text = self.text(at)
+        if text in ("case", "default"):
+            return True
+        is_name = self.tokens[at].kind == "name" and text not in KEYWORDS
+        return is_name and self.text(at + 1) == ":" and self.text(at + 2) != ":"
+
+    def _label(self, at, end):
+        colon = at
+        while colon < end and self.text(colon) != ":":
+            colon = self.after(colon)
+        label = Statement("label", at, min(colon + 1, end))
+        if colon + 1 < end and not self._is_label(colon + 1):
+            label.parts.append(self._statement(colon + 1, end))
+            label.last = label.parts[0].last
+        return label
+
+    def _end(self, at, end):
+        """Where a plain statement ends."""
+        first = at
+        while at < end:
+            text = self.text(at)
+            if text == ";":
+                return at + 1
+            if text == "{" and at > first and self.text(at - 1) == ")" and self._lambda(at) is None:
+                if "=" not in (self.text(i) for i in self.top(first, at)):
+                    return self.after(at)  # a macro's block, a local function's
+            at = self.after(at)
+        return end
+
+
+def _in_macros(tokens):
+    for token in tokens:
+        if token.kind == "directive" and "define" in token.text:
+            word, _, names = directive_names(token.text)
+            if word == "define":
+                yield from names
+
+
+def _joined(tokens):
+    """The tokens without directives, those signs as one that are one operator."""
+    out: list[Token] = []
+    at, count = 0, len(tokens)
+    while at < count:
+        token = tokens[at]
+        if token.kind == "directive":
+            at += 1
+            continue
+        if token.kind == "sign" and token.text in "<>=!&|+-*/%^":
+            text, last = token.text, at
+            while last + 1 < count and last - at < 2:
+                following = tokens[last + 1]
+                if following.kind != "sign" or following.start != tokens[last].start + len(
+                    tokens[last].text
+                ):
+                    break
+                text += following.text
+                last += 1
+            for length, signs in ((3, _SIGNS[0]), (2, _SIGNS[1])):
+                if len(text) >= length and text[:length] in signs:
+                    out.append(token._replace(text=text[:length]))
+                    at += length
+                    break
+            else:
+                out.append(token)
+                at += 1
+            continue
+        out.append(token)
+        at += 1
+    return out

@@ -1,0 +1,309 @@
+"""Local variables of C++ that are read before they have a value: never set, or set on one branch alone.
+
+The compilers' own analyses differ: NVRTC follows no branch, g++ takes any value for one that is not set, and clang++
+reports what may happen on any of many paths. This one reports a variable of a number's or a pointer's type where
+every run that takes the other branch of an `if` reads it: the read is in the block of the `if`, behind it, and under
+no condition of its own. A loop counts as one that runs. A variable whose address is taken, which a function or a
+lambda gets or which inline assembly names, is left alone from there on, and so are functions with `goto`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite.cxx.scanner import TYPE_WORDS
+from numbalite.types.keywords import KEYWORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numbalite.cxx.statements import Body, Code, Statement
+
+_NUMBERS = frozenset(
+    """bool char short int long signed unsigned float double int8 int16 int32 int64 uint8 uint16 uint32 uint64
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t float32 float64 uint""".split()
+)
+_QUALIFIERS = frozenset(("const", "volatile", "register", "std", "::"))
+_ADDS = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", "--"))
+_GIVEN_UP = frozenset(("goto", "asm", "__asm__", "__asm", "setjmp", "try"))
+_LEAVING = frozenset(
+    ("return", "break", "continue", "throw", "__trap", "__builtin_unreachable", "exit")
+)
+_UNEVALUATED = frozenset(("sizeof", "decltype", "alignof", "typeof", "noexcept"))
+
+
+class Read(NamedTuple):
+    """A read of a variable that has no value."""
+
+    at: int
+    """The index of the token that reads it."""
+    name: str
+    branch: Statement | None
+    """The `if` of which one branch alone sets it; None: nothing sets it before."""
+
+
+def reads(code: Code, body: Body) -> Iterator[Read]:
+    """The first such read of each variable of a body."""
+    words = {code.text(at) for at in range(body.block.first, body.block.last)}
+    if words & _GIVEN_UP:
+        return
+    for block in body.block.walk():
+        if block.kind != "block":
+            continue
+        for position, part in enumerate(block.parts):
+            for name in _declared(code, part):
+                if name in code.in_macros:
+                    continue
+                found = _Variable(code, name).read(block.parts[position + 1 :])
+                if found is not None:
+                    yield found
+
+
+def _declared(code, statement):
+    """The names that a statement declares without a value, of numbers and pointers."""
+    if statement.kind != "plain":
+        return
+    at, last = statement.first, statement.last - 1
+    is_number = False
+    while at < last and (code.text(at) in _NUMBERS or code.text(at) in _QUALIFIERS):
+        is_number |= code.text(at) in _NUMBERS
+        at += 1
+    if not is_number or code.text(last) != ";":
+        return
+    while at < last:
+        while code.text(at) in ("*", "const", "__restrict__"):
+            at += 1
+        token = code.tokens[at]
+        if token.kind != "name" or token.text in KEYWORDS:
+            return
+        after = code.text(at + 1)
+        if token.text in _NUMBERS:
+            return
+        if after in (",", ";"):
+            yield token.text
+        at += 1
+        while at < last and code.text(at) != ",":
+            if code.text(at) == "<":
+                return  # the next comma may be a template's
+            at = code.after(at)
+        at += 1
+
+
+class _Stop(Exception):
+    """No more can be concluded: the variable may have a value from here on."""
+
+
+class _Variable:
+    """What happens to one variable, statement by statement: unset, set, or set on one branch (the `if`)."""
+
+    def __init__(self, code, name):
+        self.code, self.name = code, name
+        self.branch = None
+        self.found = None
+        self.loops = self.conditions = 0  # that are around
+
+    def read(self, statements):
+        """The first Read, or None."""
+        try:
+            self._all(statements)
+        except _Stop:
+            pass
+        return self.found
+
+    def _mentions(self, first, last):
+        return any(self.code.text(at) == self.name for at in range(first, last))
+
+    def _all(self, statements) -> bool:
+        """Follows statements. True where the variable is set behind them, or control does not get there."""
+        for statement in statements:
+            if self._one(statement):
+                return True
+        return False
+
+    def _one(self, statement) -> bool:
+        code, kind = self.code, statement.kind
+        if not self._mentions(statement.first, statement.last):
+            if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
+                raise _Stop  # perhaps where the branch was not taken
+            return _leaves(code, statement)
+        if kind == "block":
+            if any(self.name in _names_of(code, part) for part in statement.parts):
+                raise _Stop  # another variable of this name
+            return self._all(statement.parts)
+        if kind == "if":
+            return self._if(statement)
+        if kind in ("for", "while"):
+            return self._loop(statement)
+        if kind == "do":
+            return self._all(statement.parts) or self._expression(*(statement.head or (0, 0)))
+        if kind in ("switch", "label"):
+            raise _Stop
+        return self._expression(statement.first, statement.last) or _leaves(code, statement)
+
+    def _if(self, statement):
+        if self._expression(*statement.head):
+            return True
+        before = self.branch
+        sides, is_partly = [], False
+        for part in statement.parts:
+            self.branch = before
+            sides.append(self._branch(part))
+            is_partly |= self.branch is not before
+        if len(sides) == 2 and all(sides):
+            return True
+        self.branch = before
+        if any(sides) or is_partly:
+            if self._may_be_always(statement):
+                raise _Stop
+            self.branch = statement
+        return False
+
+    def _branch(self, part):
+        """A branch that reads the variable reads it under a condition: after a branch that set it, that may be the
+        same condition."""
+        if self.branch is not None and self._mentions(part.first, part.last):
+            raise _Stop
+        self.conditions += 1
+        is_set = self._one(part)
+        self.conditions -= 1
+        return is_set
+
+    def _may_be_always(self, statement):
+        """May the condition be a constant: a template's, a macro, a number of the Python scope?"""
+        first, last = statement.head
+        if self.code.text(first - 2) == "constexpr" or last - first == 1:
+            return True
+        names = {t.text for t in self.code.tokens[first:last] if t.kind == "name"}
+        return all(name.isupper() or name in self.code.constants for name in names)
+
+    def _loop(self, statement):
+        first, last = statement.head
+        if statement.kind == "while":
+            if self._expression(first, last):
+                return True
+        else:
+            stops = [at for at in self.code.top(first, last) if self.code.text(at) == ";"]
+            if len(stops) != 2:
+                raise _Stop  # over the elements of something
+            if any(self._expression(a, b) for a, b in ((first, stops[0]), (stops[0], stops[1]))):
+                return True
+        if self.branch is not None:
+            raise _Stop
+        self.loops += 1
+        is_set = self._all(statement.parts)
+        self.loops -= 1
+        if is_set:
+            return True
+        if self.branch is not None:
+            raise _Stop  # another round may set it
+        return False
+
+    def _expression(self, first, last) -> bool:
+        """Follows an expression or a declaration. True where it sets the variable."""
+        code = self.code
+        uses = [at for at in range(first, last) if code.text(at) == self.name]
+        uses = [at for at in uses if code.text(at - 1) not in (".", "->", "::")]
+        for at in uses:
+            before, after = code.text(at - 1), code.text(at + 1)
+            if after == "=" and not self._is_under_condition(first, at):
+                # The right side comes before: s = s + 1
+                inside = range(at + 2, self._right_end(at + 2, last))
+                right = [use for use in uses if use in inside]
+                if right and not any(self._is_handed_on(at, use) for use in right):
+                    self._report(right[0])
+                return True
+            if after == "=":
+                raise _Stop
+            if (
+                after in ("<<", "(", ".", "->")
+                or (code.text(at - 2) == before == ">")
+                or (before in ("&", "&&") and not self._is_operand(at - 2))
+            ):
+                raise _Stop
+            if self._is_handed_on(first, at) or self._is_under_condition(first, at):
+                raise _Stop
+            self._report(at)
+        return False
+
+    def _right_end(self, at, last):
+        """The index behind the right side of an assignment that begins at `at`."""
+        while at < last and self.code.text(at) not in (",", ";", ")", "]", "}", "="):
+            at = self.code.after(at)
+        return at
+
+    def _is_operand(self, at):
+        """Does an operand end at this token, so that `&` behind it is no address?"""
+        token = self.code.tokens[at]
+        return (
+            token.kind in ("name", "number", "char") and token.text not in KEYWORDS
+        ) or token.text in (")", "]")
+
+    def _is_handed_on(self, first, at):
+        """Is the use in the arguments of a call, in braces, in a lambda, or in what is not evaluated? A call may set a
+        variable that it gets by reference."""
+        code, depth = self.code, at
+        while depth > first:
+            depth -= 1
+            if depth in code.partner and code.partner[depth] < depth:
+                depth = code.partner[depth]
+                continue
+            text = code.text(depth)
+            if text == "{":
+                return True
+            if text == "(" and code.partner.get(depth, 0) > at:
+                name = code.tokens[depth - 1]
+                if name.text in _UNEVALUATED or name.text == ">":
+                    return True
+                if (
+                    name.kind == "name"
+                    and name.text not in KEYWORDS
+                    and name.text not in TYPE_WORDS
+                ):
+                    return True
+                if name.text == "]":
+                    return True  # a lambda's parameter
+        return code.text(at - 1) == "sizeof"
+
+    def _is_under_condition(self, first, at):
+        """Does something before the use in the expression decide whether it is evaluated?"""
+        code = self.code
+        return any(code.text(i) in ("&&", "||", "?") for i in range(first, at))
+
+    def _report(self, at):
+        """Reports a read, unless an earlier round of a loop may have set the variable: a read under a condition, or in a
+        loop within the loop, is one of later rounds."""
+        adds = self.code.text(at + 1) in _ADDS or self.code.text(at - 1) in ("++", "--")
+        if self.loops and (self.conditions or self.branch or (self.loops > 1 and not adds)):
+            raise _Stop
+        self.found = Read(at, self.name, self.branch)
+        raise _Stop
+
+
+def _is_leaving(code):
+    return lambda statement: statement.kind == "plain" and code.text(statement.first) in _LEAVING
+
+
+def _leaves(code, statement):
+    """Does control never get behind a statement?"""
+    if statement.kind == "block":
+        return any(_leaves(code, part) for part in statement.parts)
+    if statement.kind == "if":
+        return len(statement.parts) == 2 and all(_leaves(code, part) for part in statement.parts)
+    return _is_leaving(code)(statement)
+
+
+def _names_of(code, statement):
+    """The names that a plain statement may declare, with a value or without."""
+    if statement.kind != "plain" or statement.last - statement.first < 3:
+        return ()
+    first, second = code.tokens[statement.first], code.tokens[statement.first + 1]
+    if first.kind != "name" or (second.kind != "name" and second.text not in ("*", "&", "::", "<")):
+        return ()
+    if first.text in ("return", "throw", "delete", "case"):
+        return ()
+    names = set()
+    for at in code.top(statement.first, statement.last):
+        token = code.tokens[at]
+        if token.kind == "name" and code.text(at + 1) in ("=", ";", ",", "[", "(", "{"):
+            names.add(token.text)
+    return names

@@ -1,0 +1,226 @@
+"""Slips in Python bodies: lines that are translated and probably do not mean what was meant.
+
+As cxx/slips.py for C++: a comparison whose result is dropped, `i == 3 or 4`, `i ^ 2`, and a variable that one branch
+sets. Python would raise UnboundLocalError where such a variable has no value; a kernel reads any number. A variable
+counts as set behind a loop that sets it, and a read under a condition of its own is no slip.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from numbalite.cxx.slip import Slip
+from numbalite.python import tree
+from numbalite.python.read import Function
+
+_EXPONENTS = {2: "square", 3: "cube"}
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+
+
+def find(function: Function) -> list[Slip]:
+    """The slips of a function's body."""
+    if isinstance(function.node, ast.Lambda):
+        return []
+    found = []
+    for kind, node, text in (*_expressions(function.body_nodes()), *_Branches(function).reads()):
+        place = function.place(node)
+        shown = "\n".join(row[4:] for row in place.shown().split("\n"))
+        found.append(Slip(place.label, place.line, kind, text, shown))
+    return sorted(dict.fromkeys(found), key=lambda slip: slip.line)
+
+
+def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
+    for node in nodes:
+        if isinstance(node, ast.Expr):
+            text = _dropped(node.value)
+            if text:
+                yield "unused", node.value, text
+        elif isinstance(node, ast.BoolOp):
+            equal = [
+                v
+                for v in node.values
+                if isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.Eq)
+            ]
+            for value in node.values if equal else ():  # n or 7 is a value
+                if _is_number_but_a_flag(value):
+                    made = ast.unparse(ast.Compare(equal[0].left, equal[0].ops, [value]))
+                    yield (
+                        "logical",
+                        value,
+                        f"{ast.unparse(value)} as a condition is true: write {made}",
+                    )
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+            exponent = getattr(node.right, "value", None)
+            if exponent in _EXPONENTS and type(exponent) is int and not _exchanges(nodes, node):
+                power = ast.unparse(ast.BinOp(node.left, ast.Pow(), node.right))
+                yield (
+                    "power", node,
+                    f"^ combines bits, {ast.unparse(node)} is no power: write {power} (or ^ 0b{exponent:b} for the bits)",
+                )  # fmt: skip
+
+
+def _exchanges(nodes, node):
+    """Are bits meant: in a number that is written so, or next to other powers of two, as lanes exchange values?"""
+    if isinstance(node.left, ast.BinOp) and isinstance(
+        node.left.op, (ast.BitXor, ast.BitOr, ast.BitAnd, ast.Mod)
+    ):
+        return True
+    if node.right.end_col_offset - node.right.col_offset > 1:  # 0b10
+        return True
+    others = [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.BitXor)]
+    return any(getattr(other, "value", None) in (1, 4, 8, 16, 32) for other in others)
+
+
+def _dropped(value):
+    if isinstance(value, ast.Compare):
+        text = f"{ast.unparse(value)} compares and drops the result"
+        if isinstance(value.ops[0], ast.Eq) and len(value.ops) == 1:
+            text += f": write {ast.unparse(value.left)} = {ast.unparse(value.comparators[0])}"
+        return text
+    if isinstance(value, ast.BinOp):
+        text = f"{ast.unparse(value)} computes and drops the result"
+        if isinstance(value.left, (ast.Name, ast.Subscript, ast.Attribute)):
+            text += f": write {ast.unparse(value.left)} {_SIGNS.get(type(value.op), '')}= {ast.unparse(value.right)}"
+        return text
+    return None
+
+
+def _is_number_but_a_flag(node):
+    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value not in (0, 1)
+
+
+class _Branches:
+    """Variables that one branch of an `if` sets, and that are read behind it."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.found: dict[str, tuple[str, ast.AST, str]] = {}
+
+    def reads(self) -> Iterator[tuple[str, ast.AST, str]]:
+        self._block(self.function.body, set(self.function.parameters), {})
+        yield from self.found.values()
+
+    def _block(self, body, known, partly) -> bool:
+        """Follows statements: `known` are the variables that are set, `partly` those that one branch sets -> the `if`.
+        True where control does not get behind them."""
+        for statement in body:
+            if isinstance(statement, ast.If):
+                if self._if(statement, known, partly):
+                    return True
+                continue
+            if isinstance(statement, (ast.For, ast.While)):
+                self._reads(
+                    statement.iter if isinstance(statement, ast.For) else statement.test, partly
+                )
+                inside = _bound([statement])
+                for name in _named([statement]):
+                    partly.pop(name, None)
+                known |= inside
+                continue
+            if isinstance(statement, _LEAVING):
+                self._reads(statement, partly)
+                return True
+            if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
+                for name in _named([statement]):
+                    partly.pop(name, None)
+                known |= _bound([statement])
+                continue
+            self._reads(statement, partly)
+            for name in _bound([statement]):
+                partly.pop(name, None)
+                known.add(name)
+        return False
+
+    def _if(self, statement, known, partly):
+        self._reads(statement.test, partly)
+        sides, gone = [], []
+        for body in (statement.body, statement.orelse):
+            for name in _named(body):
+                partly.pop(name, None)  # perhaps under the same condition
+            inside, unsure = set(known), {}
+            gone.append(self._block(body, inside, unsure))
+            sides.append((inside, unsure))
+        if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
+            partly.clear()  # perhaps where the branch was not taken
+        if all(gone):
+            return True
+        if any(gone):
+            inside, unsure = sides[gone.index(False)]
+            known |= inside
+            partly.update(unsure)
+            return False
+        (first, first_unsure), (second, second_unsure) = sides
+        for name in (first ^ second) - known:
+            if self._varies(statement.test):
+                partly[name] = statement
+        for name in (*first_unsure, *second_unsure):
+            known.discard(name)
+            partly[name] = statement
+        known |= first & second
+        return False
+
+    def _varies(self, test):
+        """May a condition be true and false? Names of the module are constants."""
+        names = [node.id for node in tree.walk(test) if isinstance(node, ast.Name)]
+        return any(name in self._own() for name in names)
+
+    def _own(self):
+        return _bound(self.function.body) | set(self.function.parameters)
+
+    def _reads(self, node, partly):
+        for part in _unconditional(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in partly:
+                self._add(part, partly.pop(part.id))
+            if isinstance(part, ast.AugAssign) and getattr(part.target, "id", None) in partly:
+                self._add(part.target, partly.pop(part.target.id))
+
+    def _add(self, node, branch):
+        text = (
+            f"{node.id} has no value where the if of line {branch.lineno} does not set it: set it before the if, "
+            f"{node.id} = 0, or in both branches"
+        )
+        self.found.setdefault(node.id, ("unset", node, text))
+
+
+def _unconditional(node) -> list[Any]:
+    """The nodes below that are evaluated whenever this one is."""
+    found = []
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if isinstance(node, ast.BoolOp):
+            waiting.append(node.values[0])
+        elif isinstance(node, ast.IfExp):
+            waiting.append(node.test)
+        elif not isinstance(
+            node, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+        ):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _bound(body) -> set[str]:
+    """The names that statements set."""
+    found = set()
+    for statement in body:
+        for node in tree.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                found.add(node.name)
+    return found
+
+
+def _named(body) -> set[str]:
+    """The names that statements mention."""
+    return {
+        node.id for statement in body for node in tree.walk(statement) if isinstance(node, ast.Name)
+    }

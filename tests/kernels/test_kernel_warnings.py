@@ -1,0 +1,340 @@
+"""KernelWarning: where it points, how it is filtered, and for which kinds of code it is issued."""
+
+import importlib.util
+import itertools
+import pathlib
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import compilers, cuda
+from numbalite.errors import CompileError, KernelWarning, NumbaliteWarning
+
+KERNEL = '''
+from numbalite import cuda
+
+@cuda.jit
+def halves(x, out):
+    """
+    int i = grid<1>();
+    out[i] = 1/2 * x[i];
+    """
+'''
+count = itertools.count()
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """load(text) -> a module of its own, from a file."""
+
+    def load(text):
+        name = f"warned_{next(count)}"
+        file = tmp_path / f"{name}.py"
+        file.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def arrays():
+    return np.ones(4, np.float32), np.full(4, 7, np.float32)
+
+
+def caught(do):
+    """The KernelWarnings of a call."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        do()
+    return [one for one in found if one.category is KernelWarning]
+
+
+def test_the_warning_is_at_the_users_line(load):
+    module = load(KERNEL)
+    x, out = arrays()
+    (found,) = caught(lambda: module.halves[1, 4](x, out))
+    assert (found.filename, found.lineno) == (module.__file__, 8)
+    message = found.message
+    assert (message.file, message.line) == (found.filename, 8)
+    assert "write 1.0f/2" in message.text and "out[i] = 1/2 * x[i];" in message.shown
+    assert str(message) == "\n    ".join([message.text, *message.shown.split("\n")])
+    assert (out == 0).all()
+
+
+def test_the_class_is_a_warning_of_numbalite():
+    assert numbalite.KernelWarning is KernelWarning
+    assert issubclass(KernelWarning, NumbaliteWarning)
+    found = pickle.loads(pickle.dumps(KernelWarning("text", "k.py", 3, "line")))
+    assert (found.text, found.file, found.line, found.shown) == ("text", "k.py", 3, "line")
+
+
+def test_a_compilation_warns_once(load):
+    module = load(KERNEL)
+    x, out = arrays()
+    d = cuda.to_device(x), cuda.to_device(out)
+
+    def launches():
+        for _ in range(3):
+            module.halves[1, 4](*d)
+            module.halves[2, 2](*d)
+
+    assert len(caught(launches)) == 1
+    doubles = np.ones(4), np.ones(4)
+    assert len(caught(lambda: module.halves[1, 4](*doubles))) == 1
+
+
+def test_the_default_filter_shows_a_line_once(load):
+    module = load(KERNEL)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.resetwarnings()
+        warnings.simplefilter("default")
+        module.halves[1, 4](*arrays())
+        module.halves[1, 4](np.ones(4), np.ones(4))
+    assert [one.lineno for one in found if one.category is KernelWarning] == [8]
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"category": KernelWarning},
+        {"category": NumbaliteWarning},
+        {"category": UserWarning, "lineno": 8},
+        {"message": ".*divides integers"},
+        {"module": "warned_"},
+    ],
+    ids=lambda filters: "-".join(filters),
+)
+def test_filters_select_by_category_line_message_and_module(load, filters):
+    module = load(KERNEL)
+
+    def launch():
+        warnings.filterwarnings("ignore", **filters)
+        module.halves[1, 4](*arrays())
+
+    assert caught(launch) == []
+
+
+def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
+    module = load(KERNEL)
+
+    def launch():
+        warnings.filterwarnings("ignore", category=KernelWarning, lineno=7)
+        warnings.filterwarnings("ignore", category=KernelWarning, module="another")
+        module.halves[1, 4](*arrays())
+
+    assert len(caught(launch)) == 1
+
+
+def test_as_an_error_it_keeps_the_kernel_from_running(load):
+    module = load(KERNEL)
+    x, out = arrays()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", KernelWarning)
+        for _ in range(2):
+            with pytest.raises(KernelWarning, match="write 1.0f/2"):
+                module.halves[1, 4](x, out)
+    cuda.synchronize()
+    assert (out == 7).all()
+    assert len(caught(lambda: module.halves[1, 4](x, out))) == 1
+    assert (out == 0).all()
+
+
+def test_as_an_error_it_keeps_a_signature_from_compiling(load):
+    text = KERNEL.replace("cuda.jit", 'cuda.jit("void(float32[:], float32[:])")')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", KernelWarning)
+        with pytest.raises(KernelWarning, match="write 1.0f/2"):
+            load(text)
+
+
+def test_a_kernel_from_the_disk_cache_warns_again(run_python, tmp_path, unchecked):
+    file = tmp_path / "program.py"
+    file.write_text(
+        KERNEL
+        + """
+import numpy as np
+from numbalite import compilers
+halves[1, 4](np.ones(4, np.float32), np.ones(4, np.float32))
+print(compilers.compile_count())
+"""
+    )
+    import_it = "import program"
+    path = f"{tmp_path}:{pathlib.Path(numbalite.__file__).parents[1]}"
+    first, second = (run_python(import_it, PYTHONPATH=path) for _ in range(2))
+    assert (first.stdout, second.stdout) == ("1\n", "0\n")
+    for result in (first, second):
+        rows = [row for row in result.stderr.split("\n") if "simulator" not in row]
+        head = f"{file}:8: KernelWarning: 1/2 divides integers, which gives 0: write 1.0f/2"
+        assert rows[rows.index(head) + 1].strip() == "out[i] = 1/2 * x[i];"
+        assert result.stderr.count("1/2 * x[i]") == 1
+
+
+KINDS = {
+    "a device function": (
+        """
+from numbalite import cuda
+
+@cuda.jit(device=True)
+def half(x):
+    "return 1/2 * x;"
+
+@cuda.jit
+def k(x, out):
+    "out[threadIdx.x] = half(x[threadIdx.x]);"
+
+def call(x, out):
+    k[1, 4](x, out)
+""",
+        6,
+    ),
+    "vectorize": (
+        """
+from numbalite import vectorize
+
+@vectorize(["float32(float32)"], target="cuda")
+def half(x):
+    "return 1/2 * x;"
+
+def call(x, out):
+    half(x, out=out)
+""",
+        6,
+    ),
+    "vectorize without signatures": (
+        """
+from numbalite import vectorize
+
+@vectorize(target="cuda")
+def half(x):
+    "1/2 * x"
+
+def call(x, out):
+    half(x, out=out)
+""",
+        6,
+    ),
+    "guvectorize": (
+        '''
+from numbalite import guvectorize
+
+@guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+def half(x, out):
+    """
+    for (int i = 0; i < x.size(); ++i)
+        out[i] = 1/2 * x[i];
+    """
+
+def call(x, out):
+    half(x, out)
+''',
+        8,
+    ),
+    "a reduction": (
+        """
+from numbalite import cuda
+
+@cuda.reduce
+def total(a, b):
+    "return a + b + 1/2 * a;"
+
+def call(x, out):
+    total(x)
+""",
+        6,
+    ),
+    "vectorize for the CPU": (
+        """
+from numbalite import vectorize
+
+def call(x, out):
+    @vectorize(["float32(float32)"], target="cpu")
+    def half(x):
+        "return 1/2 * x;"
+    half(x)
+""",
+        7,
+    ),
+    "jit for the CPU": (
+        """
+from numbalite import jit
+
+@jit
+def half(x):
+    "return 1/2 * x;"
+
+def call(x, out):
+    half(0.5)
+""",
+        6,
+    ),
+    "a module": (
+        '''
+from numbalite import cuda
+
+SOURCE = r"""
+// A comment of several
+// lines.
+__global__ void k(const float *x, float *out) {
+    out[threadIdx.x] = 1/2 * x[threadIdx.x];
+}
+"""
+
+def call(x, out):
+    cuda.module(SOURCE).k[1, 4](x, out)
+''',
+        8,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_code_in_strings_is_warned_of(load, kind):
+    text, line = KINDS[kind]
+
+    def run():
+        module = load(text)
+        module.call(*arrays())
+        return module
+
+    found = caught(run)
+    assert found and {(pathlib.Path(one.filename).parent.name, one.lineno) for one in found} == {
+        (pathlib.Path(found[0].filename).parent.name, line)
+    }
+    assert all("write 1.0f/2" in str(one.message) for one in found)
+
+
+def test_a_file_is_warned_of_under_its_own_name(tmp_path):
+    file = tmp_path / "k.cu"
+    (tmp_path / "own.cuh").write_text("__device__ float part(float x) { return 1/2 * x; }\n")
+    file.write_text(
+        '#include "own.cuh"\n__global__ void k(float *x) {\n    x[0] = part(x[1]);\n    if (x[0] > 0);\n}\n'
+    )
+    (found,) = caught(lambda: cuda.module(file))
+    assert (found.filename, found.lineno) == (str(file), 4)
+
+
+def test_a_wrong_number_of_indices_is_an_error(load):
+    text = KERNEL.replace("1/2 * x[i]", "x[i, 0]")
+    module = load(text)
+    with pytest.raises(CompileError, match=r"x\[i, 0\] has 2 indices") as found:
+        module.halves[1, 4](*arrays())
+    assert f"{module.__file__}(8): error" in str(found.value)
+
+
+def test_what_a_preprocessor_condition_leaves_out_is_not_searched():
+    source = "#if 0\n__device__ float f(float x) { return 1/2 * x; }\n#endif\n__global__ void k(float *x) { x[0] = 1; }"
+    assert caught(lambda: cuda.module(source)) == []
+
+
+def test_kernels_of_numbalite_have_no_user():
+    source = compilers.Source(
+        '#include "numbalite.cuh"\n__global__ void k(float *x) { x[0] = 1/2 * x[1]; }'
+    )
+    assert source.users == ()

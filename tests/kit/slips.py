@@ -1,0 +1,151 @@
+"""Slips: lines of C++ that compile and do not mean what was meant, each with a twin that is right.
+
+A pair's texts are statements of a kernel with the parameters `x`, `out` (float32 arrays of one axis), `counts` (int32)
+and `n` (an int); `i` is the index of the thread. `//!` ends the line that is warned of, where there are several.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    name: str
+    wrong: str
+    right: str
+    says: str
+    """A part of the warning."""
+
+
+PAIRS = [
+    Pair("half", "out[i] = 1/2 * x[i];", "out[i] = 1.0f/2 * x[i];", "write 1.0f/2"),
+    Pair("two_thirds", "out[i] = (2/3) * x[i];", "out[i] = x[i] * 2/3;", "which gives 0"),
+    Pair("four_thirds", "out[i] = 4/3 * x[i];", "out[i] = 6/3 * x[i];", "which gives 1"),
+    Pair("exponent", "out[i] = powf(x[i], 3/2);", "out[i] = powf(x[i], 3.0f/2);", "write 3.0f/2"),
+    Pair("ratio", "float h = 7/2;\nout[i] = h;", "const int half = 7/2;\nout[i] = half;", "write 7.0f/2"),
+    Pair("square", "counts[i] = i^2;", "counts[i] = i ^ 1;", "write i * i"),
+    Pair("cube", "counts[i] = (i + 1) ^ 3;", "counts[i] = i ^ 0x3;", "write (i + 1) * (i + 1) * (i + 1)"),
+    Pair("million", "counts[i] = 10^6;", "counts[i] = 10 & ~6;", "write 1e6"),
+    Pair("power_of_two", "counts[i] = 2^i;", "counts[i] = i % 2 ^ 1;", "write 1 << i"),
+    Pair("lanes", "counts[i] = i ^ 2;", "counts[i] = (i ^ 1) + (i ^ 2) + (i ^ 4);", "(or ^ 0x2 for the bits)"),
+    Pair("empty_if", "if (i < 4);\n    out[i] = 1;", "if (i < 4)\n    out[i] = 1;", "remove the ;"),
+    Pair("empty_for", "for (int k = 0; k < 4; ++k);\n    out[i] += 1;", "int k;\nfor (k = 0; k < n && x[k] > 0; ++k);\nout[i] = k;", "the ; ends the for"),
+    Pair("empty_for_before_a_block", "int k;\nfor (k = 0; k < 4; ++k); { //!\n    out[i] += 1;\n}", "int k;\nfor (k = 0; k < 4; ++k) {\n    out[i] += 1;\n}", "the ; ends the for"),
+    Pair("empty_while", "while (counts[i] > n); {\n    counts[i] -= n;\n}", "while (atomicAdd(&counts[0], 0) < n);\nout[i] = 1;", "the ; ends the while"),
+    Pair("assigned", "if (i = 3) out[i] = 1;", "if (int k = n - 3) out[k] = 1;", "write i == 3"),
+    Pair("assigned_element", "while (counts[i] = n) out[i] = 1;", "if ((counts[i] = n)) out[i] = 1;", "write counts[i] == n"),
+    Pair("compared", "out[i] == x[i];", "out[i] = x[i];", "write out[i] = x[i]"),
+    Pair("added", "out[i] + 1;", "out[i] += 1;", "write out[i] += 1"),
+    Pair("multiplied", "out[i] * 2;", "out[i] *= 2;", "write out[i] *= 2"),
+    Pair("chain", "if (0 < i < 5) out[i] = 1;", "if (0 < i && i < 5) out[i] = 1;", "write 0 < i && i < 5"),
+    Pair("chain_down", "bool in = n > i >= 0;\nout[i] = in;", "bool in = static_cast<int>(n) > i;\nout[i] = in;", "write n > i && i >= 0"),
+    Pair("unset", "float s;\nout[i] = s + x[i]; //!", "float s;\ns = 2;\nout[i] = s + x[i];", "s is read before it has a value"),
+    Pair("unset_sum", "float s;\nfor (int k = 0; k < 4; ++k) s += x[k]; //!\nout[i] = s;", "float s = 0;\nfor (int k = 0; k < 4; ++k) s += x[k];\nout[i] = s;", "s is read before it has a value"),
+    Pair("unset_counter", "int k;\nwhile (k < n) { //!\n    out[k] = 1;\n    ++k;\n}", "int k;\nfor (k = 0; k < n; ++k)\n    out[k] = 1;", "k is read before it has a value"),
+    Pair("one_branch", "float s;\nif (x[i] > 0)\n    s = 1;\nout[i] = s; //!", "float s;\nif (x[i] > 0)\n    s = 1;\nelse\n    s = 2;\nout[i] = s;", "s has no value where"),
+    Pair("one_branch_of_three", "float s;\nif (x[i] > 0) s = 1;\nelse if (x[i] < 0) s = 2;\nout[i] = s; //!", "float s;\nif (x[i] > 0) s = 1;\nif (x[i] > 0) out[i] = s;", "s has no value where"),
+    Pair("negative", "out[i] = x[-1];", "const float *p = &x[1];\nout[i] = p[-1];", "is in front of x"),
+    Pair("negative_call", "out(-2) = x[i];", "out(n - 2) = x[i];", "is in front of out"),
+    Pair("negative_shared", "__shared__ float s[8];\nout[i] = s[-1]; //!", "__shared__ float s[8];\ns[i % 8] = 1;\nout[i] = s[8 - 1];", "is in front of s"),
+    Pair("unsigned", "if (threadIdx.x - 1 >= 0) out[i] = 1;", "if ((int)threadIdx.x - 1 >= 0) out[i] = 1;", "never below 0"),
+    Pair("unsigned_loop", "for (unsigned k = n; k >= 0; --k) out[k] = 1;", "for (int k = n; k >= 0; --k) out[k] = 1;", "never below 0"),
+    Pair("shift", "counts[i] = 1 << 40;", "long long mask = 1LL << 40;\ncounts[i] = mask >> 38;", "write 1LL << 40"),
+    Pair("overflow", "counts[i] = 65536 * 65536;", "long long area = 65536LL * 65536;\ncounts[i] = area >> 3;", "does not fit"),
+    Pair("zero", "counts[i] = i / 0;", "out[i] = i / 0.0f;", "the divisor must not be 0"),
+    Pair("remainder", "counts[i] = i % 0;", "counts[i] = i % 10;", "a remainder by 0"),
+    Pair("printed", 'printf("%d\\n", x[i]);', 'printf("%d %f %x\\n", i, x[i], i);', "write %f"),
+    Pair("printed_long", 'printf("%d\\n", x.size());', 'printf("%lld\\n", x.size());', "this conversion of printf is for int"),
+    Pair("dangling", "if (i > 2)\n    if (i < 5)\n        out[i] = 1;\nelse //!\n    out[i] = 2;", "if (i > 2) {\n    if (i < 5)\n        out[i] = 1;\n}\nelse\n    out[i] = 2;", "belongs to the inner if"),
+    Pair("dangling_on_one_line", "if (i > 2) if (i < 5) out[i] = 1; else out[i] = 2;", "if (i > 2)\n    if (i < 5)\n        out[i] = 1;\n    else\n        out[i] = 2;", "belongs to the inner if"),
+    Pair("not", "if (!i == 3) out[i] = 1;", "bool odd = i % 2, even = i % 4;\nif (!odd == even) out[i] = 1;", "write i != 3"),
+    Pair("or", "if (i == 3 || 4) out[i] = 1;", "if (i == 3 || i == 4) out[i] = 1;", "write i == 4"),
+    Pair("and", "if (n && 2) out[i] = 1;", "if (n & 2) out[i] = 1;", "2 as a condition is true"),
+    Pair("parts", "float h = 1/n;\nout[i] = h;", "int h = 100/n;\nout[i] = h;", "write 1.0f/n"),
+    Pair("parts_of_a_block", "out[i] = 1/blockDim.x * x[i];", "out[i] = (float)i/blockDim.x * x[i];", "write 1.0f/blockDim.x"),
+    Pair("parts_of_an_array", "out[i] = x[i] * (1/x.size());", "out[i] = x[i] / x.size();", "write 1.0f/x.size()"),
+    Pair("mask", "if (i & 1 == 0) out[i] = 1;", "if ((i & 1) == 0) out[i] = 1;", "write (i & 1) == 0"),
+    Pair("mask_not", "bool odd = i & 1 != 0;\nout[i] = odd;", "bool odd = (i & 1) != 0;\nconst float *p = &x[0];\nout[i] = odd ? *p : 0;", "write (i & 1) != 0"),
+    Pair("alternatives", "if (i == 1 | 2) out[i] = 1;", "if (i == 1 | i == 2) out[i] = 1;", "write i == 1 || i == 2"),
+    Pair("own_value", "float sum = 0;\nfor (int k = 0; k < 4; ++k) {\n    float sum = sum + x[k]; //!\n    out[k] = sum;\n}", "float sum = 0;\nfor (int k = 0; k < 4; ++k) {\n    sum = sum + x[k];\n    out[k] = sum;\n}", "read in its own value"),
+    Pair("itself", "out[i] = out[i];", "out[i] = out[i + 1];", "changes nothing"),
+    Pair("old_value", "counts[i] = counts[i]++;", "counts[i]++;", "keeps the old value"),
+    Pair("reversed", "out[i] =+ 1;", "out[i] =-1;", "write out[i] += 1"),
+    Pair("reversed_not", "if (counts[i] =! n) out[i] = 1;", "if (counts[i] = !n; counts[i]) out[i] = 1;", "write counts[i] != n"),
+    Pair("decimal_comma", "out[i] = 3,14;", "out[i] = 3.14f;\nint a[2] = {3,14};\ncounts[i] = a[i % 2];", "write 3.14"),
+    Pair("size", "for (int k = 0; k < (int)(sizeof(x) / sizeof(x[0])); ++k) out[k] = 1;", "float s[4] = {};\nfor (int k = 0; k < (int)(sizeof(s) / sizeof(s[0])); ++k) out[k] = s[k];", "write x.size()"),
+    Pair("bounds", "float s[4] = {};\ns[4] = x[i]; //!\nout[i] = s[i % 4];", "float s[4] = {};\ns[3] = x[i];\nout[i] = s[i % 4];", "s has 4 elements"),
+    Pair("step_of_another", "for (int k = 0; k < 3; ++i) out[k] = 1;", "for (int k = 0; k < 3; k += 2) out[k] = 1;", "never changes k"),
+    Pair("step_away", "for (int k = 0; k < n; --k) out[k] = 1;", "for (unsigned k = n - 1; k < n; --k) out[k] = 1;", "leads away from k < n"),
+    Pair("label", "switch (n) {\ncase 0: out[i] = 1; break;\ndefualt: out[i] = 2; //!\n}", "switch (n) {\ncase 0: out[i] = 1; break;\ndefault: out[i] = 2;\n}", "no goto jumps to defualt"),
+    Pair("indented", "if (i > 2)\n    out[i] = 1;\n    counts[i] = 1; //!", "if (i > 2)\n    out[i] = 1;\ncounts[i] = 1;", "the if of line"),
+    Pair("indented_loop", "for (int k = 0; k < n; ++k)\n    out[k] = 1;\n    counts[i] = 1; //!", "for (int k = 0; k < n; ++k) {\n    out[k] = 1;\n    counts[i] = 1;\n}", "the for of line"),
+    Pair("same_condition", "if (i == 1) out[i] = 1;\nelse if (i == 1) out[i] = 2; //!", "if (i == 1) out[i] = 1;\nelse if (i == 2) out[i] = 2;", "never runs"),
+    Pair("same_sides", "if (i > 2 && i > 2) out[i] = 1;", "if (i > 2 && i < 7) out[i] = 1;", "both sides of && are i > 2"),
+    Pair("octal", "out[i] = x[010];", "out[i] = x[0] + x[07];", "means 8"),
+    Pair("truncated", "int h = 0.5;\nout[i] = h * x[i];", "int h = 5e1;\nout[i] = h * x[i];", "keeps 0"),
+    Pair("not_called", "__syncthreads; //!\nout[i] = 1;", "__syncthreads();\nout[i] = 1;", "is not called"),
+    Pair("comma", "__shared__ float s[4][4];\nout[i] = *s[i, 1]; //!", "__shared__ float s[4][4];\nout[i] = s[i][min(n, 1)];", "write s[i][1]"),
+]  # fmt: skip
+
+SILENT = {
+    "both": "if (i > 2 & i < n) out[i] = 1;",
+    "either": "if (i == 1 | i == n) out[i] = 1;",
+    "shift_of_a_sum": "counts[i] = 1 << i + 1;",
+    "flag": "bool odd = i % 2;\nif (odd == true) out[i] = 1;",
+    "equal": "if (x[i] == out[i]) counts[i] = 1;",
+    "fall_through": "switch (n) {\ncase 0: out[i] = 1;\ncase 1: out[i] += 1; break;\n}",
+    "all_bits": "unsigned k = -1;\ncounts[i] = k & 3;",
+    "sign_bit": "counts[i] = 1 << 31;",
+    "signedness": "if (i < threadIdx.x + blockDim.x) out[i] = 1;",
+    "narrow": "char c = 200;\nshort s = i;\ncounts[i] = c + s;",
+    "double": "out[i] = x[i] * 0.5;",
+    "hidden": "for (int k = 0; k < n; ++k) {\n    int i = k;\n    out[i] = 1;\n}",
+    "nan": "if (x[i] != x[i]) out[i] = 1 / 0.0f;",
+    "other_axis": "int j = blockIdx.x * blockDim.x + threadIdx.y;\nout[j] = x[j + 1];",
+    "set_in_a_loop": "float last;\nfor (int k = 0; k < n; ++k) last = x[k];\nout[i] = last;",
+    "set_in_a_switch": "float s;\nswitch (n) {\ncase 0: s = 1; break;\ncase 1: s = 2; break;\n}\nout[i] = s;",
+    "read_where_it_is_set": "float s;\nbool is_set = x[i] > 0;\nif (is_set) s = 1;\nif (is_set) out[i] = s;",
+    "kept_from_the_round_before": "float before;\nfor (int k = 0; k < n; ++k) {\n    if (k > 0) out[k] = x[k] - before;\n    before = x[k];\n}",
+    "length": "float s[7/2];\ns[i % 3] = 1;\nout[i] = s[n % 3] + 7/2;",
+    "numbers": "counts[i] = 3/2 + n;",
+    "set_by_a_call": "float s, c;\nsincosf(x[i], &s, &c);\nout[i] = s + c;",
+    "spin": "while (atomicCAS(&counts[0], 0, 1) != 0);\natomicExch(&counts[0], 0);",
+    "cast": "volatile int *p = &counts[0];\nif (*(volatile int *)&counts[i] == 0) *p = 1;",
+    "templates": "out[i] = static_cast<float>(i) < n;",
+}  # fmt: skip
+"""What looks like a slip and is often meant."""
+
+KERNEL = """\
+__global__ void slip_{name}(array<const float, 1> x, array<float, 1> out, array<int, 1> counts, int n) {{
+int i = threadIdx.x;
+{text}
+}}
+"""
+
+
+def source(texts: dict) -> tuple[str, dict]:
+    """A whole source with a kernel for each text, and the line of each that `//!` marks, or that the text begins on."""
+    out, lines, number = "", {}, 1
+    for name, text in texts.items():
+        piece = KERNEL.format(name=name, text=text)
+        rows = piece.split("\n")
+        marked = [row for row, line in enumerate(rows) if line.endswith("//!")] or [2]
+        lines[name] = number + marked[0]
+        out += piece
+        number += piece.count("\n")
+    return out, lines
+
+
+def wrong() -> tuple[str, dict]:
+    """The source of all slips."""
+    return source({pair.name: pair.wrong for pair in PAIRS})
+
+
+def right() -> str:
+    """The source of their twins."""
+    return source({pair.name: pair.right for pair in PAIRS})[0]
+
+
+def silent() -> str:
+    """The source of what is often meant."""
+    return source(SILENT)[0]
