@@ -24,7 +24,7 @@ from numbalite.course.timeouts import apart, here, watched
 from .assessment import is_unwritten
 from .catalogue import find
 from .compare import mismatch, number, row
-from .mistakes import UNFILLED, Failed, explain, is_unfilled
+from .mistakes import UNFILLED, Failed, explain, is_unfilled, label_of
 from .verdict import Verdict, duration
 
 verdicts: list[Verdict] = []
@@ -79,9 +79,10 @@ class _Judge:
         self.notes = []
 
     def verdict(self, speed=True):
+        from numbalite.compilers.reported import collected
         from numbalite.errors import NumbaliteWarning
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), collected() as slips:
             warnings.simplefilter("ignore", NumbaliteWarning)
             try:
                 self._examine(speed)
@@ -92,6 +93,7 @@ class _Judge:
         verdict = Verdict(
             self.exercise.name, passed, reason,
             case=case, notes=self.notes, work=self.work, times=self.times,
+            warnings=[_warning(slip) for slip in dict.fromkeys([*slips, *_slips_of(self.solution)])],
         )  # fmt: skip
         verdict.simulated = self.simulated
         return verdict
@@ -656,6 +658,29 @@ def _loaded_anew(solution):
 def _what(solution):
     kind = _kind(solution) or ("ufunc" if type(solution) is np.ufunc else "")
     return f"a {kind or type(solution).__name__}"
+
+
+def _slips_of(solution):
+    """The slips of the kernels that a function names, which may have been compiled before."""
+    from numbalite.kernels.compiled import Compiled
+
+    code = getattr(solution, "__code__", None)
+    if code is None:
+        return
+    found = solution.__globals__
+    for name in code.co_names:
+        if isinstance(found.get(name), Compiled):
+            for overload in list(found[name]._overloads.values()):
+                for image in list(
+                    getattr(getattr(overload, "images", None), "compiled", {}).values()
+                ):
+                    yield from image.slips
+
+
+def _warning(slip):
+    """A slip in the answer, as text."""
+    shown = "".join(f"\n    {row}" for row in slip.shown.split("\n")) if slip.shown else ""
+    return f"Warning, {label_of(slip.file)}, line {slip.line}: {slip.text}{shown}"
 
 
 # --- the case that failed, as text -----------------------------------------------------------------------

@@ -16,17 +16,21 @@ class Verdict:
 
     ``passed`` is a bool, and the verdict's own truth. ``reason`` says why, in one or more lines;
     ``case`` shows the smallest case that failed ("" where none did); ``notes`` are lines on what was
-    measured. ``work`` counts the launches and the copies of one call, ``seconds`` and
+    measured. ``warnings`` are the KernelWarnings about the answer, as text: lines that compile and probably do not mean
+    what was meant. ``work`` counts the launches and the copies of one call, ``seconds`` and
     ``reference_seconds`` are times of the learner's solution and of the reference (None where it did
     not come to that), ``simulated`` tells whether they are times of a CPU.
     """
 
-    def __init__(self, name, passed, reason, *, case="", notes=(), work=None, times=None):
+    def __init__(
+        self, name, passed, reason, *, case="", notes=(), work=None, times=None, warnings=()
+    ):
         self.name = name
         self.passed = bool(passed)
         self.reason = reason
         self.case = case
         self.notes = tuple(notes)
+        self.warnings = tuple(warnings)
         self.work = work
         self.seconds, self.reference_seconds = times or (None, None)
         self.simulated = None
@@ -50,6 +54,8 @@ class Verdict:
         lines = [self.headline, *_indented(self.reason)]
         if self.case:
             lines += ["", *_indented(self.case, "    "), ""]
+        for warning in self.warnings:
+            lines += _indented(warning)
         for note in self.notes:
             lines += _indented(note)
         return "\n".join(lines).rstrip()
@@ -66,6 +72,7 @@ class Verdict:
         ]
         if self.case:
             parts.append(f"<pre>{html.escape(self.case)}</pre>")
+        parts += [f"<pre>{html.escape(warning)}</pre>" for warning in self.warnings]
         if self.notes:
             notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
             parts.append(f'<ul style="margin: 0.3em 0">{notes}</ul>')

@@ -8,6 +8,7 @@ import runpy
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -312,6 +313,59 @@ def test_a_compile_error_with_its_line():
     verdict = judge("vadd", vadd)
     assert not verdict and verdict.reason == "It does not compile:"
     assert "test_judging.py" in verdict.case and "c" in verdict.case
+
+
+def test_a_warning_about_a_line_is_part_of_the_verdict():
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size());
+            out[i] = a[i] + b[i];
+        """
+
+    verdict = judge("vadd", vadd)
+    assert not verdict
+    (warning,) = verdict.warnings
+    assert "test_judging.py, line" in warning and "the ; ends the if" in warning
+    assert "if (i < out.size());" in warning and warning.split("\n")[0] in str(verdict)
+    assert "the ; ends the if" in verdict._repr_html_()
+
+
+def test_a_warning_about_a_right_answer_does_not_fail_it():
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size()) {
+            out[i] == 1;
+            out[i] = a[i] + b[i];
+        }
+        """
+
+    verdict = judge("vadd", vadd, speed=False)
+    assert verdict.passed and "compares and drops the result" in str(verdict)
+
+
+@cuda.jit
+def _by_half(greyscales, weights, out):
+    """
+    int i = grid<1>();
+    if (i < out.size()) out[i] = greyscales[i] * weights[i] * (1/2);
+    """
+
+
+def test_a_function_has_the_warnings_of_kernels_that_were_compiled_before():
+    def hidden_layer(greyscales, weights):
+        out = cuda.device_array_like(greyscales)
+        _by_half.forall(out.size)(greyscales, weights, out)
+        return out
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hidden_layer(*[np.ones(3, np.float32)] * 2)
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict and "write 1.0f/2" in "".join(verdict.warnings)
 
 
 def test_the_wrong_number_of_parameters():
