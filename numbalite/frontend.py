@@ -24,6 +24,23 @@ def attach() -> None:
         load().attach()
 
 
+def hint() -> None:
+    """In a kernel of Jupyter, the end of the running cell mentions `%load_ext numbalite`, unless the cell, or
+    an earlier one, has run it. Called when the cell imports numbalite.cuda."""
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if getattr(shell, "kernel", None) is None:
+        return
+
+    def at_end(result=None):
+        shell.events.unregister("post_run_cell", at_end)
+        cell = getattr(getattr(result, "info", None), "raw_cell", None) or ""
+        is_loaded = "numbalite" in shell.extension_manager.loaded
+        if "numbalite" in cell and not is_loaded and "numbalite.course" not in sys.modules:
+            load().hint()
+
+    shell.events.register("post_run_cell", at_end)
+
+
 def picture(kind: str) -> Callable[[Any], str]:
     """A `_repr_html_`: how a thing of this kind looks (the functions of jupyter/rich.py)."""
 

@@ -13,6 +13,13 @@
 
 struct nl_cublas;
 
+/* A grid that runs. */
+typedef struct nl_progress {
+    char kernel[128];
+    uint64_t done, blocks; /* blocks that have ended, of all */
+    uint64_t elapsed;      /* nanoseconds */
+} nl_progress;
+
 typedef struct nl_driver {
 #define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
     NL_DRIVER_CALLS(NL_DECLARE)
@@ -39,6 +46,9 @@ typedef struct nl_driver {
     /* For tests of large arrays: from now on a launch runs only the last `count` blocks of its
      * grid, unless its blocks wait for one another. 0: all. NULL as above. */
     void (*RunLastBlocks)(uint64_t count);
+    /* The grid that has run longest of those that run now: 1, or 0 if there is none. NULL as above.
+     */
+    int (*Progress)(nl_progress *progress);
     /* Fills the table of cuBLAS with functions that use this one, or NULL: the library is loaded.
      */
     void (*FillCublas)(struct nl_cublas *table, const struct nl_driver *driver);

@@ -91,6 +91,38 @@ static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     return nl_py_none(result, &err);
 }
 
+/* Does a device work on its default stream, or on one that is ordered with it? Nothing is asked
+ * while something is captured: a question may end a capture. */
+static int is_busy(int ordinal) {
+    nl_error ignored;
+    int mode, busy = 0;
+    nl_device *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
+    if (dev == NULL || nl_capture_under_way() || nl_device_bind(dev, &ignored) < 0 ||
+        nl_capture_relax(&mode, &ignored) < 0)
+        return 0;
+    busy = nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY;
+    nl_capture_restore(mode);
+    return busy;
+}
+
+static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_progress found = {.kernel = ""};
+    int runs = 0;
+    if (!nl_driver_is_open())
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS;
+    if (nl_cu.Progress)
+        runs = nl_cu.Progress(&found);
+    else
+        for (int i = 0; !runs && nl_device_is_known(i); i++)
+            runs = is_busy(i);
+    Py_END_ALLOW_THREADS;
+    if (!runs)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(sKKd)", found.kernel, (unsigned long long)found.done,
+                         (unsigned long long)found.blocks, (double)found.elapsed / 1e9);
+}
+
 static PyObject *is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(nl_driver_is_open());
 }
@@ -492,6 +524,11 @@ static PyMethodDef methods[] = {
      "Something may run for ever: the end of the process waits for no device."},
     {"synchronize_all", synchronize_all, METH_NOARGS,
      "Waits for all devices that are in use; the first error is raised."},
+    {"progress", progress, METH_NOARGS,
+     "(kernel, blocks done, blocks of the grid, seconds) of the simulated grid that has run "
+     "longest; (\"\", "
+     "0, 0, 0.0) if a GPU works on its default stream; None if nothing runs. Binds a device to the "
+     "thread."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS,
      "\"cuda\" or \"sim\", None before opening: for messages. Decisions ask driver_has."},

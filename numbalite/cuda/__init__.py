@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as _np
 
+from numbalite import config as _config
+from numbalite import frontend as _frontend
 from numbalite.errors import CudaSupportError, KernelRuntimeError
 from numbalite.ndarray import arrays as _arrays
 from numbalite.ndarray import assign as _assign
@@ -359,3 +361,5 @@ _assign.cast_ufunc = _cast_ufunc
 _indexing.masks = _masks
 _arrays.before_pickling = _tell_dask
 _tell_dask()
+if "ipykernel" in sys.modules and _config.NOTEBOOK_HINT:
+    _frontend.hint()

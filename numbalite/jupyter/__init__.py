@@ -1,7 +1,7 @@
 """numbalite in notebooks.
 
 `attach` connects numbalite with the IPython that it finds itself in: kernels' printf comes out in the
-cell, in order (output.py), long compilations say so (progress.py), and warnings are notes (notes.py). It
+cell, in order (output.py), long compilations and kernels say so (progress.py), and warnings are notes (notes.py). It
 happens when a driver is first opened or a compiler first run, and costs nothing where there is no IPython.
 `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py),
 and completion in C++ (completion.py).
@@ -17,7 +17,7 @@ from numbalite import compilers
 from numbalite.jupyter import notes, output, progress, rich, tracebacks
 from numbalite.jupyter.session import in_notebook, shell
 
-__all__ = ["attach", "in_notebook", "load", "picture", "shell", "traceback", "unload"]
+__all__ = ["attach", "hint", "in_notebook", "load", "picture", "shell", "traceback", "unload"]
 
 _attached = None  # the shell
 
@@ -32,8 +32,17 @@ def attach(to=None) -> None:
     output.take_over()
     notes.take_over()
     found.events.register("post_run_cell", output.end_of_cell)
+    progress.watch_cells(found)
     rich.register(found.display_formatter)
     compilers.watcher = progress.watch
+
+
+def hint() -> None:
+    """A note about the extension."""
+    notes.show(
+        "%load_ext numbalite adds cells of CUDA C++ (%%cuda), %gpu_timeit and completion "
+        "(NUMBALITE_NOTEBOOK_HINT=0 hides this note)"
+    )
 
 
 def picture(kind: str, thing) -> str:

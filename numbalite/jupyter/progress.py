@@ -1,7 +1,9 @@
-"""A line in the notebook while the compiler takes long, gone when it is done.
+"""A line in the notebook while the compiler or a kernel takes long, gone when it is done.
 
-Compiling gives up the interpreter's lock, so a thread can count the seconds. The thread runs in a copy of
-the caller's context, by which ipykernel knows the cell that its output belongs to.
+Compiling and waiting for kernels give up the interpreter's lock, so a thread can count the seconds. The
+thread runs in a copy of the caller's context, by which ipykernel knows the cell that its output belongs to.
+For kernels there is one thread while a cell runs. On the simulator it shows how many blocks have ended; a GPU
+does not report that, so it shows the time alone.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ import html
 import threading
 import time
 
+from numbalite import _core, config
 from numbalite.jupyter import session
 
 DELAY = 1.0
 """Seconds of silence."""
 STEP = 1.0
+KERNEL_DELAY = 2.0
+"""The same for kernels."""
 
 
 def place(target) -> str:
@@ -46,6 +51,71 @@ def watch(source, target):
     finally:
         done.set()
         thread.join()
+
+
+_cell: tuple[threading.Thread, threading.Event] | None = None
+"""The thread that watches the kernels of the running cell."""
+
+
+def watch_cells(shell) -> None:
+    """From now on, and for the cell that runs, a line shows that kernels run long; in a notebook only."""
+    if session.in_notebook() and config.NOTEBOOK_PROGRESS:
+        shell.events.register("pre_run_cell", _begin_cell)
+        shell.events.register("post_run_cell", _end_cell)
+        _begin_cell()
+
+
+def _begin_cell(info=None):
+    global _cell
+    _end_cell()
+    done = threading.Event()
+    thread = threading.Thread(
+        target=contextvars.copy_context().run,
+        args=(_show_kernels, session.shell(), done),
+        name="numbalite-progress",
+        daemon=True,
+    )
+    _cell = thread, done
+    thread.start()
+
+
+def _end_cell(result=None):
+    global _cell
+    if _cell is not None:
+        thread, done = _cell
+        _cell = None
+        done.set()
+        thread.join()
+
+
+def _show_kernels(shell, done):
+    begun = None  # when something was first found to run
+    line = None
+    try:
+        while not done.wait(STEP):
+            found = _core.progress()
+            if found is None:
+                begun = None
+                if line is not None:
+                    line.hide()
+                    line = None
+                continue
+            now = time.monotonic()
+            begun = now - STEP if begun is None else begun
+            seconds = found[3] or now - begun
+            if seconds >= KERNEL_DELAY:
+                line = line or Line(shell, id(done))
+                line.show(describe(*found[:3], seconds))
+    finally:
+        if line is not None:
+            line.hide()
+
+
+def describe(kernel: str, done: int, blocks: int, seconds: float) -> str:
+    """The line about a kernel that runs; without a name, about a GPU that works."""
+    if not kernel:
+        return f"the GPU is at work … {seconds:.0f} s"
+    return f"{kernel} on the simulator: {done:,} of {blocks:,} blocks … {seconds:.0f} s"
 
 
 def _tell(shell, text, done):

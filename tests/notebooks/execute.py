@@ -120,6 +120,8 @@ def main():
     os.dup2(2, 1)
     # ipykernel would say so itself, but only before matplotlib is imported.
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    # The note about the extension is for readers who begin a notebook of their own.
+    os.environ["NUMBALITE_NOTEBOOK_HINT"] = "0"
     # It looks for modules where every interpreter does, not in our sys.path.
     paths = [os.environ.get("PYTHONPATH"), os.path.dirname(os.path.abspath(__file__))]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

@@ -442,7 +442,7 @@ def with_a_number_of_python(x, n, out):
 
 def with_integers_in_an_iteration(x, n, out):
     v = x[0]
-    for k in range(n):
+    for _ in range(n):
         v = float32(3.7) * v * (1 - v)
     out[0] = v
 

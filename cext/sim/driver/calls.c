@@ -11,6 +11,7 @@
 #include "sim/driver/streamclock.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/progress.h"
 
 static CUresult sim_Init(unsigned flags) {
     NL_SIM_REQUIRE(flags == 0);
@@ -161,6 +162,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetCaller = nl_sim_streamclock_set_caller;
     table->HostKnows = nl_sim_streamclock_host_knows;
     table->RunLastBlocks = nl_sim_grid_run_last;
+    table->Progress = nl_sim_progress_read;
     table->FillCublas = nl_sim_cublas_fill;
     table->watches_freed = table->ends_waits = 1;
     table->memory_is_host = table->serial_threads = table->loads_host_code = 1;

@@ -162,6 +162,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_sim_signal_scope scope;
     nl_sim_signal_enter(w, &scope);
     w->chunk = 1;
+    w->taken = 0;
     w->observer = job->observer;
     w->shuffled = job->interleaver && job->shuffled;
     w->thread_entry =

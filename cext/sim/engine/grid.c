@@ -10,6 +10,7 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/gridbarrier.h"
 #include "sim/engine/interleave.h"
+#include "sim/engine/progress.h"
 #include "sim/engine/report.h"
 #include "sim/engine/signal.h"
 #include "sim/engine/watch.h"
@@ -135,6 +136,7 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
     job->blocks = (uint64_t)grid->x * grid->y * grid->z;
     job->started = nl_clock_ns();
     nl_sim_signal_install();
+    nl_sim_progress_begin(job);
     if (job->limit_ms)
         nl_sim_watch_begin(job, job->limit_ms);
     if (nl_sim_job_cluster_size(job) > 1)
@@ -143,6 +145,7 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
         run(job);
     if (job->limit_ms)
         nl_sim_watch_end(job);
+    nl_sim_progress_end(job);
     if (nl_atomic_load32(&job->watch.stopped) && job->status == CUDA_SUCCESS)
         nl_sim_report_overdue(job);
     return job->status;

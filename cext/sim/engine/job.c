@@ -79,6 +79,8 @@ static void reconsider(nl_sim_job *job) {
 /* A worker begins with one block and takes twice as many each time: what blocks cost is not known
  * beforehand. */
 int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
+    nl_atomic_add(&job->done, w->taken);
+    w->taken = 0;
     if (nl_sim_job_stopped(job))
         return 0;
     if (w->owner && job->helpers < job->most)
@@ -90,6 +92,7 @@ int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     w->chunk = chunk * 2;
     w->next = first;
     w->end = first + chunk < job->blocks ? first + chunk : job->blocks;
+    w->taken = w->end - first;
     return 1;
 }
 

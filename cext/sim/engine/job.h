@@ -50,12 +50,14 @@ typedef struct nl_sim_job {
     unsigned depth;                         /* of launches inside of kernels (nested.h) */
     struct nl_sim_child *children;          /* what it has launched, the newest first */
 
-    uint64_t blocks, next;  /* next: taken by the workers in chunks */
-    uint32_t chunk;         /* the largest */
-    uint32_t stop;          /* a block has faulted: take no more */
-    uint64_t started;       /* when, in nanoseconds */
-    unsigned helpers, most; /* other threads that may join, and the most that can */
-    nl_threads_job shared;  /* what they join */
+    uint64_t blocks, next;      /* next: taken by the workers in chunks */
+    uint64_t done;              /* blocks that have ended, up to the last chunk of each worker */
+    struct nl_sim_job *running; /* the next one that runs (progress.h) */
+    uint32_t chunk;             /* the largest */
+    uint32_t stop;              /* a block has faulted: take no more */
+    uint64_t started;           /* when, in nanoseconds */
+    unsigned helpers, most;     /* other threads that may join, and the most that can */
+    nl_threads_job shared;      /* what they join */
 
     nl_mutex lock;
     nl_cond crossed;

@@ -115,6 +115,7 @@ typedef struct nl_sim_worker {
     nl_sim_dim index;   /* of the block */
     uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
     uint32_t chunk;     /* how many it takes next */
+    uint64_t taken;     /* the size of its last chunk */
     int owner;          /* of the job: it decides whether others should come */
     unsigned first;     /* where the loop over the threads starts */
     nl_sim_leave leave;
