@@ -39,7 +39,7 @@ _GROUPS = (
 _NUMPY = tuple(
     f"np_{name}"
     for name in (
-        "absolute arccosh arcsinh arctan2 arctanh bitwise_count ceil conjugate copysign degrees equal "
+        "absolute arccosh arcsinh arctan2 arctanh bitwise_count ceil conjugate copysign degrees digamma equal "
         "exponent floor floor_divide fmax fmin fmod fraction gcd heaviside hypot invert isfinite isinf "
         "isnan lcm ldexp left_shift less less_equal logaddexp logaddexp2 mantissa maximum minimum negative nextafter power radians "
         "reciprocal remainder right_shift rint sign signbit spacing true trunc "

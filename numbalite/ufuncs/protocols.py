@@ -213,6 +213,12 @@ def counterpart(ufunc) -> CudaUfunc:
             f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
             "pass copy_to_host()"
         )
+    if special.is_scipys(ufunc):
+        raise TypeError(
+            f"scipy.special.{name} has no counterpart on the device. CuPy may have it: "
+            f"cupyx.scipy.special.{name}(cupy.asarray(d)), without a copy; or copy_to_host() first, or "
+            "write it with vectorize(target='cuda')"
+        )
     raise TypeError(
         f"{name} has no counterpart on the device: copy_to_host() first, or write it with "
         "vectorize(target='cuda')"

@@ -28,6 +28,14 @@ _TABLE = {
     "logit": "x < decltype(x)(0.3) || x > decltype(x)(0.65) ? log(x / (1 - x)) : "
     "log1p(2 * (x - decltype(x)(0.5))) - log1p(-2 * (x - decltype(x)(0.5)))",
     "round": "rint(x)",
+    "psi": "np_digamma(x)",
+    "exprel": "x > 717 ? decltype(x)(INFINITY) : x == 0 ? decltype(x)(1) : expm1(x) / x",
+    "cosm1": "-2 * sin(x / 2) * sin(x / 2)",
+    "huber": "x < 0 ? decltype(x)(INFINITY) : fabs(y) <= x ? y * y / 2 : x * (fabs(y) - x / 2)",
+    "boxcox": "y == 0 ? log(x) : expm1(y * log(x)) / y",
+    "boxcox1p": "y == 0 ? log1p(x) : expm1(y * log1p(x)) / y",
+    "inv_boxcox": "y == 0 ? exp(x) : decltype(x)(exp(log1p(double(y) * x) / y))",
+    "inv_boxcox1p": "y == 0 ? expm1(x) : decltype(x)(expm1(log1p(double(y) * x) / y))",
     "xlogy": "x == 0 && !(y != y) ? decltype(x)(0) : x * log(y)",
     "xlog1py": "x == 0 && !(y != y) ? decltype(x)(0) : x * log1p(y)",
     "entr": "x > 0 ? -x * log(x) : x == 0 ? decltype(x)(0) : x != x ? x : -decltype(x)(INFINITY)",
@@ -39,10 +47,13 @@ _TABLE = {
 NAMES = tuple(_TABLE)
 
 
+def is_scipys(ufunc: Any) -> bool:
+    """Is it a ufunc of scipy.special?"""
+    scipy = sys.modules.get("scipy.special")
+    return scipy is not None and getattr(scipy, ufunc.__name__, None) is ufunc
+
+
 def find(ufunc: Any) -> tuple[str, str] | None:
     """The expression and the kinds of the loops of a ufunc of scipy.special, or None."""
-    scipy = sys.modules.get("scipy.special")
     name = ufunc.__name__
-    if scipy is None or name not in _TABLE or getattr(scipy, name, None) is not ufunc:
-        return None
-    return _TABLE[name], _REAL
+    return (_TABLE[name], _REAL) if name in _TABLE and is_scipys(ufunc) else None

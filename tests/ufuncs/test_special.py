@@ -67,8 +67,24 @@ def test_calls():
     assert masked.copy_to_host()[:2].tolist() == [0, 0]
     with pytest.raises(TypeError, match=r"scipy.special.erf of complex128 has no counterpart"):
         scipy_special.erf(d + 1j)
-    with pytest.raises(TypeError, match="psi has no counterpart on the device"):
-        scipy_special.digamma(d)
+    with pytest.raises(TypeError, match=r"cupyx\.scipy\.special\.gammainc\(cupy\.asarray\(d\)\)"):
+        scipy_special.gammainc(d, d)
+
+
+def test_digamma_near_its_poles_and_at_both_ends():
+    """psi and digamma are one ufunc. Its series, recurrence and reflection agree with SciPy's."""
+    rng = np.random.default_rng()
+    x = np.concatenate([
+        rng.normal(size=1000) * 10, np.arange(-20, 0) + 1e-3 + rng.random(20) * 1e-2, 10.0 ** rng.uniform(-30, 30, 300),
+        rng.uniform(1.4, 1.5, 100), np.nextafter([9, 10, 11], [0, 0, 0]),
+    ])  # fmt: skip
+    for dtype, rtol, atol in (("f8", 1e-9, 1e-12), ("f4", 1e-4, 1e-4)):  # SciPy's error near poles
+        given = x.astype(dtype)
+        if dtype == "f4":  # where the next number is another result
+            given = given[np.abs(given - np.rint(given)) > 1e-2]
+        expected = scipy_special.digamma(given)
+        found = scipy_special.digamma(cuda.to_device(given)).copy_to_host()
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
 
 
 def test_scipy_is_not_imported(run_python):
