@@ -333,3 +333,57 @@ def test_nan_and_infinity(module):
     launch(module, "logarithm", 2.0, **nan)
     assert np.isnan(launch(module, "passes_on", np.nan, **nan)[:64]).all()
     assert np.isinf(launch(module, "halves", 3.0, checks=("all",), dtype=np.float32)[3])
+
+
+SHIFT = """
+__global__ void k(const {type} *x, {type} *out) {{
+    __shared__ {type} s[32];
+    int t = threadIdx.x;
+    out[t] = s[t] = 0;
+    __syncthreads();
+    if (t < {lanes}) {{
+        {type} got = __shfl_down_sync({mask}u, x[t], 2);
+        {use}
+    }}
+    __syncthreads();
+    out[t] += s[t];
+}}"""
+
+
+def _shift(use, type="int", lanes=16):
+    kernel = cuda.jit(
+        source=SHIFT.format(type=type, lanes=lanes, mask=hex((1 << lanes) - 1), use=use)
+    )
+    x = (np.arange(32) + 3).astype({"int": "i4", "float": "f4", "double": "f8"}[type])
+    out = np.zeros_like(x)
+    with cuda.checks():
+        kernel[1, 32](x, out)
+    return out
+
+
+@pytest.mark.parametrize("type", ["int", "float", "double"])
+@pytest.mark.parametrize("use", ["out[t] = got;", "s[t] = got;", "out[31 - t] = got;"])
+def test_values_of_lanes_outside_of_the_mask_are_stored(use, type):
+    match = (
+        r"thread \(14,0,0\) calls __shfl_down_sync with mask 0x0000ffff and stores the value of "
+        r"lane 16, which the mask does not name"
+    )
+    with pytest.raises(KernelError, match=match) as caught:
+        _shift(use, type)
+    assert caught.value.line == 8
+
+
+@pytest.mark.parametrize("type", ["int", "float", "double"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "out[t] = t < 14 ? got : 5;",
+        "if (t >= 14) got = x[t + 2]; out[t] = got;",
+        "if (t < 14) s[t] = got;",
+        "{type} sum = x[t] + got; if (t == 0) out[0] = sum;",
+        "out[t] = x[t] + 0 * (int)(t < 14 ? got : 0);",
+    ],
+)
+def test_values_of_lanes_outside_of_the_mask_are_not_used(use, type):
+    _shift(use.replace("{type}", type), type)
+    assert _shift("out[t] = got;", type, 32)[:30].tolist() == list(range(5, 35))

@@ -23,6 +23,7 @@ static void enter(nl_sim_worker *w) {
     w->image_low = check->image->low;
     w->image_high = check->image->high;
     w->race = check->race;
+    nl_sim_shuffle_enter(w);
     if (nl_sim_arena_open(w) < 0)
         nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->reals = nl_sim_reals_are_trapped(w->job);
@@ -56,6 +57,7 @@ static void end_block(nl_sim_worker *w) {
 
 /* Who ends has arrived at the barrier of the cluster for good. */
 static void end_thread(nl_sim_worker *w, unsigned thread) {
+    nl_sim_shuffle_settle(w, thread);
     if (w->race && w->cluster)
         nl_sim_race_arrive(w, thread,
                            (uintptr_t)w->cluster + nl_sim_cluster_next_parity(w, thread));
@@ -70,8 +72,10 @@ static void grid_barrier(nl_sim_worker *w) {
 
 static void barrier(nl_sim_worker *w) {
     nl_sim_convergence_at_barrier(w);
-    for (unsigned i = 0; i < w->threads; i++)
+    for (unsigned i = 0; i < w->threads; i++) {
         w->thread[i].worked = 1;
+        nl_sim_shuffle_settle(w, i);
+    }
     grid_barrier(w);
 }
 
@@ -100,6 +104,7 @@ static void cluster_wait(nl_sim_worker *w, unsigned thread, unsigned parity) {
 
 static void exchanged(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     nl_sim_convergence_of_warp(w, warp, group);
+    nl_sim_shuffle_mark(w, warp, group);
     if (w->race)
         nl_sim_race_warp(w, warp, group->arrived);
 }
@@ -158,9 +163,17 @@ const nl_sim_observer nl_sim_check_observer = {
     .name = name,
 };
 
+static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
+    int comes_again = nl_sim_check_access(at, size, kind, pc);
+    nl_sim_worker *w = nl_sim_current;
+    if (w->doubts && !comes_again)
+        nl_sim_shuffle_access(w, (uintptr_t)at, size, kind);
+    return comes_again;
+}
+
 void nl_sim_check_install(void) {
     nl_sim_checker *s = &nl_sim_shadow;
-    s->access = nl_sim_check_access;
+    s->access = access;
     s->copy = nl_sim_check_copy;
     s->fill = nl_sim_check_fill;
     s->shared = nl_sim_arena_shared;

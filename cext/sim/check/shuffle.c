@@ -5,19 +5,33 @@
  * in each step of a reduction, or those that look first whether there is such a lane. So there a
  * doubtful value is followed down the steps of a reduction, that is as long as each distance is
  * less than the one before: a lane that brings another value than before has used what it got. If
- * the doubt reaches the lowest lane of the mask, the result is wrong. */
+ * the doubt reaches the lowest lane of the mask, the result is wrong.
+ *
+ * A lane whose source is not in the mask of __shfl_down_sync gets a number that no program computes
+ * (UNDEFINED). A store of this number to memory is reported: the value after the store is compared
+ * with it when the thread comes to its next access, warp operation, barrier or end. */
 #include "sim/check/shuffle.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "base/mem.h"
 #include "sim/check/check.h"
 #include "sim/engine/job.h"
+#include "sim/engine/shadow.h"
+
+static const uint64_t UNDEFINED = 0xBADC0DE5BADC0DE5;
 
 typedef struct doubt {
     uint64_t order;   /* of the block, plus 1 */
     uint64_t brought; /* to the shuffle before */
     unsigned distance;
-    int open; /* what it got there is doubtful */
+    int open;        /* what it got there is doubtful */
+    uint64_t marked; /* order of the block in which it got UNDEFINED, plus 1; from this shuffle: */
+    nl_sim_site site;
+    uint32_t mask;
+    unsigned source;
+    uintptr_t stored; /* address of its last store, of `size` bytes, or 0 */
+    size_t size;
 } doubt;
 
 struct nl_sim_doubts {
@@ -80,10 +94,70 @@ static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) 
         int gets = (used | ~group->mask) >> source & 1;
         if (lane == lowest && (used & (1u << lane | 1u << source)))
             report_sum(w, first + lane);
-        doubts[lane] = (doubt){.order = w->next + 1,
-                               .brought = lanes[lane].value,
-                               .distance = distance,
-                               .open = gets || (used >> lane & 1)};
+        doubts[lane].order = w->next + 1;
+        doubts[lane].brought = lanes[lane].value;
+        doubts[lane].distance = distance;
+        doubts[lane].open = gets || (used >> lane & 1);
+    }
+}
+
+static void report_store(nl_sim_worker *w, unsigned thread, const doubt *d) {
+    char text[200];
+    nl_sim_site site = w->thread[thread].site;
+    snprintf(text, sizeof text,
+             "calls __shfl_down_sync with mask 0x%08x and stores the value of lane %u, which the "
+             "mask does not name",
+             d->mask, d->source);
+    w->thread[thread].site = d->site;
+    report(w, thread, text);
+    w->thread[thread].site = site;
+}
+
+void nl_sim_shuffle_enter(nl_sim_worker *w) {
+    if (w->doubts)
+        memset(w->doubts, 0, sizeof *w->doubts);
+}
+
+void nl_sim_shuffle_settle(nl_sim_worker *w, unsigned thread) {
+    if (!w->doubts || !w->doubts->of[thread].stored)
+        return;
+    doubt *d = &w->doubts->of[thread];
+    if (d->marked == w->next + 1 && memcmp((const void *)d->stored, &UNDEFINED, d->size) == 0)
+        report_store(w, thread, d);
+    d->stored = 0;
+}
+
+void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind) {
+    doubt *d = &w->doubts->of[w->current];
+    unsigned plain = kind & (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_RANGE);
+    if (d->marked != w->next + 1)
+        return;
+    nl_sim_shuffle_settle(w, w->current);
+    if (plain == NL_SIM_ACCESS_WRITE && (size == 4 || size == 8) &&
+        address - nl_sim_shadow.low < nl_sim_shadow.span &&
+        nl_sim_shadow_there(address, size) == size) {
+        d->stored = address;
+        d->size = size;
+    }
+}
+
+void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+    unsigned first = warp * NL_SIM_LANES;
+    nl_sim_thread *lanes = &w->thread[first];
+    unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
+    if (group->op != NL_SIM_WARP_SHFL || how != NL_SIM_SHUFFLE_DOWN || !w->doubts ||
+        group->mask == UINT32_MAX || !nl_sim_check_is_on(w, NL_CHECK_SYNC))
+        return;
+    FOR_LANES(lane, group->arrived) {
+        unsigned source = lanes[lane].argument % NL_SIM_LANES;
+        doubt *d = &w->doubts->of[first + lane];
+        if (group->mask >> source & 1)
+            continue;
+        lanes[lane].value = UNDEFINED;
+        d->marked = w->next + 1;
+        d->site = lanes[lane].site;
+        d->mask = group->mask;
+        d->source = source;
     }
 }
 
@@ -91,6 +165,8 @@ void nl_sim_shuffle_look(nl_sim_worker *w, unsigned warp, const nl_sim_group *gr
     unsigned first = warp * NL_SIM_LANES;
     const nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
+    FOR_LANES(lane, group->arrived)
+    nl_sim_shuffle_settle(w, first + lane);
     if (group->op != NL_SIM_WARP_SHFL || how == NL_SIM_SHUFFLE_UP || group->mask == UINT32_MAX ||
         !nl_sim_check_is_on(w, NL_CHECK_SYNC))
         return;
