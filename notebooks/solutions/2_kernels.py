@@ -115,8 +115,8 @@ def mirror(x, out):
 @cuda.jit
 def times_table(out):
     """
-    auto [x, y] = grid<2>();
-    if (x < out.shape[0] && y < out.shape[1]) out(x, y) = (x + 1) * (y + 1);
+    auto [column, row] = grid<2>();
+    if (row < out.shape[0] && column < out.shape[1]) out(row, column) = (row + 1) * (column + 1);
     """
 
 
@@ -173,11 +173,11 @@ def shift_mended(x, out):
 @cuda.jit
 def slope_mended(height, out):
     """
-    auto [x, y] = grid<2>();
-    if (x >= out.shape[0] || y >= out.shape[1]) return;
-    int left = y > 0 ? y - 1 : y;
-    int right = y < out.shape[1] - 1 ? y + 1 : y;
-    out(x, y) = (height(x, right) - height(x, left)) / (right - left);
+    auto [column, row] = grid<2>();
+    if (row >= out.shape[0] || column >= out.shape[1]) return;
+    int left = column > 0 ? column - 1 : column;
+    int right = column < out.shape[1] - 1 ? column + 1 : column;
+    out(row, column) = (height(row, right) - height(row, left)) / (right - left);
     """
 
 

@@ -18,7 +18,12 @@ def warned(tmp_path):
         nonlocal count
         count += 1
         file = tmp_path / f"k{count}.py"
-        lines = ["from numbalite import cuda", "@cuda.jit", "def k(x, out, n):", "    i = cuda.grid(1)"]
+        lines = [
+            "from numbalite import cuda",
+            "@cuda.jit",
+            "def k(x, out, n):",
+            "    i = cuda.grid(1)",
+        ]
         text = "\n".join([*lines, *(f"    {row}" for row in body.split("\n"))]) + "\n"
         file.write_text(text)
         names = {}

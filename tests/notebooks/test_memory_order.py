@@ -1,0 +1,54 @@
+"""Kernels of the lessons and the pages let neighbouring threads use neighbouring elements: the first number of
+grid<2>() counts along the last index of an array."""
+
+import pathlib
+import re
+
+import books
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A kernel -> why its first number counts along the first index.
+MEANT = {
+    "increment_2d": "lesson 3.1 begins with it and asks for its speed",
+    "warps_down_columns": "lesson 3.1 compares it with warps along rows",
+    "copy_down_columns": "lesson 3.1 compares it with copies along rows",
+}
+_GRID = re.compile(r"auto \[(\w+), *(\w+)\] = grid<2>\(\)|^ *(\w+), *(\w+) = cuda\.grid\(2\)", re.M)
+_KERNEL = re.compile(r"^def (\w+)\(.*?(?=^\S|\Z)", re.M | re.S)
+
+
+def kernels():
+    """(file, name, text) of the kernels with a grid in two dimensions."""
+    paths = sorted(ROOT.glob("notebooks/**/*.ipynb"))
+    found = [(path, books.source(cell)) for path in paths for cell in books.read(path)["cells"]]
+    for path in [
+        ROOT / "README.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("notebooks/solutions/**/*.py"),
+    ]:
+        found.append((path, path.read_text(encoding="utf-8")))
+    for path, text in found:
+        for kernel in _KERNEL.finditer(text):
+            if _GRID.search(kernel[0]):
+                yield path.relative_to(ROOT).as_posix(), kernel[1], kernel[0]
+
+
+def wrong_order(text):
+    """Accesses whose first index is the first number of the grid and whose last one is the second."""
+    first, second = next(filter(all, ((m[1] or m[3], m[2] or m[4]) for m in _GRID.finditer(text))))
+    pattern = rf"\w+[(\[] *{first}\b[^,()\[\]]*(?:, *|\] *\[) *{second}\b[^,()\[\]]*[)\]]"
+    return re.findall(pattern, text)
+
+
+def test_there_are_such_kernels():
+    assert len(list(kernels())) > 15
+
+
+@pytest.mark.parametrize("case", list(kernels()), ids=lambda case: f"{case[0]}-{case[1]}")
+def test_neighbouring_threads_use_neighbouring_elements(case):
+    _, name, text = case
+    wrong = wrong_order(text)
+    if "out(x, y) = a(y, x)" in text:  # a transposition has one of the two in any case
+        return
+    assert not wrong or name in MEANT, wrong
