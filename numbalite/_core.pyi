@@ -596,6 +596,37 @@ class ReductionPlan:
         /,
     ) -> None: ...
 
+def reduction_plan(
+    array: DeviceArray,
+    where: DeviceArray | None,
+    out: DeviceArray,
+    axes: tuple[int, ...],
+    accumulator: int,
+    serial: bool,
+    any_order: bool,
+    reorderable: bool,
+    initial: bytes | None,
+    divisor: float,
+    cached_bytes: int,
+    segmented: int = -1,
+) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]]]: ...
+def reduction_schedule(
+    kept: Sequence[tuple[int, ...]],
+    reduced: Sequence[tuple[int, ...]],
+    itemsize: int,
+    address: int,
+    accumulator: int,
+    masked: bool,
+    any_order: bool,
+    serial: bool,
+    /,
+) -> tuple[str, int, int, int, int, int]: ...
+def reduction_row_part(
+    rows: int, row: int, itemsize: int, results: int, any_order: bool, /
+) -> int: ...
+def reduction_lanes(length: int, width: int, accumulator: int, results: int, /) -> int: ...
+def reduction_limit(name: str, value: int, /) -> int: ...
+
 class Reduction:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -170,6 +170,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_recording_exec) \
     X(nl_py_recorded_exec) \
     X(nl_py_reduction_exec) \
+    X(nl_py_reduceplan_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatchertype_exec) \

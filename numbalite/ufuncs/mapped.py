@@ -187,7 +187,9 @@ class MappedFold:
         kept, folded = plans.merged(kept), plans.merged(folded)
         serial = reduceloops.are_serial()
         commutes = self._loops.commutes(self._folded)
-        way = plans.choose(kept, folded, _SCALE, 0, False, serial, 0, commutes)
+        way = plans.Way(
+            *_core.reduction_schedule(kept, folded, _SCALE, 0, 0, False, commutes, serial)
+        )
         is_serial = way.kind == "serial"
         results = math.prod(dim.length for dim in kept)
         rows, *along = _merged(shape, every, axes)
@@ -201,8 +203,11 @@ class MappedFold:
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
         width = _width(given, steps, outer, rows, self._dtype)
         if way.team == 1 and way.parts == 1 and not is_serial and commutes:
-            way = plans.by_lanes(way, math.prod(rows), width or 1, self._folded.itemsize, results)
-        plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1, by_part=False)
+            size = self._folded.itemsize
+            lanes = _core.reduction_lanes(math.prod(rows), width or 1, size, results)
+            if lanes < plans.WARP:
+                way = way._replace(kind=f"short_{way.kind}{lanes}")
+        plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1)
         form = Form(
             is_serial, plans.lanes_of(way), wide, len(lengths), width, kinds,
             tuple(np.dtype(one.dtype) for one in given),
@@ -362,7 +367,8 @@ def _divided(way, rows, results, commutes):
     one of elements with equal distances."""
     length = math.prod(rows)
     if way.parts > 1 and way.kind != "serial":
-        chunk = plans.part_of_row(rows, _SCALE, results, commutes)
+        *outer, row = rows
+        chunk = outer and _core.reduction_row_part(math.prod(outer), row, _SCALE, results, commutes)
         if chunk:
             return way._replace(parts=length // chunk, chunk=chunk), True
         if way.parts >= _MANY_PARTS:  # more is to do before a part than where elements are read

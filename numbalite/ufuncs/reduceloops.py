@@ -1,16 +1,16 @@
 """Reductions and scans on the device: kernels made from a user's function of two numbers.
 
 The kernels are cuda_src/numbalite/reduce.cuh, short_axes.cuh and scan.cuh. A Loops has those of one function, each
-compiled when it is first needed, and the plans (reduceplan.py) for the geometries that there were:
-which kernels, how many parts for each result, and the second launch that folds the parts.
+compiled when it is first needed. A reduction is planned in C for each call (core/reduceplan): which kernels, how many
+parts for each result, and the second launch that reduces the parts. Scans are planned in reduceplan.py.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from _thread import RLock
-from typing import NamedTuple
 
 import numpy as np
 
@@ -59,8 +59,9 @@ def pipelines() -> int:
     return most
 
 
+@functools.cache
 def cached_bytes() -> int:
-    """How large an array is that may lie in the L2 cache, beside others."""
+    """The bytes of an array that may be in the L2 cache, next to others."""
     devices = range(_core.device_count())
     return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
 
@@ -345,113 +346,17 @@ def _step(kernel, way, results, plan, *slots):
     return kernel, plans.grid_of(way, results), way.threads, plan, slots
 
 
-class _Reduction(NamedTuple):
-    """What is to be folded, and into what."""
-
-    loops: Loops
-    kept: list
-    folded: list
-    stored: np.dtype
-    loop: np.dtype
-    result: np.dtype
-    address: int
-    masked: bool
-    initial: bytes | None
-    divisor: float
-    reorderable: bool
-
-    @property
-    def results(self):
-        return math.prod(dim.length for dim in self.kept)
-
-    @property
-    def cached(self):
-        """Is it so little that it may lie in the cache?"""
-        elements = math.prod(dim.length for dim in (*self.kept, *self.folded))
-        return elements * self.stored.itemsize <= cached_bytes()
-
-    def way(self, kept, folded):
-        """How elements are folded along these dimensions."""
-        return plans.choose(
-            kept, folded, self.stored.itemsize, self.address, self.masked, are_serial(),
-            self.loop.itemsize, self.loops.commutes(self.loop),
-        )  # fmt: skip
+_COUNTER = np.dtype("u4"), np.array(0, "u4"), True  # it is zero again after each launch
 
 
-def _folding(r: _Reduction):
-    """The plan of a reduction: one launch, or two with numbers between them."""
-    folded, later = r.folded, []
-    if r.reorderable and not (r.masked or are_serial()) and r.loops.commutes(r.loop):
-        folded, later = plans.divided(r.kept, folded, r.stored.itemsize, r.loop.itemsize)
-    kept = plans.together(r.kept, later) if later else r.kept
-    way = r.way(kept, folded)
-    if r.reorderable and way.kind.startswith("columns") and folded[-1].length < plans.SHORT_RUN:
-        folded = sorted(folded, key=lambda dim: dim.length)  # the longest without interruption
-    if way.parts == 1 and not later:
-        return _one_launch(r, way, folded)
-    return _with_parts(r, way, kept, folded, later)
-
-
-def _by_segments(r: _Reduction, segment):
-    """The plan with one part for each result, of which the kernel is told where it ends."""
-    usual = [r.folded[0]._replace(length=-(-r.folded[0].length // r.kept[segment].length))]
-    way = plans.choose(r.kept, usual, r.stored.itemsize, r.address, r.masked, are_serial())
-    return _one_launch(r, way._replace(parts=1, chunk=1 << 62), r.folded, segment)
-
-
-def _one_launch(r, way, folded, segment=-1):
-    plan, wide = plans.packed_plan(
-        way, r.kept, folded, initial=r.initial, segment=segment, itemsize=r.loop.itemsize,
-        divisor=r.divisor,
+def _reduction_step(loops, dtypes, masked, step):
+    """A launch as _core.ReductionPlan has it. `dtypes` are the array's, the accumulator's and the output's."""
+    kind, last, reads, writes, wide, cached, grid, threads, plan, slots = step
+    kernel = loops.loop(
+        kind, dtypes[reads], dtypes[1], dtypes[writes], masked, wide and not last, last=last,
+        cached=cached,
     )  # fmt: skip
-    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.result, r.masked, wide, cached=r.cached)
-    given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
-    return _core.ReductionPlan([_step(kernel, way, r.results, plan, *given)], ())
-
-
-def _with_parts(r, way, kept, folded, later):
-    """A launch for these dimensions leaves parts of each number, which the last block folds, or a second launch does,
-    together with the later dimensions."""
-    # The parts of neighbouring results are neighbours where the results' elements are.
-    by_part = way.parts == 1 or way.kind.startswith(("serial", "columns", "narrow"))
-    size, each = r.loop.itemsize, math.prod(dim.length for dim in later)
-    numbers = r.results * each
-    scratch = [(numbers * way.parts, r.loop)]
-    parts = flags = _FIRST_SCRATCH
-    if r.masked:  # whether a part has any element that the mask selects
-        flags = parts + 1
-        scratch.append((numbers * way.parts, np.dtype(bool)))
-    apart, after = (1, numbers) if by_part else (way.parts, 1)
-    of_results, of_later = plans.in_scratch(r.kept, later, apart, size)
-    of_one = [plans.Dimension(way.parts, after * size, after), *of_later]
-    if later:
-        of_one = plans.merged(plans.by_stride(of_one))
-    first, first_wide = plans.packed_plan(
-        way, kept, folded, is_last=False, by_part=by_part, itemsize=size
-    )
-    ending = {"initial": r.initial, "itemsize": size, "divisor": r.divisor}
-    last = None
-    if not (first_wide or later):
-        last = plans.by_last_block(way, r.results, r.masked, size)
-    if last is not None:
-        plan, _ = plans.packed_plan(last, of_results, of_one, by_one=True, **ending)
-        counter = parts + len(scratch)
-        scratch.append((1, np.dtype("u4"), np.array(0, "u4"), True))
-        kernel = r.loops.loop(
-            way.kind, r.stored, r.loop, r.result, r.masked, last=last.kind, cached=r.cached
-        )
-        slots = _INPUT, _WHERE, _OUTPUT, flags, parts, counter
-        both = np.void(first.tobytes() + plan.tobytes())
-        return _core.ReductionPlan([_step(kernel, way, r.results, both, *slots)], scratch)
-    last = plans.choose(
-        of_results, of_one, size, 0, r.masked, are_serial(), size, r.loops.commutes(r.loop)
-    )._replace(parts=1, chunk=way.parts * each)
-    plan, wide = plans.packed_plan(last, of_results, of_one, **ending)
-    kernel = r.loops.loop(way.kind, r.stored, r.loop, r.loop, r.masked, first_wide, cached=r.cached)
-    steps = [_step(kernel, way, numbers, first, _INPUT, _WHERE, parts, flags, _SEGMENTS)]
-    kernel = r.loops.loop(last.kind, r.loop, r.loop, r.result, r.masked, wide, cached=True)
-    steps.append(_step(kernel, last, r.results, plan, parts, flags, _OUTPUT, _OUTPUT, parts))
-    return _core.ReductionPlan(steps, scratch)
+    return kernel, grid, threads, np.void(plan), slots
 
 
 def _step_for_parts(loops, way, kept, along, stored, loop, *slots):
@@ -464,60 +369,33 @@ def _step_for_parts(loops, way, kept, along, stored, loop, *slots):
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
            segments=None, divisor=1.0):  # fmt: skip
-    """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
+    """Reduces ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, ``out`` aligned, nothing empty but for the axes that are folded. ``loop`` is the dtype to
-    fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
-    ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
-    (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
-    there. ``divisor`` is for operations whose result is not what they fold. Returns the plan, None if the
-    array had to be copied first.
+    All on the current device, ``out`` aligned, nothing empty. ``loop`` is the dtype of the accumulators; ``initial`` the
+    bytes of one; ``where`` a boolean array of the array's shape. ``reorderable`` allows any order of the axes (not of the
+    elements along one). ``segments`` is (axis, int64 array (n, 2) of begins and ends): the axis is reduced by segments,
+    and `out` has n there. ``divisor`` is for operations that divide their result. Returns the plan, None if the array had
+    to be copied first.
     """
-    axis = segments[0] if segments else None
-    key = (
-        array.shape, array.strides, array.dtype.num, array._address % 16, axes, loop.num,
-        out.strides, out.shape, out.dtype.num, initial, None if where is None else where.strides,
-        axis, reorderable, divisor,
-    )  # fmt: skip
-
-    def make():
-        if not operands.is_aligned(array):
-            return None
-        masks = where.strides if where is not None else (0,) * array.ndim
-        steps = iter(zip(out.shape, out.strides, strict=True))
-        kept, folded, segment = [], [], None
-        for i, (length, step, mask) in enumerate(
-            zip(array.shape, array.strides, masks, strict=True)
-        ):
-            if i in axes:
-                folded.append(plans.Dimension(length, step, mask))
-            if i == axis:
-                count, output = next(steps)
-                segment = plans.Dimension(count, 0, 0, output)
-            elif i not in axes:
-                kept.append(plans.Dimension(length, step, mask, next(steps)[1]))
-        kept = plans.merged(plans.by_stride(kept))
-        if segment:
-            kept = [segment, *kept]  # outermost, so that neighbours have the same segment
-        else:
-            folded = plans.merged(plans.by_stride(folded) if reorderable else folded)
-        reduction = _Reduction(
-            loops, kept, folded, array.dtype, loop, out.dtype, array._address % 16,
-            where is not None, initial, divisor, reorderable,
-        )  # fmt: skip
-        return _by_segments(reduction, 0) if segment else _folding(reduction)
-
-    plan = loops.planned(key, make)
-    if plan is None:
+    if not operands.is_aligned(array):
         reduce(
             loops, array.copy(stream=stream), axes, loop, out,
             initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
             divisor=divisor,
         )  # fmt: skip
         return None
-    plan.run(
-        array, array if where is None else where, out, segments[1] if segments else array, stream
+    axis, ends = segments or (-1, array)
+    steps, scratch = _core.reduction_plan(
+        array, where, out, axes, loop.itemsize, are_serial(), loops.commutes(loop), reorderable,
+        initial, divisor, cached_bytes(), axis,
+    )  # fmt: skip
+    dtypes = array.dtype, loop, out.dtype
+    kinds = (loop,), (np.dtype(bool),), _COUNTER
+    plan = _core.ReductionPlan(
+        [_reduction_step(loops, dtypes, where is not None, step) for step in steps],
+        [(count, *kinds[kind]) for kind, count in scratch],
     )
+    plan.run(array, array if where is None else where, out, ends, stream)
     return plan
 
 

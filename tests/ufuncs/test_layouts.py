@@ -88,6 +88,19 @@ def test_sums_by_columns(as_on_a_gpu, dtype):
         )
 
 
+SMALL_PLAN = 288  # bytes of a plan for numbers of up to 16 bytes and six dimensions
+
+
+def kinds(plans):
+    """The kinds of kernels of planned reductions."""
+    return {step[0].rstrip("0123456789x") for steps in plans for step in steps}
+
+
+def team(plan):
+    """The field of a small plan (reduce.cuh)."""
+    return int.from_bytes(plan[60:64], "little")
+
+
 def test_columns_are_folded_in_order(as_on_a_gpu):
     a = np.arange(3000 * 64, dtype="i4").reshape(3000, 64)
     x, first, last = cuda.to_device(a), cuda.reduce("a"), cuda.reduce("b")
@@ -99,15 +112,10 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "f4", "c16"]))
-def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
+def test_short_axes(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
     """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
     turns: as much as a GPU is given only from some size on."""
-    for name, value in (("TEAM_ROWS", 8), ("STRIPE_BYTES", 1), ("NARROW_PART_BYTES", 4096)):
-        monkeypatch.setattr(reduceplan, f"_{name}", value)
-    ways, real = [], reduceplan.choose
-    monkeypatch.setattr(
-        reduceplan, "choose", lambda *a, **k: ways.append(real(*a, **k)) or ways[-1]
-    )
+    reduction_limits(TEAM_ROWS=8, STRIPE_BYTES=1, NARROW_PART_BYTES=4096)
     total, first, last = (cuda.reduce(text) for text in ("a + b", "a", "b"))
     for shape, axis in (
         ((70, 16), 1),
@@ -124,21 +132,20 @@ def test_short_axes(as_on_a_gpu, monkeypatch, dtype):
         if shape[axis] <= 16:
             assert_array_equal(first(x, axis=axis).copy_to_host(), a.take(0, axis))
             assert_array_equal(last(x, axis=axis, init=7).copy_to_host(), a.take(-1, axis))
-    kinds = {way.kind.rstrip("0123456789x") for way in ways}
-    assert kinds >= {"teams", "stripes", "narrow"}
+    assert kinds(reduction_steps) >= {"teams", "stripes", "narrow"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
+def test_short_rows(as_on_a_gpu, monkeypatch, reduction_limits, reduction_steps, dtype):
     """Rows of any length and place by a few lanes each; running folds of them in shared memory, and by warps."""
-    for name, value in (("TEAM_ROWS", 8), ("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
+    reduction_limits(TEAM_ROWS=8)
+    for name, value in (("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
         monkeypatch.setattr(reduceplan, f"_{name}", value)
-    ways, by_lanes, scan = [], reduceplan.by_lanes, reduceplan.choose_scan
-    monkeypatch.setattr(reduceplan, "by_lanes", lambda *a: ways.append(by_lanes(*a)) or ways[-1])
+    scans, scan = set(), reduceplan.choose_scan
 
     def choose_scan(*a):
         chosen = scan(*a)
-        ways.append(chosen[0])
+        scans.add(chosen[0].kind.rstrip("0123456789x"))
         return chosen
 
     monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
@@ -154,8 +161,8 @@ def test_short_rows(as_on_a_gpu, monkeypatch, dtype):
                 assert_array_equal(np.vecdot(d, d).copy_to_host(), np.vecdot(x, x))
         np.cumsum(device, 1, out=device, dtype=dtype)  # in place
         assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
-    kinds = {way.kind.rstrip("0123456789x") for way in ways}
-    assert kinds >= {"short_packed", "short_strided", "scan_rows", "scan_warps"}
+    assert kinds(reduction_steps) >= {"short_packed", "short_strided"}
+    assert scans >= {"scan_rows", "scan_warps"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
@@ -211,13 +218,10 @@ def test_scans_of_long_columns(as_on_a_gpu, monkeypatch, dtype, in_tiles):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_columns_in_shared_memory(as_on_a_gpu, monkeypatch, dtype):
+def test_columns_in_shared_memory(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
     """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
     several columns for a thread, groups that are left over, rows that begin anywhere."""
-    monkeypatch.setattr(reduceplan, "_STAGED_WORTH", 0)
-    monkeypatch.setattr(reduceplan, "_BUSY_BLOCKS", 3)
-    ways, real = [], reduceplan._in_stage
-    monkeypatch.setattr(reduceplan, "_in_stage", lambda *a: ways.append(real(*a)) or ways[-1])
+    reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
     for shape in (31, 2, 11), (40, 50, 7), (7, 3, 301), (5, 1000, 3), (2, 2, 2):
         a = drawn(shape, dtype)
         device = cuda.to_device(a)
@@ -230,16 +234,13 @@ def test_columns_in_shared_memory(as_on_a_gpu, monkeypatch, dtype):
             out = cuda.device_array((x.shape[2], x.shape[0]), dtype).T
             np.max(d, 1, out=out)
             assert_array_equal(out.copy_to_host(), np.max(x, 1))
-    assert {way.team > 1 for way in ways if way} == {True, False}
+    staged = [steps[0] for steps in reduction_steps if steps[0][0] == "staged_columns"]
+    assert {team(plan) > 1 for *_, plan, _ in staged if len(plan) == SMALL_PLAN} == {True, False}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_rows_with_gaps(as_on_a_gpu, monkeypatch, dtype):
+def test_rows_with_gaps(as_on_a_gpu, reduction_steps, dtype):
     """Folds over axes that are not neighbours, in one part and in several."""
-    ways, real = [], reduceplan.choose
-    monkeypatch.setattr(
-        reduceplan, "choose", lambda *a, **k: ways.append(real(*a, **k)) or ways[-1]
-    )
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
         a = drawn(shape, dtype)
         device = cuda.to_device(a)
@@ -248,23 +249,13 @@ def test_rows_with_gaps(as_on_a_gpu, monkeypatch, dtype):
             assert_array_equal(
                 np.sum(d, axes, initial=3).copy_to_host(), np.sum(x, axes, initial=3)
             )
-    kinds = {way.kind.rstrip("0123456789") for way in ways}
-    assert kinds >= {"gapped_packed", "gapped_stepped"}
+    assert kinds(reduction_steps) >= {"gapped_packed", "gapped_stepped"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_folds_by_two_launches(as_on_a_gpu, monkeypatch, dtype):
+def test_folds_by_two_launches(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
     """A short axis among the results is folded after the others, an outer one of few rows after those."""
-    monkeypatch.setattr(reduceplan, "_TEAM_ROWS", 8)
-    monkeypatch.setattr(reduceplan, "_TWO_LAUNCHES_BYTES", 0)
-    calls, real = set(), reduceplan.divided
-
-    def divided(kept, folded, *sizes):
-        first, later = real(kept, folded, *sizes)
-        calls.add((len(later), later == folded[-1:]))
-        return first, later
-
-    monkeypatch.setattr(reduceplan, "divided", divided)
+    reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
     for shape, axes in (
         ((150, 31, 3), (0, 2)),
         ((600, 4, 9, 2), (0, 3)),
@@ -284,12 +275,12 @@ def test_folds_by_two_launches(as_on_a_gpu, monkeypatch, dtype):
             assert_array_equal(
                 np.sum(d, axes, dtype=dtype, out=out).copy_to_host(), np.sum(x, axes, dtype=dtype)
             )
-    assert calls >= {(0, False), (1, True), (1, False)}
+    first = kinds(steps[:1] for steps in reduction_steps if len(steps) == 2)
+    assert len(first) > 1 and any(len(steps) == 1 for steps in reduction_steps)
 
 
-def test_a_variance_of_uneven_parts(as_on_a_gpu, monkeypatch):
-    monkeypatch.setattr(reduceplan, "_PART_BYTES_ANY_ORDER", (64, 64))
-    monkeypatch.setattr(reduceplan, "_BLOCK_BYTES", 4096)
+def test_a_variance_of_uneven_parts(as_on_a_gpu, reduction_limits):
+    reduction_limits(MIN_PART_BYTES=64, MAX_PART_BYTES_ANY_ORDER=64, BLOCK_BYTES=4096)
     a = np.zeros(16 * 1023 + 1, "f4")
     a[-1] = 1000  # alone in the last part
     np.testing.assert_allclose(np.var(cuda.to_device(a)), np.var(a, dtype="f8"), rtol=1e-5)
@@ -313,16 +304,16 @@ def composed(maps):
 
 
 @pytest.mark.parametrize("dtype", AFTER)
-def test_long_parts_are_folded_in_order(as_on_a_gpu, monkeypatch, dtype):
+def test_long_parts_are_folded_in_order(as_on_a_gpu, reduction_limits, dtype):
     """Of arrays that are too small to be divided so, too: one part, several, a block for each row."""
     after = cuda.reduce(AFTER[dtype])
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)
     maps = maps * maps | maps.dtype.type(1)
     x = cuda.to_device(maps)
     assert after(x) == composed(maps)
-    monkeypatch.setattr(reduceplan, "_USUAL_PARTS", 1)
+    reduction_limits(USUAL_PARTS=1)
     assert after(x[1:30_000]) == composed(maps[1:30_000])
-    monkeypatch.setattr(reduceplan, "_BUSY_PARTS", 1)
+    reduction_limits(BUSY_PARTS=1)
     rows = maps[: 3 * 15_000].reshape(3, 15_000)
     got = after(cuda.to_device(rows), axis=1).copy_to_host()
     assert got.tolist() == [composed(row) for row in rows]

@@ -4,7 +4,6 @@ On the simulator everything runs twice: as it is divided there, and as on a GPU.
 """
 
 import functools
-import math
 import pickle
 
 import numpy as np
@@ -12,8 +11,7 @@ import pytest
 from kit.arrays import Foreign, Speaker
 from kit.sample import some
 
-from numbalite import cuda
-from numbalite.ufuncs import reduceplan as plans
+from numbalite import _core, cuda
 
 SIZES = (1, 2, 31, 32, 33, 1000, 4097, 100_000, 1_000_007)
 DTYPES = "?bhiqBHIQefdFD"
@@ -201,16 +199,16 @@ def test_any_strides(ways):
 
 def test_long_rows_with_gaps_between(as_on_a_gpu):
     """Parts are rows, or equal pieces of them, which threads read as if there were no gaps."""
-    dims = lambda rows, columns: [
-        plans.Dimension(rows, 4 * columns + 4),
-        plans.Dimension(columns, 4),
-    ]
-    for shape, parts in (((8192, 8192), 8192), ((100, 1 << 20), 6400), ((40, 12345), 120)):
-        way = plans.choose([], dims(*shape), 4, 4, False, False, 4, True)
-        assert (way.kind, way.parts, way.parts * way.chunk) == ("packed", parts, math.prod(shape))
-    assert plans.choose([], dims(7, 123457), 4, 4, False, False, 4, True).kind == "strided"
-    apart = [plans.Dimension(100, 1 << 17), plans.Dimension(1 << 13, 8)]
-    assert plans.choose([], apart, 4, 4, False, False, 4, True)[:4] == ("stepped", 256, 8, 200)
+
+    def scheduled(*dims):
+        of_elements = [(length, step, 0, 0) for length, step in dims]
+        return _core.reduction_schedule([], of_elements, 4, 4, 4, False, True, False)
+
+    for (rows, row), parts in (((8192, 8192), 8192), ((100, 1 << 20), 6400), ((40, 12345), 120)):
+        kind, _, _, found, chunk, _ = scheduled((rows, 4 * row + 4), (row, 4))
+        assert (kind, found, found * chunk) == ("packed", parts, rows * row)
+    assert scheduled((7, 4 * 123457 + 4), (123457, 4))[0] == "strided"
+    assert scheduled((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped", 256, 8, 200)
     x = values("i", (9, 4, 4099))
     device = cuda.to_device(x)
     steps = np.s_[..., ::2], np.s_[:, 1:, ::-2], np.s_[::-1, ::2, 1::2]

@@ -1,0 +1,834 @@
+/* core/reduceplan: see reduceplan.h. The limits were measured on H100 and H200. */
+#include "core/reduceplan.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARP = 32,
+    THREADS = 256,
+    SERIAL_THREADS = 128,
+    ACCESS_BYTES = 16,        /* of the widest load of a thread */
+    MAX_PART_BYTES = 1 << 17, /* the same, if elements are combined in order */
+    MAX_PARTS = 8192,
+    LARGE_PART_BYTES = 1 << 16,
+    ROW_BYTES = 1 << 13, /* that one warp reduces */
+    MANY_ROWS = 1 << 13, /* of which each may have LONG_ROW_BYTES for a warp */
+    LONG_ROW_BYTES = 1 << 15,
+    MIN_BLOCK_ROW_BYTES =
+        12 << 10,                /* from which a block is faster than a warp, if one turn of its */
+    BLOCK_TURN_BYTES = 16 << 10, /* threads reads all, or nearly half of the next turn is used */
+    BLOCK_REST_BYTES = 1 << 13,
+    MAX_ROW_PARTS = 1 << 15,
+    COLUMN_THREADS = 1 << 17, /* that keep a device busy */
+    WIDE_THREADS = 1 << 16,   /* with fewer, a thread has at most FEW_COLUMNS */
+    COLUMN_WARPS = 8,         /* of a block, as in short_axes.cuh */
+    COLUMN_BYTES = 128, /* of the accumulators of a thread: a block shares those of 7 of 8 warps */
+    SHORT = 16,         /* elements of a row that one thread reduces alone */
+    SHORT_RUN =
+        16, /* elements of a column with equal steps, of which several are loaded at a time */
+    LANE_PIECES = 4,     /* accesses of a lane to a short row */
+    MAX_LANE_PIECES = 8, /* the same where lanes take long to combine */
+    MIN_LANES = 2,
+    GAPPED_BYTES = 1 << 11,        /* of a result's rows with gaps, for a block */
+    STRIPE_ROWS = 64,              /* of a column that a thread reduces alone, ... */
+    STRIPE_WIDE_THREADS = 1 << 16, /* below, a thread has at most FEW_COLUMNS */
+    MIN_STRIPE_THREADS = 1 << 15,
+    LONG_STRIPE_ROWS = 256, /* the same if STRIPE_RUN_BYTES are contiguous */
+    STRIPE_RUN_BYTES = 32,
+    FEW_COLUMNS = 4,          /* of a thread, where more would leave too few threads */
+    NARROW_BYTES = 512,       /* of all columns of a block */
+    NARROW_GROUP_BYTES = 128, /* of each group, if there are several */
+    NARROW_PARTS = 512,
+    STAGED_BYTES = 24 << 10, /* of groups of columns that a block has in shared memory */
+    STAGED_TILE = 16 << 10,
+    AMONG_BYTES = 128, /* of a short axis among the results, which the second launch reduces */
+    LATER_SHARE = 8, /* of the bytes that are read, at most one in so many is for a second launch */
+    FEW_ROWS_BYTES = 1 << 15, /* of a result's rows: too few for a block */
+    WORTH_BYTES = 1 << 25,    /* that take longer to read than a launch takes */
+    FEW_LATER = 1 << 16,      /* numbers that a few blocks reduce in the time of a launch */
+};
+
+/* Those that tests change, so that small arrays reach the kinds for large ones. */
+enum limit {
+    TEAM_ROWS,         /* short rows, from which a few lanes reduce each */
+    STRIPE_BYTES,      /* ... if results have so many bytes for each row */
+    NARROW_PART_BYTES, /* at least 16 for each thread: no part may be without rows */
+    MIN_STAGED_BYTES,  /* of all groups */
+    BUSY_BLOCKS,
+    TWO_LAUNCHES_BYTES, /* from which a second launch may be worth its time */
+    BLOCK_BYTES,        /* up to which one block is as fast as several and a second step */
+    MIN_PART_BYTES,     /* of one block's part, where there are parts */
+    MAX_PART_BYTES_ANY_ORDER,
+    USUAL_PARTS, /* so many that the last ones to begin do not delay the end */
+    BUSY_PARTS,  /* parts, or results, that keep a device busy */
+    LIMITS,
+};
+
+static struct {
+    const char *name;
+    int64_t value;
+} limits[LIMITS] = {
+    [USUAL_PARTS] = {"USUAL_PARTS", 4096},
+    [BUSY_PARTS] = {"BUSY_PARTS", 1024},
+    [TEAM_ROWS] = {"TEAM_ROWS", 1 << 12},
+    [STRIPE_BYTES] = {"STRIPE_BYTES", 1 << 11},
+    [NARROW_PART_BYTES] = {"NARROW_PART_BYTES", 1 << 16},
+    [MIN_STAGED_BYTES] = {"MIN_STAGED_BYTES", 1 << 16},
+    [BUSY_BLOCKS] = {"BUSY_BLOCKS", 512},
+    [TWO_LAUNCHES_BYTES] = {"TWO_LAUNCHES_BYTES", 1 << 22},
+    [BLOCK_BYTES] = {"BLOCK_BYTES", 1 << 16},
+    [MIN_PART_BYTES] = {"MIN_PART_BYTES", 1 << 14},
+    [MAX_PART_BYTES_ANY_ORDER] = {"MAX_PART_BYTES_ANY_ORDER", 1 << 18},
+};
+
+int64_t *nl_reduceplan_limit(const char *name) {
+    for (int i = 0; i < LIMITS; i++)
+        if (strcmp(limits[i].name, name) == 0)
+            return &limits[i].value;
+    return NULL;
+}
+
+typedef nl_reduce_dim dim;
+typedef nl_reduce_dims dims;
+typedef nl_reduce_schedule schedule;
+typedef nl_reduce_traits traits;
+
+static int64_t min64(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t max64(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* ---- dimensions ---- */
+
+static int64_t product(const dim *d, int count) {
+    int64_t n = 1;
+    for (int i = 0; i < count; i++)
+        n *= d[i].length;
+    return n;
+}
+
+static int64_t count_of(const dims *d) {
+    return product(d->at, d->count);
+}
+
+static const dim *last_of(const dims *d) {
+    return &d->at[d->count - 1];
+}
+
+static void append(dims *d, dim one) {
+    d->at[d->count++] = one;
+}
+
+/* Appends dimensions of more than one element; the last two become one where the strides allow. */
+static void append_merged(dims *d, dim one) {
+    dim *outer = d->count ? &d->at[d->count - 1] : NULL;
+    if (one.length == 1)
+        return;
+    if (outer && outer->input == one.input * one.length && outer->where == one.where * one.length &&
+        outer->output == one.output * one.length)
+        *outer = (dim){outer->length * one.length, one.input, one.where, one.output};
+    else
+        append(d, one);
+}
+
+static dims merged(const dims *d) {
+    dims made = {.count = 0};
+    for (int i = 0; i < d->count; i++)
+        append_merged(&made, d->at[i]);
+    return made;
+}
+
+static int64_t by_input(const dim *d) {
+    return -llabs(d->input);
+}
+
+static int64_t by_length(const dim *d) {
+    return d->length;
+}
+
+/* Stable, for there are few. */
+static void sort(dims *d, int64_t (*key)(const dim *)) {
+    for (int i = 1; i < d->count; i++) {
+        dim one = d->at[i];
+        int j = i;
+        for (; j > 0 && key(&d->at[j - 1]) > key(&one); j--)
+            d->at[j] = d->at[j - 1];
+        d->at[j] = one;
+    }
+}
+
+static int are_multiples(const dim *d, int count, int64_t of) {
+    for (int i = 0; i < count; i++)
+        if (d[i].input % of)
+            return 0;
+    return 1;
+}
+
+/* Are all elements, the first of which has this address, at multiples of so many bytes?
+ * `kept_count` and `reduced_count`: so many dimensions, for the others step within an access. */
+static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
+                       int64_t address, int64_t of) {
+    return address % of == 0 && are_multiples(kept->at, kept_count, of) &&
+           are_multiples(reduced->at, reduced_count, of);
+}
+
+/* Are the elements along the last reduced axis contiguous, and does each row begin at the address
+ * of an element? */
+static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
+    return last_of(reduced)->input == t->itemsize &&
+           are_aligned(kept, kept->count, reduced, reduced->count - 1, t->address, t->itemsize);
+}
+
+/* ---- kinds for columns ---- */
+
+/* How many neighbouring results a thread can reduce by one access; 0 if their elements are no
+ * neighbours, or not aligned. */
+static int width_of(const dims *kept, const dims *reduced, const traits *t) {
+    int64_t size = t->itemsize, width = max64(ACCESS_BYTES / size, 1);
+    if (!kept->count || !reduced->count || !t->accumulator || last_of(kept)->input != size)
+        return 0;
+    if (!are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, size))
+        return 0;
+    while (width > 1 &&
+           (width * t->accumulator > COLUMN_BYTES || last_of(kept)->length % width ||
+            !are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, width * size)))
+        width /= 2;
+    return (int)width;
+}
+
+/* A width with enough threads: `most` with more than a few columns each, and `least` in any case.
+ */
+static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
+    while (width > 1 &&
+           (results / width < least || (width > FEW_COLUMNS && results / width < most)))
+        width /= 2;
+    return width;
+}
+
+/* Blocks of COLUMN_WARPS warps with a part each, and about as many blocks as run at once; twice as
+ * many for bytes, which are more work. Where narrower accesses make as many threads as parts would,
+ * there are none, for parts need a second step. */
+static schedule by_columns(int64_t results, int64_t length, int width) {
+    int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
+    width = narrowed(width, results, WIDE_THREADS, results >= enough ? enough : WARP);
+    int64_t across = divide_up(results / width, WARP);
+    int64_t wanted = (int64_t)COLUMN_THREADS * (width > 8 ? 2 : 1) / (across * THREADS);
+    int64_t parts = max64(min64(wanted, length / (8 * COLUMN_WARPS)), 1);
+    int64_t chunk = max64(divide_up(length, parts), 1);
+    return (schedule){NL_REDUCE_COLUMNS,
+                      width,
+                      0,
+                      THREADS,
+                      COLUMN_WARPS,
+                      max64(1, divide_up(length, chunk)),
+                      chunk,
+                      1};
+}
+
+/* How many lanes reduce a row by one access each; 0 if they cannot. */
+static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
+    if (reduced->count != 1 || reduced->at[0].input != t->itemsize || t->itemsize > ACCESS_BYTES)
+        return 0;
+    int64_t bytes = reduced->at[0].length * t->itemsize, lanes = bytes / ACCESS_BYTES;
+    if (bytes % ACCESS_BYTES || lanes > WARP || lanes == 0 || (lanes & (lanes - 1)))
+        return 0;
+    return are_aligned(kept, kept->count, reduced, 0, t->address, ACCESS_BYTES) ? (int)lanes : 0;
+}
+
+/* How many neighbouring columns of a few elements a thread reduces alone; 0 if it should not. */
+static int by_stripes(const dims *kept, const dims *reduced, const traits *t, int64_t results) {
+    int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
+    /* in bytes, but small elements count as others do */
+    int64_t wanted = max64(rows, STRIPE_ROWS) * limits[STRIPE_BYTES].value;
+    if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
+        return 0;
+    int width = width_of(kept, reduced, t);
+    if (rows > STRIPE_ROWS && (width > FEW_COLUMNS || !kept->count ||
+                               last_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
+        return 0;
+    return narrowed(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
+}
+
+/* How many neighbours of a few long columns a thread has; 0 if there are no such columns. There may
+ * be several groups of columns, if no wide access is possible. */
+static int by_narrow(const dims *kept, const dims *reduced, const traits *t) {
+    if (!kept->count || reduced->count != 1)
+        return 0;
+    int64_t columns = last_of(kept)->length;
+    int64_t most = kept->count == 1 ? NARROW_BYTES : NARROW_GROUP_BYTES;
+    if (columns * t->itemsize > most || columns > THREADS / 2)
+        return 0;
+    int width = width_of(kept, reduced, t);
+    if (!width || (kept->count > 1 && width * t->itemsize == ACCESS_BYTES))
+        return 0;
+    return reduced->at[0].length >= 4 * THREADS / (columns / width) ? width : 0;
+}
+
+static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced,
+                                int64_t itemsize) {
+    int64_t length = reduced->at[0].length, row = last_of(kept)->length * itemsize;
+    int64_t groups = product(kept->at, kept->count - 1);
+    int64_t parts =
+        max64(min64(NARROW_PARTS / groups, length * row / limits[NARROW_PART_BYTES].value), 1);
+    if (length * row * groups <= 4 * limits[NARROW_PART_BYTES].value)
+        parts = 1;
+    int64_t chunk = divide_up(length, parts);
+    return (schedule){NL_REDUCE_NARROW,         width, 0,     THREADS, 1,
+                      divide_up(length, chunk), chunk, groups};
+}
+
+/* Blocks copy whole groups of columns to shared memory; kind NONE where groups are large, or where
+ * threads can read 16 bytes of more than two neighbouring columns anyway. */
+static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
+    schedule none = {.kind = NL_REDUCE_NONE};
+    int64_t item = t->itemsize;
+    if (kept->count != 2 || reduced->count != 1 || item > 8 || (item & (item - 1)) ||
+        t->address % item)
+        return none;
+    const dim *groups = &kept->at[0], *columns = &kept->at[1], *rows = &reduced->at[0];
+    int64_t size = rows->length * rows->input;
+    if (columns->input != item || rows->input != columns->length * item || groups->input != size)
+        return none;
+    if (groups->output != columns->length * columns->output || size > STAGED_BYTES)
+        return none;
+    if (item < 8 && rows->input % ACCESS_BYTES == 0 && t->address % ACCESS_BYTES == 0)
+        return none;
+    if (groups->length * size < limits[MIN_STAGED_BYTES].value)
+        return none;
+    int64_t together =
+        max64(1, min64(STAGED_TILE / size, groups->length / limits[BUSY_BLOCKS].value));
+    return (schedule){
+        NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
+}
+
+/* ---- kinds for rows ---- */
+
+/* How many lanes a row of so many elements needs; `width` of them are one access. */
+static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
+    int64_t pieces = width > 1 && accumulator < 16 ? LANE_PIECES : MAX_LANE_PIECES;
+    int lanes = MIN_LANES;
+    while (lanes < WARP && lanes * pieces * width < length)
+        lanes *= 2;
+    return lanes;
+}
+
+/* How many elements a part has, of so many in all: parts are as many as keep the device busy, then
+ * larger, for the end of each takes time, then more. */
+static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
+    int64_t larger = min64(elements / limits[BUSY_BLOCKS].value, LARGE_PART_BYTES / itemsize);
+    int64_t least = max64(max64(elements / limits[USUAL_PARTS].value, larger),
+                          limits[MIN_PART_BYTES].value / itemsize);
+    return min64(least, most_bytes / itemsize);
+}
+
+static int64_t most_part_bytes(int any_order) {
+    return any_order ? limits[MAX_PART_BYTES_ANY_ORDER].value : MAX_PART_BYTES;
+}
+
+int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
+                               int any_order) {
+    int64_t most = most_part_bytes(any_order);
+    if (row * itemsize < ROW_BYTES)
+        return 0;
+    int64_t first = max64(1, row / part_of(rows * row * results, itemsize, most)), count = first;
+    if (rows * first > MAX_ROW_PARTS)
+        return 0;
+    while (count <= 2 * first && row % count)
+        count++;
+    if (count > 2 * first || row / count > 2 * most / itemsize || rows * count > MAX_ROW_PARTS)
+        return 0;
+    return row / count;
+}
+
+/* Each result from rows with gaps between them; kind NONE where they are short, and where there is
+ * little or much for each: other kinds are faster then. */
+static schedule by_gapped_rows(const dims *kept, const dims *reduced, const traits *t,
+                               int64_t results) {
+    schedule none = {.kind = NL_REDUCE_NONE};
+    int64_t row = last_of(reduced)->length, rows = product(reduced->at, reduced->count - 1);
+    if (reduced->count < 2 || row < SHORT || t->itemsize > ACCESS_BYTES ||
+        rows * row * t->itemsize < GAPPED_BYTES)
+        return none;
+    if (row * t->itemsize >= ROW_BYTES && results < limits[BUSY_PARTS].value)
+        return none;
+    int dense = is_dense(kept, reduced, t);
+    int lanes = lanes_for(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
+    int64_t part =
+        part_of(rows * row * results, t->itemsize, limits[MAX_PART_BYTES_ANY_ORDER].value);
+    int64_t together = results < limits[BUSY_PARTS].value ? max64(1, divide_up(part, row)) : rows;
+    return (schedule){dense ? NL_REDUCE_GAPPED_PACKED : NL_REDUCE_GAPPED_STEPPED,
+                      lanes,
+                      0,
+                      THREADS,
+                      THREADS / WARP,
+                      divide_up(rows, together),
+                      together * row,
+                      1};
+}
+
+/* Is a row of so many bytes for one warp? A block has less to do at its end if there are few rows,
+ * or if one turn of all its threads reads nearly all of a row. */
+static int is_for_a_warp(int64_t row, int64_t results) {
+    if (results >= MANY_ROWS)
+        return row <= LONG_ROW_BYTES;
+    if (results < limits[BUSY_PARTS].value)
+        return row <= ROW_BYTES;
+    return row <= MIN_BLOCK_ROW_BYTES ||
+           (BLOCK_TURN_BYTES < row && row <= BLOCK_TURN_BYTES + BLOCK_REST_BYTES);
+}
+
+int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results) {
+    return results < limits[TEAM_ROWS].value || length <= 1 ? WARP
+                                                            : lanes_for(length, width, accumulator);
+}
+
+/* ---- the choice ---- */
+
+static schedule one_thread_each(int threads, int64_t length, int64_t parts) {
+    int64_t chunk = max64(divide_up(length, parts), 1);
+    return (schedule){
+        NL_REDUCE_SERIAL, 0, 0, threads, 1, max64(1, divide_up(length, chunk)), chunk, 1};
+}
+
+/* The kinds for columns and teams that need no row of a warp; kind NONE if none fits. */
+static schedule by_short_axes(const dims *kept, const dims *reduced, const traits *t,
+                              int64_t results, int64_t length) {
+    int width = results >= limits[TEAM_ROWS].value ? by_teams(kept, reduced, t) : 0;
+    if (width)
+        return (schedule){NL_REDUCE_TEAMS, width, 0, THREADS, 1, 1, length, 1};
+    schedule staged = {.kind = NL_REDUCE_NONE};
+    if (t->any_order)
+        staged = in_stage(kept, reduced, t);
+    if (staged.kind)
+        return staged;
+    width = by_stripes(kept, reduced, t, results);
+    if (width) {
+        int ahead = length <= 2 ? 2 : length <= 4 ? 4 : 8;
+        return (schedule){NL_REDUCE_STRIPES, width, ahead, THREADS, 1, 1, length, 1};
+    }
+    width = t->any_order ? by_narrow(kept, reduced, t) : 0;
+    return width ? in_narrow_parts(width, kept, reduced, t->itemsize) : staged;
+}
+
+static int64_t least_step(const dims *kept) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < kept->count; i++)
+        if (kept->at[i].input)
+            least = min64(least, llabs(kept->at[i].input));
+    return least;
+}
+
+/* A row in several parts, one for a block each. */
+static schedule in_parts(const dims *kept, const dims *reduced, const traits *t, int packed,
+                         int64_t results, int64_t length) {
+    int64_t size = packed ? t->itemsize : max64(t->itemsize, 4);
+    int64_t most = most_part_bytes(t->any_order && !t->masked);
+    nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
+    if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
+        int dense = is_dense(kept, reduced, t);
+        int64_t rows = product(reduced->at, reduced->count - 1);
+        int64_t chunk = nl_reduceplan_row_part(rows, last_of(reduced)->length,
+                                               dense ? t->itemsize : size, results, t->any_order);
+        if (chunk)
+            return (schedule){dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED,
+                              0,
+                              0,
+                              THREADS,
+                              THREADS / WARP,
+                              length / chunk,
+                              chunk,
+                              1};
+    }
+    int64_t least = limits[MIN_PART_BYTES].value / size;
+    int64_t chunk =
+        max64(part_of(length * results, size, most), divide_up(length * results, MAX_PARTS));
+    chunk = divide_up(chunk, least) * least;
+    return (schedule){kind, 0, 0, THREADS, THREADS / WARP, divide_up(length, chunk), chunk, 1};
+}
+
+static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, int64_t results,
+                        int64_t length) {
+    int packed = !t->masked && reduced->count == 1 && t->itemsize <= ACCESS_BYTES &&
+                 is_dense(kept, reduced, t);
+    nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
+    schedule one = {kind, 0, 0, THREADS, 1, 1, length, 1};
+    if (t->any_order && t->accumulator && !t->masked) {
+        schedule gapped = by_gapped_rows(kept, reduced, t, results);
+        if (gapped.kind)
+            return gapped;
+        int64_t width = packed ? ACCESS_BYTES / t->itemsize : 1;
+        int lanes = nl_reduceplan_lanes(length, width, t->accumulator, results);
+        if (lanes < WARP) {
+            one.kind = packed ? NL_REDUCE_SHORT_PACKED : NL_REDUCE_SHORT_STRIDED;
+            one.width = lanes;
+            return one;
+        }
+    }
+    if (results < limits[BUSY_PARTS].value &&
+        length * (packed ? t->itemsize : max64(t->itemsize, 4)) > limits[BLOCK_BYTES].value)
+        return in_parts(kept, reduced, t, packed, results, length);
+    if (results < 64 || !is_for_a_warp(length * t->itemsize, results))
+        one.team = THREADS / WARP;
+    return one;
+}
+
+schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
+    int64_t results = count_of(kept), length = count_of(reduced);
+    if (t->serial) {
+        int64_t parts = results < 64 ? min64(512, max64(1, length / 16384)) : 1;
+        return one_thread_each(results * parts < 1024 ? 1 : 32, length, parts);
+    }
+    if (t->accumulator && !t->masked) {
+        schedule found = by_short_axes(kept, reduced, t, results, length);
+        if (found.kind)
+            return found;
+    }
+    int64_t inner = reduced->count ? llabs(last_of(reduced)->input) : 0;
+    if (!reduced->count || (results > 1 && least_step(kept) < inner) ||
+        (results >= WARP && length <= SHORT)) {
+        int width = width_of(kept, reduced, t);
+        if (width && results >= WARP && !t->masked)
+            return by_columns(results, length, width);
+        int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
+        return one_thread_each(SERIAL_THREADS, length, parts);
+    }
+    return by_rows(kept, reduced, t, results, length);
+}
+
+static int is_for_rows(nl_reduce_kind kind) {
+    return kind >= NL_REDUCE_PACKED && kind <= NL_REDUCE_GAPPED_STEPPED &&
+           kind != NL_REDUCE_SHORT_PACKED && kind != NL_REDUCE_SHORT_STRIDED;
+}
+
+/* How the last block of a launch reduces the parts that all blocks leave; kind NONE if it cannot.
+ */
+static schedule by_last_block(const schedule *s, int64_t results, const traits *t) {
+    int64_t size = t->accumulator;
+    if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
+        int width = s->width;
+        while (width > 1 && width * size > ACCESS_BYTES)
+            width /= 2;
+        return (schedule){NL_REDUCE_NARROW, width, 0, THREADS, 1, 1, s->parts, 1};
+    }
+    if (is_for_rows(s->kind) && results <= THREADS / WARP)
+        return (schedule){t->masked || size > ACCESS_BYTES ? NL_REDUCE_STRIDED : NL_REDUCE_PACKED,
+                          0,
+                          0,
+                          THREADS,
+                          results == 1 ? THREADS / WARP : 1,
+                          1,
+                          s->parts,
+                          1};
+    return (schedule){.kind = NL_REDUCE_NONE};
+}
+
+int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
+    switch (s->kind) {
+    case NL_REDUCE_COLUMNS:
+        return divide_up(results / s->width, WARP) * s->parts;
+    case NL_REDUCE_TEAMS:
+        return divide_up(results, 4 * THREADS / s->width);
+    case NL_REDUCE_SHORT_PACKED:
+    case NL_REDUCE_SHORT_STRIDED:
+        return divide_up(results, THREADS / s->width);
+    case NL_REDUCE_STRIPES:
+        return divide_up(results / s->width, THREADS);
+    case NL_REDUCE_NARROW:
+        return s->groups * s->parts;
+    case NL_REDUCE_STAGED_COLUMNS:
+        return divide_up(s->groups, s->team);
+    case NL_REDUCE_SERIAL:
+        return divide_up(results * s->parts, s->threads);
+    default:
+        return s->team > 1 ? results * s->parts : divide_up(results * s->parts, s->threads / WARP);
+    }
+}
+
+/* ---- two launches ---- */
+
+/* The dimensions that a first launch keeps. */
+static dims together(const dims *kept, const dim *later, int count) {
+    dims all = {.count = 0};
+    for (int i = 0; i < kept->count; i++)
+        append(&all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
+    for (int i = 0; i < count; i++)
+        append(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
+    sort(&all, by_input);
+    return merged(&all);
+}
+
+/* Is it a short axis whose elements are between those of the results, such as the colours of
+ * pixels, or short rows of results? Without it there are longer columns. */
+static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
+    int64_t item = t->itemsize, last = last_of(kept)->length * item;
+    int64_t short_row = last_of(kept)->input == item ? last : 0;
+    if (inner->length * item >= AMONG_BYTES && !(0 < short_row && short_row < AMONG_BYTES))
+        return 0;
+    if (rows * item < LATER_SHARE * t->accumulator)
+        return 0;
+    dims joined = together(kept, inner, 1);
+    const dim *end = last_of(&joined);
+    if (end->input != item || end->length * item <= max64(short_row, item))
+        return 0;
+    return end->length >= WARP || rows >= 2 * THREADS;
+}
+
+/* Are there rows for each result that are worth a launch, after which the others are few? */
+static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
+    int64_t row = inner->length * itemsize, results = count_of(kept);
+    if (inner->input != itemsize || row < AMONG_BYTES || results * rows < limits[TEAM_ROWS].value)
+        return 0;
+    if (row * rows <= FEW_ROWS_BYTES)
+        return 1;
+    int is_worth = results * rows <= FEW_LATER && results * rows * row >= WORTH_BYTES;
+    return is_worth && row <= LONG_ROW_BYTES;
+}
+
+/* Moves those of the reduced dimensions to `later` that a second launch reduces: none where one
+ * launch is as good. */
+static void divide(const dims *kept, dims *reduced, dims *later, const traits *t) {
+    int last = reduced->count - 1;
+    later->count = 0;
+    if (last < 1 || !kept->count ||
+        count_of(kept) * count_of(reduced) * t->itemsize < limits[TWO_LAUNCHES_BYTES].value)
+        return;
+    dim inner = reduced->at[last];
+    int64_t rows = product(reduced->at, last);
+    if (is_among(kept, &inner, rows, t)) {
+        append(later, inner);
+        reduced->count = last;
+    } else if (has_rows(kept, rows, &inner, t->itemsize)) {
+        *later = *reduced;
+        later->count = last;
+        reduced->count = 0;
+        append(reduced, inner);
+    }
+}
+
+/* ---- plans as kernels read them (reduce.cuh: plan) ---- */
+
+typedef struct plan_head {
+    int64_t results, length, parts, chunk;
+    int32_t kept, reduced, has_initial, team, is_last, segment, by_part, by_one;
+    double divisor;
+} plan_head;
+
+typedef struct plan_options {
+    const void *initial;
+    size_t initial_size;
+    int is_last, segmented, by_part, by_one;
+    double divisor;
+} plan_options;
+
+static size_t number_size(int64_t accumulator) {
+    return accumulator > 16 ? (size_t)divide_up(accumulator, 16) * 16 : 16;
+}
+
+/* Appends a plan to the step's; whether it is a wide one. */
+static int write_plan(nl_reduce_step *step, const schedule *s, const dims *kept,
+                      const dims *reduced, int64_t accumulator, const plan_options *o) {
+    int wide = kept->count + reduced->count > NL_REDUCE_SMALL_DIMS;
+    size_t initial = number_size(accumulator),
+           room = wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS;
+    size_t size = (initial + sizeof(plan_head) + room * sizeof(dim) + 15) / 16 * 16;
+    unsigned char *to = step->plan + step->plan_size;
+    plan_head head = {count_of(kept), count_of(reduced),  s->parts,  s->chunk,   kept->count,
+                      reduced->count, o->initial != NULL, s->team,   o->is_last, o->segmented,
+                      o->by_part,     o->by_one,          o->divisor};
+    memset(to, 0, size);
+    if (o->initial)
+        memcpy(to, o->initial, o->initial_size);
+    memcpy(to + initial, &head, sizeof head);
+    to += initial + sizeof head;
+    memcpy(to, kept->at, (size_t)kept->count * sizeof(dim));
+    memcpy(to + (size_t)kept->count * sizeof(dim), reduced->at,
+           (size_t)reduced->count * sizeof(dim));
+    step->plan_size += size;
+    return wide;
+}
+
+/* ---- whole reductions ---- */
+
+typedef struct reduction {
+    const nl_reduce_request *r;
+    dims kept, reduced, later;
+    int cached;
+} reduction;
+
+static void set_slots(nl_reduce_step *step, int count, const uint8_t *slots) {
+    step->slot_count = count;
+    memcpy(step->slots, slots, (size_t)count);
+}
+
+static nl_reduce_step *add_step(nl_reduce_plan *plan, const schedule *s, nl_reduce_type reads,
+                                nl_reduce_type writes, int cached, int64_t results) {
+    nl_reduce_step *step = &plan->steps[plan->step_count++];
+    step->schedule = *s;
+    step->last = (schedule){.kind = NL_REDUCE_NONE};
+    step->reads = reads;
+    step->writes = writes;
+    step->cached = cached;
+    step->grid = nl_reduceplan_grid(s, results);
+    step->plan_size = 0;
+    return step;
+}
+
+static uint8_t add_scratch(nl_reduce_plan *plan, nl_reduce_scratch_kind kind, int64_t count) {
+    plan->scratch[plan->scratch_count] = (nl_reduce_scratch){kind, count};
+    return (uint8_t)(NL_REDUCE_SCRATCH + plan->scratch_count++);
+}
+
+static void in_one_launch(const reduction *f, const schedule *s, int segmented,
+                          nl_reduce_plan *plan) {
+    static const uint8_t slots[] = {NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT,
+                                    NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS};
+    plan_options o = {f->r->initial, f->r->initial_size, 1, segmented, 0, 0, f->r->divisor};
+    nl_reduce_step *step =
+        add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached, count_of(&f->kept));
+    step->wide = write_plan(step, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
+    set_slots(step, 5, slots);
+}
+
+/* The dimensions of results and later axes in the scratch array of a first launch: numbers of
+ * `size` bytes, `apart` of them for each. Appends the later ones to `reduced`. */
+static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
+    dims order = {.count = 0}, kept = {.count = 0};
+    int from[NL_REDUCE_MAX_DIMS];
+    int64_t steps[NL_REDUCE_MAX_DIMS], step = apart;
+    for (int i = 0; i < f->kept.count + f->later.count; i++)
+        append(&order, i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
+    for (int i = 0; i < order.count; i++) { /* sorted stably, if there are later ones */
+        int j = i;
+        for (; f->later.count && j > 0 && by_input(&order.at[from[j - 1]]) > by_input(&order.at[i]);
+             j--)
+            from[j] = from[j - 1];
+        from[j] = i;
+    }
+    for (int i = order.count - 1; i >= 0; i--) {
+        steps[from[i]] = step;
+        step *= order.at[from[i]].length;
+    }
+    for (int i = 0; i < order.count; i++) {
+        dim one = {order.at[i].length, steps[i] * size, steps[i], order.at[i].output};
+        if (i < f->kept.count)
+            append_merged(&kept, one);
+        else
+            append(reduced, (dim){one.length, one.input, one.where, 0});
+    }
+    return kept;
+}
+
+/* A launch leaves parts of each number, which its last block reduces, or a second launch does,
+ * together with the later axes. The parts of neighbouring results are neighbours where the results'
+ * elements are. */
+static void in_parts_of_results(const reduction *f, const schedule *s, const dims *kept,
+                                const dims *reduced, nl_reduce_plan *plan) {
+    const nl_reduce_request *r = f->r;
+    const traits *t = &r->traits;
+    int64_t size = t->accumulator, results = count_of(&f->kept);
+    int64_t each = count_of(&f->later), numbers = results * each;
+    int by_part = s->parts == 1 || s->kind == NL_REDUCE_SERIAL || s->kind == NL_REDUCE_COLUMNS ||
+                  s->kind == NL_REDUCE_NARROW;
+    uint8_t parts = add_scratch(plan, NL_REDUCE_NUMBERS, numbers * s->parts), flags = parts;
+    if (t->masked) /* whether the mask selects any element of a part */
+        flags = add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
+    dims of_one = {.count = 0};
+    int64_t after = by_part ? numbers : 1;
+    append(&of_one, (dim){s->parts, after * size, after, 0});
+    dims of_results = in_scratch(f, by_part ? 1 : s->parts, size, &of_one);
+    if (f->later.count) {
+        sort(&of_one, by_input);
+        of_one = merged(&of_one);
+    }
+    plan_options first = {NULL, 0, 0, -1, by_part, 0, 1.0},
+                 ending = {r->initial, r->initial_size, 1, -1, 0, 0, r->divisor};
+    nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_LOOP, f->cached, numbers);
+    step->wide = write_plan(step, s, kept, reduced, size, &first);
+    if (!step->wide && !f->later.count)
+        step->last = by_last_block(s, results, t);
+    if (step->last.kind) {
+        ending.by_one = 1;
+        step->writes = NL_REDUCE_RESULT;
+        write_plan(step, &step->last, &of_results, &of_one, size, &ending);
+        uint8_t counter = add_scratch(plan, NL_REDUCE_COUNTER, 1);
+        set_slots(
+            step, 6,
+            (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT, flags, parts, counter});
+        return;
+    }
+    set_slots(step, 5,
+              (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, parts, flags, NL_REDUCE_SEGMENTS});
+    traits of_parts = {size, size, 0, t->masked, t->any_order, t->serial};
+    schedule last = nl_reduceplan_schedule(&of_results, &of_one, &of_parts);
+    last.parts = 1;
+    last.chunk = s->parts * each;
+    step = add_step(plan, &last, NL_REDUCE_LOOP, NL_REDUCE_RESULT, 1, results);
+    step->wide = write_plan(step, &last, &of_results, &of_one, size, &ending);
+    set_slots(step, 5, (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
+}
+
+/* One part for each result; the kernel reads where it ends. */
+static void by_segments(reduction *f, nl_reduce_plan *plan) {
+    traits t = f->r->traits;
+    dims usual = {.count = 1, .at = {f->reduced.at[0]}};
+    usual.at[0].length = divide_up(usual.at[0].length, f->kept.at[0].length);
+    t.accumulator = t.any_order = 0;
+    schedule s = nl_reduceplan_schedule(&f->kept, &usual, &t);
+    s.parts = 1;
+    s.chunk = (int64_t)1 << 62;
+    in_one_launch(f, &s, 0, plan);
+}
+
+static void read_dimensions(const nl_reduce_request *r, reduction *f) {
+    dims kept = {.count = 0}, reduced = {.count = 0};
+    int out = 0;
+    f->r = r;
+    f->kept.count = f->later.count = 0;
+    for (int i = 0; i < r->ndim; i++) {
+        int64_t where = r->where ? r->where[i] : 0;
+        if (r->axes >> i & 1)
+            append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
+        if (i == r->segmented) /* outermost, so that neighbours have the same segment */
+            append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
+        else if (!(r->axes >> i & 1))
+            append(&kept, (dim){r->shape[i], r->strides[i], where, r->output[out++]});
+    }
+    f->cached = count_of(&kept) * count_of(&reduced) * r->traits.itemsize <= r->cached_bytes;
+    sort(&kept, by_input);
+    kept = merged(&kept);
+    for (int i = 0; i < kept.count; i++)
+        append(&f->kept, kept.at[i]);
+    if (r->segmented < 0 && r->reorderable)
+        sort(&reduced, by_input);
+    f->reduced = r->segmented < 0 ? merged(&reduced) : reduced;
+}
+
+void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
+    reduction f;
+    plan->step_count = plan->scratch_count = 0;
+    read_dimensions(r, &f);
+    if (r->segmented >= 0) {
+        by_segments(&f, plan);
+        return;
+    }
+    const traits *t = &r->traits;
+    if (r->reorderable && t->any_order && !t->masked && !t->serial)
+        divide(&f.kept, &f.reduced, &f.later, t);
+    dims kept = f.later.count ? together(&f.kept, f.later.at, f.later.count) : f.kept;
+    schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
+    if (r->reorderable && s.kind == NL_REDUCE_COLUMNS && last_of(&f.reduced)->length < SHORT_RUN)
+        sort(&f.reduced, by_length); /* the longest run without interruption is the last */
+    if (s.parts == 1 && !f.later.count)
+        in_one_launch(&f, &s, -1, plan);
+    else
+        in_parts_of_results(&f, &s, &kept, &f.reduced, plan);
+}

@@ -1,0 +1,282 @@
+/* py/reduceplan: how reductions are divided (core/reduceplan), for Python. */
+#include "core/reduceplan.h"
+#include "py/devarray.h"
+#include "py/state.h"
+
+static const char *const kind_names[] = {
+    [NL_REDUCE_NONE] = "",
+    [NL_REDUCE_PACKED] = "packed",
+    [NL_REDUCE_STRIDED] = "strided",
+    [NL_REDUCE_STEPPED] = "stepped",
+    [NL_REDUCE_SHORT_PACKED] = "short_packed",
+    [NL_REDUCE_SHORT_STRIDED] = "short_strided",
+    [NL_REDUCE_GAPPED_PACKED] = "gapped_packed",
+    [NL_REDUCE_GAPPED_STEPPED] = "gapped_stepped",
+    [NL_REDUCE_COLUMNS] = "columns",
+    [NL_REDUCE_TEAMS] = "teams",
+    [NL_REDUCE_STRIPES] = "stripes",
+    [NL_REDUCE_STAGED_COLUMNS] = "staged_columns",
+    [NL_REDUCE_NARROW] = "narrow",
+    [NL_REDUCE_SERIAL] = "serial",
+};
+
+/* The name of a kernel: its kind and template arguments, "stripes2x8". */
+static PyObject *kernel_name(const nl_reduce_schedule *s) {
+    const char *kind = kind_names[s->kind];
+    if (s->ahead)
+        return PyUnicode_FromFormat("%s%dx%d", kind, s->width, s->ahead);
+    return s->width ? PyUnicode_FromFormat("%s%d", kind, s->width) : PyUnicode_FromString(kind);
+}
+
+/* ---- a schedule by itself ---- */
+
+/* Dimensions from tuples of four integers. */
+static int read_dimensions(PyObject *items, nl_reduce_dims *dims) {
+    PyObject *all = PySequence_Tuple(items);
+    Py_ssize_t count = all ? PyTuple_GET_SIZE(all) : 0;
+    int result = -1;
+    dims->count = 0;
+    if (!all)
+        return -1;
+    if (count > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "at most %d dimensions, not %zd", NL_MAX_DIMS, count);
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long long length, input, where, output;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(all, i), "LLLL;a dimension is four integers",
+                              &length, &input, &where, &output))
+            goto done;
+        if (length < 1) {
+            PyErr_SetString(PyExc_ValueError, "a dimension that is scheduled is not empty");
+            goto done;
+        }
+        dims->at[dims->count++] = (nl_reduce_dim){length, input, where, output};
+    }
+    result = 0;
+done:
+    Py_DECREF(all);
+    return result;
+}
+
+static int check_itemsize(long long itemsize) {
+    if (itemsize > 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "itemsize must be positive, not %lld", itemsize);
+    return -1;
+}
+
+static PyObject *reduction_schedule(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *kept, *reduced;
+    nl_reduce_dims of_results, of_elements;
+    long long itemsize, address, accumulator;
+    nl_reduce_traits t;
+    if (!PyArg_ParseTuple(args, "OOLLLppp:reduction_schedule", &kept, &reduced, &itemsize, &address,
+                          &accumulator, &t.masked, &t.any_order, &t.serial) ||
+        check_itemsize(itemsize) < 0 || read_dimensions(kept, &of_results) < 0 ||
+        read_dimensions(reduced, &of_elements) < 0)
+        return NULL;
+    t.itemsize = itemsize;
+    t.address = address;
+    t.accumulator = accumulator;
+    nl_reduce_schedule s = nl_reduceplan_schedule(&of_results, &of_elements, &t);
+    return Py_BuildValue("NiiLLL", kernel_name(&s), s.threads, s.team, (long long)s.parts,
+                         (long long)s.chunk, (long long)s.groups);
+}
+
+static PyObject *reduction_row_part(PyObject *Py_UNUSED(module), PyObject *args) {
+    long long rows, row, itemsize, results;
+    int any_order;
+    if (!PyArg_ParseTuple(args, "LLLLp:reduction_row_part", &rows, &row, &itemsize, &results,
+                          &any_order) ||
+        check_itemsize(itemsize) < 0)
+        return NULL;
+    return PyLong_FromLongLong(nl_reduceplan_row_part(rows, row, itemsize, results, any_order));
+}
+
+static PyObject *reduction_lanes(PyObject *Py_UNUSED(module), PyObject *args) {
+    long long length, width, accumulator, results;
+    if (!PyArg_ParseTuple(args, "LLLL:reduction_lanes", &length, &width, &accumulator, &results))
+        return NULL;
+    return PyLong_FromLong(nl_reduceplan_lanes(length, width, accumulator, results));
+}
+
+static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
+    const char *name;
+    long long value;
+    if (!PyArg_ParseTuple(args, "sL:reduction_limit", &name, &value))
+        return NULL;
+    int64_t *limit = nl_reduceplan_limit(name);
+    if (!limit || value < 0)
+        return PyErr_Format(PyExc_ValueError, limit ? "%s must not be negative" : "no limit %s",
+                            name);
+    long long before = *limit;
+    *limit = value;
+    return PyLong_FromLongLong(before);
+}
+
+/* ---- the launches of a call ---- */
+
+static PyObject *slots_of(const nl_reduce_step *step) {
+    PyObject *slots = PyTuple_New(step->slot_count);
+    for (int i = 0; slots && i < step->slot_count; i++) {
+        PyObject *slot = PyLong_FromLong(step->slots[i]);
+        if (!slot)
+            Py_CLEAR(slots);
+        else
+            PyTuple_SET_ITEM(slots, i, slot);
+    }
+    return slots;
+}
+
+static PyObject *step_of(const nl_reduce_step *step) {
+    return Py_BuildValue(
+        "NNiiNNLiNN", kernel_name(&step->schedule), kernel_name(&step->last), (int)step->reads,
+        (int)step->writes, PyBool_FromLong(step->wide), PyBool_FromLong(step->cached),
+        (long long)step->grid, step->schedule.threads,
+        PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
+        slots_of(step));
+}
+
+static PyObject *launches_of(const nl_reduce_plan *plan) {
+    PyObject *steps = PyList_New(0), *scratch = PyList_New(0), *item = NULL;
+    for (int i = 0; steps && scratch && i < plan->step_count; i++) {
+        item = step_of(&plan->steps[i]);
+        if (!item || PyList_Append(steps, item) < 0)
+            Py_CLEAR(steps);
+        Py_XDECREF(item);
+    }
+    for (int i = 0; steps && scratch && i < plan->scratch_count; i++) {
+        item = Py_BuildValue("iL", (int)plan->scratch[i].kind, (long long)plan->scratch[i].count);
+        if (!item || PyList_Append(scratch, item) < 0)
+            Py_CLEAR(scratch);
+        Py_XDECREF(item);
+    }
+    if (steps && scratch)
+        return Py_BuildValue("NN", steps, scratch);
+    Py_XDECREF(steps);
+    Py_XDECREF(scratch);
+    return NULL;
+}
+
+/* The axes as bits; -1 for one that the array does not have. */
+static int read_axes(PyObject *axes, int ndim, uint64_t *bits) {
+    *bits = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); i++) {
+        long axis = PyLong_AsLong(PyTuple_GET_ITEM(axes, i));
+        if (axis == -1 && PyErr_Occurred())
+            return -1;
+        if (axis < 0 || axis >= ndim) {
+            PyErr_Format(PyExc_ValueError, "axis %ld of an array of %d dimensions", axis, ndim);
+            return -1;
+        }
+        *bits |= (uint64_t)1 << axis;
+    }
+    return 0;
+}
+
+static int check_arrays(const nl_py_state *state, PyObject *array, PyObject *where, PyObject *out,
+                        const nl_reduce_request *r) {
+    int kept = 0;
+    if (!nl_py_array_check(state, array) || !nl_py_array_check(state, out) ||
+        (where != Py_None && !nl_py_array_check(state, where))) {
+        PyErr_SetString(PyExc_TypeError, "a reduction is planned for device arrays");
+        return -1;
+    }
+    const nl_py_array *a = (const nl_py_array *)array;
+    for (int i = 0; i < a->ndim; i++) {
+        kept += !(r->axes >> i & 1) || i == r->segmented;
+        if (a->shape[i] < 1) {
+            PyErr_SetString(PyExc_ValueError, "a reduction is planned for arrays with elements");
+            return -1;
+        }
+    }
+    if (((nl_py_array *)out)->ndim == kept &&
+        (where == Py_None || ((nl_py_array *)where)->ndim == a->ndim))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "the output has the axes that are not reduced, the mask all");
+    return -1;
+}
+
+static PyObject *reduction_plan(PyObject *module, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"array",        "where",     "out",         "axes",    "accumulator",
+                            "serial",       "any_order", "reorderable", "initial", "divisor",
+                            "cached_bytes", "segmented", NULL};
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *array, *where, *out, *axes;
+    Py_buffer initial = {.buf = NULL};
+    nl_reduce_request r = {.segmented = -1};
+    long long accumulator, cached_bytes;
+    nl_reduce_plan plan;
+    PyObject *result = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOO!Lpppz*dL|i:reduction_plan", names,
+                                     &array, &where, &out, &PyTuple_Type, &axes, &accumulator,
+                                     &r.traits.serial, &r.traits.any_order, &r.reorderable,
+                                     &initial, &r.divisor, &cached_bytes, &r.segmented))
+        return NULL;
+    if (accumulator < 1 || accumulator > NL_REDUCE_MAX_NUMBER ||
+        (initial.buf && initial.len > accumulator)) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "accumulators of %lld bytes: 1 to %d are possible, and at most as many in initial",
+            accumulator, NL_REDUCE_MAX_NUMBER);
+        goto done;
+    }
+    if (!nl_py_array_check(state, array)) {
+        PyErr_SetString(PyExc_TypeError, "a reduction is planned for device arrays");
+        goto done;
+    }
+    const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
+    if (read_axes(axes, a->ndim, &r.axes) < 0 || check_arrays(state, array, where, out, &r) < 0)
+        goto done;
+    r.traits.itemsize = a->itemsize;
+    r.traits.accumulator = accumulator;
+    r.traits.address = (int64_t)(a->address % 16);
+    r.traits.masked = where != Py_None;
+    r.ndim = a->ndim;
+    r.shape = a->shape;
+    r.strides = nl_py_array_strides(a);
+    r.where = where == Py_None ? NULL : nl_py_array_strides((const nl_py_array *)where);
+    r.output = nl_py_array_strides(o);
+    r.initial = initial.buf;
+    r.initial_size = initial.buf ? (size_t)initial.len : 0;
+    r.cached_bytes = cached_bytes;
+    r.segments = 1;
+    for (int i = 0, at = 0; i < a->ndim; i++) {
+        if (i == r.segmented)
+            r.segments = o->shape[at];
+        at += !(r.axes >> i & 1) || i == r.segmented;
+    }
+    nl_reduceplan_make(&r, &plan);
+    result = launches_of(&plan);
+done:
+    PyBuffer_Release(&initial);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"reduction_plan", (PyCFunction)(void (*)(void))reduction_plan, METH_VARARGS | METH_KEYWORDS,
+     "reduction_plan(array, where, out, axes, accumulator, serial, any_order, reorderable, "
+     "initial, "
+     "divisor, cached_bytes, segmented=-1): (steps, scratch). A step is (kernel, kernel of its "
+     "last "
+     "block or '', what it reads, what it writes: 0 the array's dtype, 1 accumulators, 2 the "
+     "output's, wide, cached, grid, threads, plan, slots), a scratch array (0 accumulators, 1 "
+     "booleans, 2 a counter; count)."},
+    {"reduction_schedule", reduction_schedule, METH_VARARGS,
+     "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order, "
+     "serial): "
+     "(kernel, threads, team, parts, chunk, groups)."},
+    {"reduction_row_part", reduction_row_part, METH_VARARGS,
+     "reduction_row_part(rows, row, itemsize, results, any_order): how many elements of a row, of "
+     "which there are several with gaps between them, a part has; 0 if rows cannot be divided so."},
+    {"reduction_limit", reduction_limit, METH_VARARGS,
+     "reduction_limit(name, value): sets a limit of core/reduceplan.c, for tests; the value "
+     "before."},
+    {"reduction_lanes", reduction_lanes, METH_VARARGS,
+     "reduction_lanes(length, width, accumulator, results): lanes for a row, 32 for a warp."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_reduceplan_exec(PyObject *module) {
+    return nl_py_add_functions(module, functions);
+}
