@@ -183,15 +183,14 @@ class Operators(Search):
         body = self.body_of(at)
         if body is None:
             return False
-        for other in range(body.block.first, body.block.last):
-            text = self.code.text(other)
-            if text.startswith("__shfl"):
-                return True
-            if text == "^" and other != at:
-                right = self.code.text(other + 1)
-                if right in ("1", "4", "8", "16", "32", "64"):
-                    return True
-        return False
+        first = body.block.first
+        if first not in self.exchanging:
+            texts = [self.code.text(other) for other in range(first, body.block.last)]
+            self.exchanging[first] = any(text.startswith("__shfl") for text in texts) or any(
+                text == "^" and right in ("1", "4", "8", "16", "32", "64")
+                for text, right in itertools.pairwise(texts)
+            )
+        return self.exchanging[first]
 
     def _chain(self, at):
         code = self.code
@@ -227,7 +226,7 @@ class Operators(Search):
         at, partner = (last, ">") if sign == "<" else (first - 1, "<")
         while 0 <= at < len(code.tokens) and code.text(at) not in (";", "{", "}", "&&", "||"):
             text = code.text(at)
-            if text[0] == partner:
+            if text[:1] == partner:
                 return True
             if text in (("(", "[") if step > 0 else (")", "]")):
                 at = code.partner.get(at, at)
@@ -259,8 +258,10 @@ class Operators(Search):
     def _logical(self, at):
         code = self.code
         (first, end), (start, last) = self.segment(at - 1), self.segment(at + 1)
-        if code.spelled(first, end) == code.spelled(start, last) and not any(
-            code.text(i) in ("(", "++", "--") for i in range(start, last)
+        if (
+            start < last
+            and code.spelled(first, end) == code.spelled(start, last)
+            and not any(code.text(i) in ("(", "++", "--") for i in range(start, last))
         ):
             self.add(
                 "repeated", at, f"both sides of {code.text(at)} are {code.spelled(start, last)}"
@@ -440,7 +441,7 @@ class Operators(Search):
         before = code.tokens[name - 1]
         if before.kind == "name" and before.text not in ("return", "case", "else"):
             return  # the declaration
-        size = self.lengths(body).get(code.text(name))
+        size = self.length(body, code.text(name))
         if size and value_of(index) >= size:
             text = code.text(name)
             self.add(

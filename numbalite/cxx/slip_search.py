@@ -21,6 +21,9 @@ INTEGER_TYPES = frozenset(
     """int long short unsigned char int8 int16 int32 int64 uint8 uint16 uint32 uint64 int32_t int64_t uint32_t
     uint64_t size_t""".split()
 )
+_BEGIN = frozenset((",", ";", "&&", "||", "?", ":", "return", "{", "}", "(", "[", *ASSIGNMENTS))
+_END = frozenset((",", ";", "&&", "||", "?", ":", ")", "]", "}", "{", *ASSIGNMENTS))
+_FAR = 400  # operands and operators
 INTEGER = re.compile(r"(0|[1-9][\d']*)")
 LITERAL = re.compile(r"(?P<value>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)(?P<suffix>[uUlLzZ]*)")
 
@@ -58,7 +61,8 @@ class Search:
         self.refused: list[Refused] = []
         self._seen = set()
         self.values = _constants(self.code)
-        self._arrays: dict[int, dict] = {}
+        self._declared: dict[int, dict] = {}
+        self.exchanging: dict[int, bool] = {}
         self.targets = {b.text for a, b in itertools.pairwise(self.code.tokens) if a.text == "goto"}
         self.bodies = list(self.code.bodies())
         self._starts = [body.block.first for body in self.bodies if not body.is_lambda]
@@ -134,62 +138,62 @@ class Search:
         return at
 
     def segment(self, at):
-        """(first, last) around a token: as far as no comma, semicolon, bracket, assignment, && or || ends it."""
+        """(first, last) around a token: as far as no comma, semicolon, bracket, assignment, && or || ends it. Both are
+        `at` where that is far away, as in text that was generated."""
         code = self.code
-        ends = (",", ";", "&&", "||", "?", ":", "return", "{", "}", "(", "[", *ASSIGNMENTS)
-        first = at
-        while first > 0 and code.text(first - 1) not in ends:
+        first, count = at, 0
+        while first > 0 and code.text(first - 1) not in _BEGIN:
             before = first - 1
-            first = (
-                code.partner[before]
-                if code.text(before) in (")", "]") and before in code.partner
-                else before
-            )
+            is_closing = code.text(before) in (")", "]") and before in code.partner
+            first = code.partner[before] if is_closing else before
+            count += 1
+            if count > _FAR:
+                return at, at
         last = at
-        while last < len(code.tokens) and code.text(last) not in (
-            ",", ";", "&&", "||", "?", ":", ")", "]", "}", "{", *ASSIGNMENTS,
-        ):  # fmt: skip
+        while last < len(code.tokens) and code.text(last) not in _END:
             last = code.after(last)
+            count += 1
+            if count > _FAR:
+                return at, at
         return first, last
+
+    def declarations(self, body):
+        """Name -> the indices in a body, and in its parameters, where a name that may be a type is before it."""
+        found = self._declared.get(body.block.first)
+        if found is None:
+            code, found = self.code, {}
+            for at in (*range(*body.parameters), *range(body.block.first, body.block.last)):
+                token, before = code.tokens[at], code.tokens[at - 1]
+                is_type = before.text in TYPE_WORDS or before.text not in KEYWORDS
+                if token.kind == before.kind == "name" and is_type and token.text not in KEYWORDS:
+                    found.setdefault(token.text, []).append(at)
+            self._declared[body.block.first] = found
+        return found
 
     def is_integer(self, at):
         """Is a name declared once in its function, as an integer?"""
-        code, body = self.code, self.body_of(at)
-        if body is None:
-            return False
-        types = [
-            code.text(i - 1)
-            for i in (*range(*body.parameters), *range(body.block.first, body.block.last))
-            if code.text(i) == code.text(at)
-            and code.tokens[i - 1].kind == "name"
-            and code.text(i - 1) not in ("return", "else", "case")
-        ]
-        return len(types) == 1 and types[0] in INTEGER_TYPES
+        body = self.body_of(at)
+        found = self.declarations(body).get(self.code.text(at), ()) if body else ()
+        return len(found) == 1 and self.code.text(found[0] - 1) in INTEGER_TYPES
 
     def is_operand(self, at):
         token = self.code.tokens[at]
         return (token.kind == "name" and token.text not in KEYWORDS) or token.text in (")", "]")
 
-    def lengths(self, body):
-        """The local arrays of a body -> their lengths, None where a length is no number or the name means several."""
-        found = self._arrays.get(body.block.first)
-        if found is None:
-            code, found, several = self.code, {}, set()
-            for at in range(body.block.first, body.block.last):
-                token, before = code.tokens[at], code.tokens[at - 1]
-                is_declared = before.kind == "name" and (
-                    before.text in TYPE_WORDS or before.text not in KEYWORDS
-                )
-                if token.kind != "name" or token.text in KEYWORDS or not is_declared:
-                    continue
-                if code.text(at + 1) == "[" and code.text(at + 2) != "]":
-                    length = self.number(at + 2) if code.text(at + 3) == "]" else None
-                    found[token.text] = None if token.text in several else length
-                elif token.text in found:
-                    found[token.text] = None
-                several.add(token.text)
-            self._arrays[body.block.first] = found
-        return found
+    def is_local_array(self, body, name):
+        return any(
+            self.code.text(at + 1) == "[" and self.code.text(at + 2) != "]"
+            for at in self.declarations(body).get(name, ())
+            if at >= body.block.first
+        )
+
+    def length(self, body, name):
+        """The length of a local array that is declared once, with a number; else None."""
+        found = self.declarations(body).get(name, ())
+        if len(found) != 1 or found[0] < body.block.first:
+            return None
+        is_one = self.code.text(found[0] + 1) == "[" and self.code.text(found[0] + 3) == "]"
+        return self.number(found[0] + 2) if is_one else None
 
     def number(self, at):
         literal = LITERAL.fullmatch(self.code.text(at))
@@ -255,9 +259,6 @@ class Search:
                 if code.text(i - 1) in ("++", "--", "&"):
                     return True
         return False
-
-    def is_local_array(self, body, name):
-        return name in self.lengths(body)
 
     def begins(self, token):
         """Is a token the first one of its line?"""

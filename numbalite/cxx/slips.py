@@ -32,8 +32,11 @@ def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Sl
     users = [lines for lines in users if not lines.is_python]
     if not users or len(text) > LONGEST:
         return [], []
-    found = _Finder(text, users, std)
-    found.search()
+    try:
+        found = _Finder(text, users, std)
+        found.search()
+    except RecursionError:  # statements in statements: a program wrote them
+        return [], []
     return found.slips, found.refused
 
 

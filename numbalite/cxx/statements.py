@@ -64,6 +64,9 @@ class Code:
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = _joined(first_branches(tokens))
+        line = self.tokens[-1].line if self.tokens else 0
+        # Rules look a few tokens ahead, and back.
+        self.tokens += [Token("end", "", 0, line)] * 6
         self.partner = brackets(self.tokens)
         self.in_macros = frozenset(_in_macros(tokens))
         """The names in the bodies of the source's macros."""

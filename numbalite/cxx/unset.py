@@ -26,6 +26,8 @@ _NUMBERS = frozenset(
 _QUALIFIERS = frozenset(("const", "volatile", "register", "std", "::"))
 _ADDS = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", "--"))
 _GIVEN_UP = frozenset(("goto", "asm", "__asm__", "__asm", "setjmp", "try"))
+_MAX_VARIABLES = 100
+"""Variables of a function that are followed: a function with more was generated."""
 _LEAVING = frozenset(
     ("return", "break", "continue", "throw", "__trap", "__builtin_unreachable", "exit")
 )
@@ -47,12 +49,14 @@ def reads(code: Code, body: Body) -> Iterator[Read]:
     words = {code.text(at) for at in range(body.block.first, body.block.last)}
     if words & _GIVEN_UP:
         return
+    count = 0
     for block in body.block.walk():
         if block.kind != "block":
             continue
         for position, part in enumerate(block.parts):
             for name in _declared(code, part):
-                if name in code.in_macros:
+                count += 1
+                if name in code.in_macros or count > _MAX_VARIABLES:
                     continue
                 found = _Variable(code, name).read(block.parts[position + 1 :])
                 if found is not None:

@@ -1,11 +1,18 @@
 """Slips in CUDA C++: each is warned of at its line by every compiler, and none of the twins."""
 
+import os
+import random
+import re
+import time
 import warnings
 
 import pytest
 from kit import slips
+from kit.sample import VARIABLE
 
 from numbalite.cxx import linemap
+from numbalite.cxx import slips as search
+from numbalite.cxx.slip import Lines
 from numbalite.errors import KernelWarning
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
@@ -56,3 +63,64 @@ def test_no_twin_is_warned_of(warned):
 
 def test_what_is_often_meant_is_not_warned_of(warned):
     assert warned(slips.silent()) == []
+
+
+SIGNS = [
+    *"(){}[];,=<>!&|^%/+-*:?.#",
+    "if (",
+    "else",
+    "for (",
+    "switch (",
+    "case 1:",
+    "return",
+    "^ 2",
+    "1/2",
+    "float ",
+]
+
+
+def test_a_source_with_errors_is_searched_without_an_exception():
+    """The compiler reports the errors, and not the search."""
+    seed = os.environ.get(VARIABLE, "all")
+    draw = random.Random(seed)
+    texts = [slips.wrong()[0], slips.right(), slips.silent()]
+    for _ in range(600):
+        text = draw.choice(texts)
+        start = draw.randrange(len(text))
+        parts = re.findall(r"\w+|\s+|.", text[start : start + draw.randrange(1, 1200)])
+        for _ in range(draw.randrange(8)):
+            at = draw.randrange(len(parts))
+            parts[at] = draw.choice(["", parts[at] + draw.choice(SIGNS), draw.choice(parts)])
+        find("".join(parts))
+
+
+def find(text):
+    """The slips in a text."""
+    return search.find(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n = " + " | ".join(map(str, range(2000))) + ";",
+        "n = " + " < ".join(map(str, range(2000))) + ";",
+        "".join(f"float v{i};\n" for i in range(2000)),
+        "".join(f"out[i] = 1/n * x[{i}] + (i^2);\n" for i in range(1000)),
+        "if (n) n = 1;\n" + "".join(f"else if (n == {i}) n = 1;\n" for i in range(4000)),
+        "{" * 4000 + "}" * 4000,
+        "n = " + "(" * 4000 + "1" + ")" * 4000 + ";",
+    ],
+    ids=["or", "less", "variables", "quotients", "else", "blocks", "parentheses"],
+)
+def test_text_that_a_program_wrote_is_searched_in_seconds(text):
+    began = time.process_time()
+    find(slips.KERNEL.format(name="k", text=text))
+    assert time.process_time() - began < 20
+
+
+def test_only_the_users_lines_are_searched():
+    text = "__device__ float f(float x) { return 1/2 * x; }"
+    assert len(find(text)) == 1
+    assert search.find(text, [Lines("k.cu", 1, 9)]) == ([], [])
+    assert search.find(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 1, 3)]) == ([], [])
+    assert search.find(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 4, 4, True)]) == ([], [])
