@@ -186,16 +186,19 @@ class KernelWarning(NumbaliteWarning):
     ) -> None:
         super().__init__(text)
         self.text, self.file, self.line, self.shown = text, file, line, shown
+        self.is_raised = False
+        """Has a filter made an error of it? Then the message begins with the position."""
 
     def __str__(self) -> str:
-        return "\n    ".join([self.text, *self.shown.split("\n")]) if self.shown else self.text
+        text = f"{self.file}({self.line}): {self.text}" if self.is_raised else self.text
+        return "\n    ".join([text, *self.shown.split("\n")]) if self.shown else text
 
     def __format__(self, spec: str) -> str:
         """As warnings are printed: Python adds the line of the file itself, if it finds the file."""
         import linecache
 
         is_found = self.file is not None and linecache.getline(self.file, self.line or 0).strip()
-        return format(self.text if is_found else str(self), spec)
+        return format(self.text if is_found and not self.is_raised else str(self), spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.text, self.file, self.line, self.shown)

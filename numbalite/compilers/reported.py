@@ -237,15 +237,21 @@ def issue(found: Iterable[Slip]) -> None:
         for listener in _listeners:
             if slip not in listener:
                 listener.append(slip)
-        if slip.file.startswith(
-            "<source of "
-        ):  # a text that was computed: the call is the user's line
-            shown = f"{slip.file}, line {slip.line}: {slip.text}"
-            warn(KernelWarning(shown, slip.file, slip.line, slip.shown), KernelWarning)
-            continue
-        module, registry = _module_of(slip.file)
         warning = KernelWarning(slip.text, slip.file, slip.line, slip.shown)
-        warnings.warn_explicit(warning, KernelWarning, slip.file, slip.line, module, registry)
+        try:
+            _warn(warning, slip)
+        except KernelWarning as problem:
+            problem.is_raised = True
+            raise
+
+
+def _warn(warning, slip):
+    if slip.file.startswith("<source of "):  # a text that was computed: the call is the user's line
+        warning.text = f"{slip.file}, line {slip.line}: {slip.text}"
+        warn(warning, KernelWarning)
+        return
+    module, registry = _module_of(slip.file)
+    warnings.warn_explicit(warning, KernelWarning, slip.file, slip.line, module, registry)
 
 
 def _module_of(file):

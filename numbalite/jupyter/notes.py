@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import html
+import os
 import warnings
 
-from numbalite.errors import NumbaliteWarning, SimulatorWarning
+from numbalite.errors import KernelWarning, NumbaliteWarning, SimulatorWarning
 from numbalite.jupyter import session
 
 
@@ -25,7 +26,10 @@ def _in_grey(before):
     @functools.wraps(before)
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and issubclass(category, NumbaliteWarning) and session.in_notebook():
-            show(str(message) if category is SimulatorWarning else f"line {lineno}: {message}")
+            where = f"line {lineno}: "
+            if issubclass(category, KernelWarning):
+                where = f"{os.path.basename(filename)}, {where}"
+            show(str(message) if category is SimulatorWarning else f"{where}{message!s}")
         else:
             before(message, category, filename, lineno, file, line)
 
@@ -36,8 +40,11 @@ def _in_grey(before):
 def show(text: str) -> None:
     """A note in the output of the cell."""
     style = "opacity: 0.7; font-size: 90%; margin: 0.2em 0"
+    head, *lines = map(html.escape, text.split("\n"))
+    shown = "\n".join(lines)  # of a source, with a mark below a column
     data = {
         "text/plain": f"note: {text}",
-        "text/html": f'<p style="{style}">Note: {html.escape(text)}</p>',
+        "text/html": f'<p style="{style}">Note: {head}</p>'
+        + (f'<pre style="{style}">{shown}</pre>' if lines else ""),
     }
     session.shell().display_pub.publish(data=data, metadata={})

@@ -27,7 +27,7 @@ _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 
 def compile_error(problem) -> list:
-    """The lines that IPython is to show."""
+    """The lines that IPython is to show, of a KernelWarning that a filter makes an error, too."""
     shell = session.shell()
     if _is_verbose(shell):
         return _usual(shell, problem, problem.__traceback__)
@@ -35,7 +35,7 @@ def compile_error(problem) -> list:
     paint = _paint if colored else lambda text, color: text
     head, *rest = str(problem).split("\n")
     lines = [f"{paint(type(problem).__name__, _BOLD)}: {head}"]
-    lines += _with_sources(rest, problem.source, paint)
+    lines += _with_sources(rest, getattr(problem, "source", ""), paint)
     lines += _callers(problem.__traceback__, paint)
     return lines
 

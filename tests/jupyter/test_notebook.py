@@ -90,6 +90,23 @@ def test_warnings_are_notes(notebook):
     assert quiet == []
 
 
+def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
+    kernel = (
+        "import numpy as np\nfrom numbalite import KernelWarning, cuda\n@cuda.jit\ndef k(x):\n"
+        "    '''\n    if (threadIdx.x < 1);\n        x[0] = 2;\n    '''\nk[1, 1](np.ones(1))"
+    )
+    error = f"import warnings\nwarnings.simplefilter('error', KernelWarning)\n{kernel}"
+    back = "warnings.simplefilter('default', KernelWarning)\n%load_ext numbalite"
+    whole = "%%cuda\n__global__ void k(int *x) {\n    x[0] == 1;\n}"
+    (note,), (raised,), _, (unit,) = notebook(kernel, error, back, whole)
+    text = note.data["text/plain"]
+    assert text.startswith("note: Cell In[1], line 6: the ; ends the if")
+    assert "    if (threadIdx.x < 1);\n" in text and "<pre" in note.data["text/html"]
+    assert raised.output_type == "error" and raised.ename == "KernelWarning"
+    assert "Cell In[2](8): the ; ends the if" in "".join(raised.traceback)
+    assert "x[0] == 1 compares and drops the result" in unit.data["text/plain"]
+
+
 def test_progress_tells_and_goes(monkeypatch):
     """What is sent to the front end, in order."""
     from types import SimpleNamespace

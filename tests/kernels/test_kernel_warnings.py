@@ -138,8 +138,9 @@ def test_as_an_error_it_keeps_the_kernel_from_running(load):
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
         for _ in range(2):
-            with pytest.raises(KernelWarning, match="write 1.0f/2"):
+            with pytest.raises(KernelWarning, match="write 1.0f/2") as found:
                 module.halves[1, 4](x, out)
+            assert str(found.value).startswith(f"{module.__file__}(8): 1/2 divides")
     cuda.synchronize()
     assert (out == 7).all()
     assert len(caught(lambda: module.halves[1, 4](x, out))) == 1
