@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "core/wait.h"
 
-static uint64_t live_streams, live_events;
+static uint64_t live_streams, live_events, created_streams;
 
 size_t nl_stream_live(void) {
     return nl_atomic_load(&live_streams);
@@ -46,6 +46,8 @@ int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **o
         return -1;
     }
     stream->owned = 1;
+    unsigned count = 1 + (unsigned)nl_atomic_add(&created_streams, 1);
+    stream->number = nl_cu.StreamNumber ? nl_cu.StreamNumber(stream->handle) : count;
     stream->order = flags & CU_STREAM_NON_BLOCKING ? UNORDERED : BLOCKING;
     if (stream->order == UNORDERED)
         nl_atomic_store(&unordered_seen, 1);

@@ -11,6 +11,7 @@ typedef struct nl_stream {
     int owned;           /* destroyed with the last reference */
     uint64_t order;      /* see nl_stream_blocking */
     uint64_t generation; /* of the device */
+    unsigned number;     /* of the streams that were created, as in reports; 0: wrapped */
     nl_postponed later;
 } nl_stream;
 

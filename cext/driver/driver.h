@@ -40,6 +40,8 @@ typedef struct nl_driver {
     /* The user's line at which the calling thread issues its next operation, for reports. NULL as
      * above. */
     void (*SetCaller)(const char *file, int line);
+    /* The number of a stream in reports. NULL as above. */
+    unsigned (*StreamNumber)(CUstream stream);
     /* In a host function: the program goes on with what it now knows to have happened before it in
      * its stream. NULL as above. */
     void (*HostKnows)(void);

@@ -118,6 +118,7 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->SetProcessChecks = NULL;
     table->Checks = NULL;
     table->SetCaller = NULL;
+    table->StreamNumber = NULL;
     table->HostKnows = NULL;
     table->FillCublas = NULL;
     table->watches_freed = table->ends_waits = 0;

@@ -261,10 +261,14 @@ static PyObject *stream_repr(nl_py_stream *self) {
     case 2:
         return PyUnicode_FromString("<Per-thread default CUDA stream>");
     default:
-        return PyUnicode_FromFormat(self->stream->owned ? "<CUDA stream %zu>"
-                                                        : "<External CUDA stream %zu>",
-                                    (size_t)handle);
+        break;
     }
+    if (!self->stream->owned)
+        return PyUnicode_FromFormat("<External CUDA stream %zu>", (size_t)handle);
+    int device = self->stream->device->ordinal;
+    if (device == 0)
+        return PyUnicode_FromFormat("<CUDA stream %u>", self->stream->number);
+    return PyUnicode_FromFormat("<CUDA stream %u of device %d>", self->stream->number, device);
 }
 
 static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {

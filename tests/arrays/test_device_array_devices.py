@@ -464,6 +464,8 @@ same(again, host, 1)
 
 def test_printing(on_two):
     on_two("""
+with cuda.gpus[1]:
+    assert repr(cuda.stream()).endswith(" of device 1>"), cuda.stream()
 large = cuda.to_device(np.arange(5000).reshape(50, 100), device=1)
 with cuda.gpus[0]:
     assert str(there) == str(host * 10)

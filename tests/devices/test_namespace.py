@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import pickle
+import re
 import threading
 import time
 import weakref
@@ -248,7 +249,10 @@ def test_no_gpu_and_cuda_wanted(run_python):
 def test_streams():
     stream = cuda.stream()
     assert stream.handle > 2 and int(stream) == stream.handle and not stream.external
-    assert repr(stream) == f"<CUDA stream {stream.handle}>"
+    numbers = [
+        int(re.fullmatch(r"<CUDA stream (\d+)>", repr(s))[1]) for s in (stream, cuda.stream())
+    ]
+    assert 0 < numbers[0] < numbers[1] < 1_000_000, "numbers of streams, not addresses"
     assert stream.__cuda_stream__() == (0, stream.handle)
     assert bool(stream)
     stream.synchronize()

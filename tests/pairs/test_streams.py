@@ -231,6 +231,17 @@ def test_streams_have_numbers_and_operations_have_lines():
         assert len({number for number, _ in found}) == 2 and all(int(n) < 1000 for n, _ in found)
 
 
+def test_reports_have_the_numbers_that_streams_show():
+    a, b = streams(2, non_blocking=True)
+    x = array()
+    with pytest.raises(errors.KernelError) as caught, cuda.checks("stream"):
+        FILL[2, N // 2, a](x, 1)
+        TWICE[2, N // 2, b](x)
+        cuda.synchronize()
+    found = set(re.findall(r"on (stream \d+) \(", str(caught.value)))
+    assert {f"<CUDA {one}>" for one in found} == {repr(a), repr(b)}
+
+
 def test_memory_that_goes_from_stream_to_stream_is_not_reported():
     """Freed while its last use is still to come, and handed out again."""
     streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])

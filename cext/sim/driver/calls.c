@@ -160,6 +160,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
     table->SetCaller = nl_sim_streamclock_set_caller;
+    table->StreamNumber = nl_sim_streamclock_number;
     table->HostKnows = nl_sim_streamclock_host_knows;
     table->RunLastBlocks = nl_sim_grid_run_last;
     table->Progress = nl_sim_progress_read;

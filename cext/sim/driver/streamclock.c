@@ -67,6 +67,10 @@ static void join_legacy(nl_sim_stream *stream) {
 /* Where the thread issues its next operation; "": not reported. */
 static _Thread_local char caller[64];
 
+unsigned nl_sim_streamclock_number(CUstream stream) {
+    return ((const nl_sim_stream *)stream)->number;
+}
+
 void nl_sim_streamclock_set_caller(const char *file, int line) {
     const char *name = strrchr(file, '/');
     snprintf(caller, sizeof caller, " (%.40s, line %d)", name ? name + 1 : file, line);

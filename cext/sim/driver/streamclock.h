@@ -21,6 +21,8 @@ void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
 
 /* The user's line of the calling thread's next operation (nl_driver.SetCaller). */
 void nl_sim_streamclock_set_caller(const char *file, int line);
+/* The number of a stream that was created, as reports have it (nl_driver.StreamNumber). */
+unsigned nl_sim_streamclock_number(CUstream stream);
 
 /* Around a host function: the operation that it is, and NULL. If it says so meanwhile, the host
  * knows what has happened before it (nl_driver.HostKnows). */
