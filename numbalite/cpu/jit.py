@@ -422,8 +422,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
         others = device_texts(definition)
-        text = None if definition.is_python else definition.text  # hints are about C++
-        return hints.explain(problem, title, refused, arrays, text, others)
+        return hints.explain(problem, title, refused, arrays, definition.cxx, others)
 
     def _note_parallel(self, names):
         if self._parallel and not {"parallel_for", "prange"} & names:

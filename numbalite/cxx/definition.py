@@ -57,6 +57,11 @@ class Definition:
         return self.text.value
 
     @property
+    def cxx(self) -> Text | None:
+        """The text if it is C++: hints about a compiler's messages read it. None of a Python body."""
+        return None if self.is_python else self.text
+
+    @property
     def expression(self) -> str:
         """The text, of a Python body the expression that it returns: what says whether it commutes."""
         return self.text.value
@@ -139,8 +144,8 @@ def device_functions(definition: Definition):
 
 
 def device_texts(definition: Definition):
-    """The Texts of the device functions that a definition uses, with theirs."""
-    return (function.definition.text for function in device_functions(definition))
+    """The Texts in C++ of the device functions that a definition uses, with theirs."""
+    return filter(None, (function.definition.cxx for function in device_functions(definition)))
 
 
 def calls_cooperative(definition: Definition) -> bool:

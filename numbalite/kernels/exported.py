@@ -40,7 +40,7 @@ def source(
         definition = function.definition
         refused = definition.capture().refused
         others = device_texts(definition)
-        return hints.explain(problem, function.name, refused, (), definition.text, others)
+        return hints.explain(problem, function.name, refused, (), definition.cxx, others)
 
     return made, signature.return_type, explain
 

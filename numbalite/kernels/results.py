@@ -98,6 +98,6 @@ def explainer(function: DeviceFunction, title: str = "", refused=None):
         definition = function.definition
         names = definition.capture().refused if refused is None else refused
         others = device_texts(definition)
-        return hints.explain(problem, title or function.name, names, (), definition.text, others)
+        return hints.explain(problem, title or function.name, names, (), definition.cxx, others)
 
     return explain

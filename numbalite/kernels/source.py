@@ -61,7 +61,7 @@ class BodySource:
             from numbalite.compilers import hints
 
             others = device_texts(definition)
-            return hints.explain(problem, self.name, made.refused, arrays, definition.text, others)
+            return hints.explain(problem, self.name, made.refused, arrays, definition.cxx, others)
 
         rows = [parameters.row(t, name) for name, t in zip(self.parameter_names, args, strict=True)]
         is_python = self.definition.is_python

@@ -13,7 +13,7 @@ import pytest
 from kit.sample import some
 
 from numbalite import cuda, float32, guvectorize, jit, njit, prange, vectorize
-from numbalite.errors import TranslationError
+from numbalite.errors import CompileError, TranslationError
 
 TARGETS = ["cuda", "cpu", "parallel"]
 
@@ -541,3 +541,40 @@ def test_read_only_arrays_of_functions_on_the_cpu(dtype):
     x = np.arange(3).astype(dtype) if dtype != "?" else np.array([True, False, True])
     x.flags.writeable = False
     assert count(x) == 3 and np.array_equal(last(x), x[2:]) and not last(x).flags.writeable
+
+
+@cuda.jit(device=True)
+def fails_to_compile(x):
+    "return name_that_is_not_there(x);"
+
+
+def in_shared_memory(x):
+    b = cuda.shared.array(3, 'float64')  # fmt: skip
+    return b[0] + x
+
+
+def in_arrays(x, out):
+    b = cuda.shared.array(3, 'float64')  # fmt: skip
+    out[0] = b[0] + x[0]
+
+
+def in_a_function(x):
+    b = cuda.shared.array(3, 'float64')  # fmt: skip
+    return fails_to_compile(x) + b[0]
+
+
+@pytest.mark.parametrize(
+    "decorator, function",
+    [
+        (vectorize(["float64(float64)"]), in_shared_memory),
+        (guvectorize(["void(float64[:], float64[:])"], "(n)->()"), in_arrays),
+        (cuda.vectorize(["float64(float64)"]), in_a_function),
+        (jit(["float64(float64)"]), in_shared_memory),
+    ],
+    ids=["vectorize", "guvectorize", "cuda", "jit"],
+)
+def test_errors_of_the_compiler_have_no_hints_about_the_python_text(decorator, function):
+    """Quotes and comments of Python are right there."""
+    with pytest.raises(CompileError) as caught:
+        decorator(function)
+    assert "hint:" not in str(caught.value)
