@@ -17,7 +17,7 @@
 #include "py/value.h"
 
 enum {
-    MOST_KNOWN = 256,
+    MAX_CALLS = 1024, /* of 2 to 3 KB, for a ufunc */
     MOST_STEPS = 16,
     MOST_SCRATCH = 16,
     MOST_AXES = NL_MAX_DIMS,
@@ -494,6 +494,18 @@ PyObject *nl_py_reduction_repeat(PyObject *known, nl_py_state *state, const nl_p
     return result;
 }
 
+/* Makes room for one more call: dicts are ordered by insertion. */
+static int evict_oldest(PyObject *known) {
+    PyObject *key;
+    Py_ssize_t at = 0;
+    if (PyDict_Size(known) < MAX_CALLS || !PyDict_Next(known, &at, &key, NULL))
+        return 0;
+    Py_INCREF(key);
+    int result = PyDict_DelItem(known, key);
+    Py_DECREF(key);
+    return result;
+}
+
 int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *r, PyObject *plan,
                          PyObject *made) {
     const nl_py_array *a = (const nl_py_array *)made;
@@ -513,9 +525,7 @@ int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *
                             : nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
     PyObject *value = shape && strides ? PyTuple_Pack(4, plan, shape, a->descr, strides) : NULL;
     if (bytes && value) {
-        if (PyDict_Size(known) >= MOST_KNOWN)
-            PyDict_Clear(known);
-        result = PyDict_SetItem(known, bytes, value);
+        result = evict_oldest(known) < 0 ? -1 : PyDict_SetItem(known, bytes, value);
     }
     Py_XDECREF(bytes);
     Py_XDECREF(shape);

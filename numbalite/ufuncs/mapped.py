@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SCALE = 4  # bytes that the plan takes an element to have
-_KEPT_PLANS = 256
 _MANY_PARTS = 1024
 _KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
@@ -160,9 +159,8 @@ class MappedFold:
         key = shape, axes, *map(_lies, given, every)
         found = self._plans.get(key)
         if found is None:
-            if len(self._plans) >= _KEPT_PLANS:
-                self._plans.clear()
-            found = self._plans[key] = self._planned(given, every, shape, axes)
+            found = self._planned(given, every, shape, axes)
+            reduceloops.remember(self._plans, key, found)
         kernel, grid, way, plan, geometry, size, parts = found
         slots = b"".join(map(_slot, given, self._signature.args))
         block = np.void((slots + geometry).ljust(size, b"\0"))

@@ -26,7 +26,7 @@ from numbalite.types.describe import Parameter
 from . import commuting, element, operands
 from . import reduceplan as plans
 
-_KEPT_PLANS = 256
+_MAX_PLANS = 1024
 _MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
@@ -182,6 +182,13 @@ def _kernel_text(kind, last, names, words, blocks):
     )
 
 
+def remember(plans, key, plan):
+    """Stores a plan; the oldest one is evicted from a full table."""
+    if len(plans) >= _MAX_PLANS:
+        plans.pop(next(iter(plans)), None)
+    plans[key] = plan
+
+
 class Loops:
     """The kernels of one function of numbers.
 
@@ -303,9 +310,7 @@ class Loops:
             found = self._plans.get(key)
             if found is None:
                 found = make()
-                if len(self._plans) >= _KEPT_PLANS:
-                    self._plans.clear()
-                self._plans[key] = found
+                remember(self._plans, key, found)
             return found
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from numbalite import _core
+from numbalite import _core, cuda
 
 LENGTHS = 1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 64, 100, 256, 1000, 4096, 5000, 123_457
 
@@ -55,3 +55,12 @@ def test_dimensions_that_cannot_be_scheduled(dims, error):
 def test_an_unknown_limit():
     with pytest.raises(ValueError, match="no limit LENGTH"):
         _core.reduction_limit("LENGTH", 3)
+
+
+def test_calls_with_more_shapes_than_a_table_holds():
+    """The oldest calls are evicted, not all of them."""
+    ones = cuda.to_device(np.ones(1200, "i4"))
+    for _ in range(2):
+        sums = [int(np.add.reduce(ones[:n])) for n in range(1, 1150)]
+        assert sums == list(range(1, 1150))
+    assert int(np.add.reduce(ones[:1149])) == 1149
