@@ -32,10 +32,15 @@ $(VENV)/.ready: pyproject.toml .ci/environment
 	@.ci/environment $(VENV)
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.ready
-	@echo "The packages that tests and docs need are installed in $(VENV): some minutes, the first time ..."
-	@.ci/environment --add $(VENV) test lint docs
+$(VENV)/.docs: $(VENV)/.ready
+	@echo "The packages of the documentation are installed in $(VENV) ..."
+	@.ci/environment --add $(VENV) docs
 	@touch $@
+
+$(VENV)/.tools: $(VENV)/.ready
+	@echo "The packages of tests, linters and documentation are installed in $(VENV): some minutes, the first time ..."
+	@.ci/environment --add $(VENV) test lint docs
+	@touch $@ $(VENV)/.docs
 
 $(VENV)/.built: $(VENV)/.ready setup.py $(SOURCES)
 	@echo "The extension module is built ..."
@@ -56,7 +61,7 @@ test: build $(VENV)/.tools
 bench: build $(VENV)/.tools
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
 
-docs: build $(VENV)/.tools
+docs: build $(VENV)/.docs
 	NUMBALITE_DRIVER=sim $(PY) -m sphinx -q -W --keep-going -c docs . build/site
 	@echo build/site/index.html
 

@@ -180,3 +180,12 @@ def test_graders_can_start_pytest_in_a_checkout():
     text = (ROOT / "pyproject.toml").read_text()
     course = re.search(r"^course = \[(.*)\]$", text, re.M)[1]
     assert re.search(r"^timeout = \d+$", text, re.M) and '"pytest-timeout>=' in course
+
+
+def test_make_docs_installs_the_packages_of_the_documentation_alone(tmp_path):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    command = ["make", "-n", "docs", f"VENV={tmp_path / 'venv'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    installs = [line for line in done.stdout.splitlines() if ".ci/environment" in line]
+    assert [line.split("venv", 1)[1].split() for line in installs] == [[], ["docs"]], installs
