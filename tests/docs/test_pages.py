@@ -16,6 +16,7 @@ SHOWN = {
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
     "guide/memory.md": 1,
+    "programs.md": 1,
     "teaching.md": 1,
     "what-to-use-cupy-for.md": 2,
 }

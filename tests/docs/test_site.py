@@ -1,6 +1,7 @@
 """The site builds without a warning, and has what it should have."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -63,3 +64,46 @@ def test_the_search_knows_names_without_their_underscores(site):
     )
     pages = index["terms"]["syncthread"]  # stemmed
     assert language in pages and len(pages) > 10
+
+
+# What readers search for -> pages, one of which is among the first three results.
+SEARCHES = {
+    "atomic add": "guide/kernels reference/language",
+    "race": "mistakes words",
+    "race condition": "mistakes",
+    "out of memory": "guide/memory errors",
+    "k-means": "programs",
+    "illegal address": "errors",
+    "deadlock": "mistakes",
+    "histogram": "guide/kernels",
+    "shared memory": "guide/kernels",
+    "random numbers": "guide/random",
+    "prefix sum": "guide/algorithms",
+    "reduction": "guide/algorithms",
+    "python kernel": "guide/python",
+    "printf": "debugging",
+    "without gpu": "simulator install",
+    "profiling": "profiling",
+    "several gpus": "guide/devices",
+    "lattice boltzmann": "programs",
+    "simulation": "programs",
+    "install": "install",
+    "fft": "guide/fft",
+    "texture": "guide/textures",
+}
+
+
+def test_the_search_finds_the_page_among_the_first_three(site):
+    """By Sphinx's own code, with the site's weights."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node runs the site's search")
+    done = subprocess.run(
+        [node, doc_pages.ROOT / "tests/docs/search.js", site, json.dumps(list(SEARCHES))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for query, results in zip(SEARCHES, json.loads(done.stdout), strict=True):
+        wanted = {f"docs/{page}" for page in SEARCHES[query].split()}
+        assert wanted & set(results[:3]), f"{query}: {results[:5]}"
