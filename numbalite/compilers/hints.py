@@ -33,6 +33,7 @@ _TOO_MANY_INDICES = (
     'no operator "=',
     "no match for 'operator=",
 )
+_INDICES_ARE_SHOWN = " indices; an array takes one index for each dimension; "  # slip_operators.py
 _NOT_ON_A_GPU = (
     "vector|string|map|unordered_map|set|list|deque|cout|cerr|endl|unique_ptr|shared_ptr"
 )
@@ -239,6 +240,8 @@ def explain(
             if piece is text or wrong:
                 hints += _at_lines(log, wrong)
                 hints += pythonisms(piece, message)
+        if _INDICES_ARE_SHOWN in message:
+            hints = [hint for hint in hints if "] is Python" not in hint]
         hints = list(dict.fromkeys(hints))
         lines = _reported(message, text, with_texts=True)
         hints = about_records(parameters, lines, log) + hints

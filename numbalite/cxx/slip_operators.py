@@ -495,6 +495,8 @@ class Operators(Search):
             file, line = self.place(at)
             has, count = self.dimensions(first), len(commas) + 1
             wanted = f"write {name}({given})"
+            if kind == "generic":
+                wanted += f" for {count}, {name}[{code.spelled(at + 1, commas[0])}] for one"
             if has == 1:
                 last = code.spelled(at + 1, commas[0])
                 wanted = f"{name} has one dimension: write {name}[{last}]"

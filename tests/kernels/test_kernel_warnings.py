@@ -324,9 +324,37 @@ def test_a_file_is_warned_of_under_its_own_name(tmp_path):
 def test_a_wrong_number_of_indices_is_an_error(load):
     text = KERNEL.replace("1/2 * x[i]", "x[i, 0]")
     module = load(text)
-    with pytest.raises(CompileError, match=r"x\[i, 0\] has 2 indices") as found:
+    with pytest.raises(
+        CompileError, match=r"x\[i, 0\] has 2 indices.*x has one dimension: write x\[i\]"
+    ) as found:
         module.halves[1, 4](*arrays())
     assert f"{module.__file__}(8): error" in str(found.value)
+    assert "x(i, 0)" not in str(found.value)
+
+
+def test_a_device_function_may_not_index_an_array_so_either():
+    @cuda.jit(device=True)
+    def at(x, i, j):
+        "return x[i, j];"
+
+    @cuda.jit
+    def k(x, out):
+        "out(0, 0) = at(x, 0, 1);"
+
+    x = np.ones((2, 2))
+    with pytest.raises(CompileError, match=r"write x\(i, j\) for 2, x\[i\] for one"):
+        k[1, 1](x, x.copy())
+
+
+def test_numbers_of_the_python_scope_are_divisors():
+    PARTS = 3
+
+    @cuda.jit
+    def k(x):
+        "x[0] *= 1/PARTS;"
+
+    (found,) = caught(lambda: k[1, 1](np.ones(1)))
+    assert "1/PARTS divides integers, which gives 0: write 1.0f/PARTS" in str(found.message)
 
 
 def test_what_a_preprocessor_condition_leaves_out_is_not_searched():
