@@ -16,14 +16,18 @@ def _ipython(tmp_path_factory):
 
     settings = Config()
     settings.HistoryManager.hist_file = ":memory:"
+    main = sys.modules["__main__"]
     shell = InteractiveShell.instance(config=settings)
+    sys.modules["__main__"] = main
     shell.colors = "nocolor"  # there may have been one, without these settings
     return shell
 
 
 @pytest.fixture
-def shell(_ipython):
-    """The shell with the extension, and no names of other tests'."""
+def shell(_ipython, monkeypatch):
+    """The shell with the extension, and no names of other tests'. Its module is `__main__` until the test ends: the
+    processes that later tests start read the specification of the real one."""
+    monkeypatch.setitem(sys.modules, "__main__", _ipython.user_module)
     _ipython.reset(new_session=False)
     _ipython.run_line_magic("load_ext", "numbalite")
     _ipython.run_cell("import numpy as np\nfrom numbalite import cuda")
