@@ -1,7 +1,7 @@
 """The host's part of calls, without a GPU: the driver is one that does nothing (idle.c), so what is left is ours
 and Python's.
 
-    python tests/bench/run.py --host [--only sum,fft]
+    python tests/bench/run.py --host [--shapes] [--only sum,fft]
 
 For each row microseconds, and how many functions of ours run in Python when the call is repeated. Rows that wait
 for the device (what is chosen, found or read) do so at once here; their results mean nothing. Small elements of
@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 CALLS, ROUNDS, WARM = 2000, 5, 8
 
 
-def run(only=None):
+def run(only=None, with_shapes=False):
     """Builds the driver, and measures in a process that finds it as libcuda."""
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "libcuda.so.1"
@@ -39,7 +39,8 @@ def run(only=None):
             "NUMBALITE_DRIVER": "cuda",
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests"))),
         }
-        command = [sys.executable, __file__, str(library), *([only] if only else [])]
+        mode = "shapes" if with_shapes else "rows"
+        command = [sys.executable, __file__, str(library), mode, *([only] if only else [])]
         return subprocess.run(command, env=environment).returncode
 
 
@@ -143,12 +144,18 @@ def measure(only):
         print(f"{name:26} {seconds * 1e6:7.2f} us {len(ours_in(call)):4}", flush=True)
 
 
-def main(library, only=""):
+def main(library, mode, only=""):
     from numbalite.runtime.libraries import table
 
     warnings.simplefilter("ignore")
     table.Library.path = lambda self: library
-    measure(only.split(",") if only else [])
+    words = only.split(",") if only else []
+    if mode == "shapes":
+        import shapes
+
+        shapes.run_host(words)
+    else:
+        measure(words)
 
 
 if __name__ == "__main__":

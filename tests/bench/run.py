@@ -3,7 +3,8 @@
     python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
     python tests/bench/run.py --from FILE --readme      the table of an earlier run
     python tests/bench/run.py --sweep [--seconds 200] [--after "sum f4"]  array functions against CuPy and torch
-    python tests/bench/run.py --host [--only sum,fft]   the host's part of calls, without a GPU
+    python tests/bench/run.py --shapes [--only sum]     array functions with 300 shapes, against CuPy and torch
+    python tests/bench/run.py --host [--shapes] [--only sum,fft]   the host's part of calls, without a GPU
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
 One table: what we need, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c, hand.cu), the ratio,
@@ -199,6 +200,9 @@ def main():
         action="store_true",
         help="the host's part of calls, with a driver that does nothing",
     )
+    parser.add_argument(
+        "--shapes", action="store_true", help="array functions, each with 300 shapes"
+    )
     parser.add_argument("--part", default="1/1", help="of the sweep, as 2/5")
     parser.add_argument("--seconds", type=float, help="after which the sweep begins nothing more")
     parser.add_argument("--after", help="where the sweep goes on, as 'sum f4'")
@@ -208,7 +212,11 @@ def main():
     if options.host:
         import host
 
-        return host.run(options.only)
+        return host.run(options.only, options.shapes)
+    if options.shapes:
+        import shapes
+
+        return shapes.run(options.only.split(",") if options.only else (), options.json)
     if options.small:
         os.environ["NUMBALITE_BENCH_SMALL"] = "1"
     record = (

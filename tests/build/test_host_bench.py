@@ -21,3 +21,14 @@ def test_a_row():
     assert [name for name, _, _ in rows] == ["launch", "np.fft.fft", "np.fft.fft, real"]
     assert all(0 < float(microseconds) < 1000 for _, microseconds, _ in rows)
     assert rows[0][2] == "0"  # no Python of ours
+
+
+@needs_nvrtc
+def test_a_row_with_changing_shapes():
+    done = subprocess.run(
+        [sys.executable, BENCH, "--host", "--shapes", "--only", "a + a"],
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    row = re.search(r"^a \+ a +numbalite ([\d.]+) \(([\d.]+)\)$", done.stdout, re.MULTILINE)
+    assert all(0 < float(microseconds) < 1000 for microseconds in row.groups())

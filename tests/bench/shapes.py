@@ -1,0 +1,176 @@
+"""Array functions with changing shapes, against CuPy and torch in one run: each function is called once with each of
+300 shapes, after 20 others, and then with one shape again and again.
+
+    python tests/bench/run.py --shapes [--only sum,cumsum] [--json FILE]
+    python tests/bench/run.py --host --shapes [--only sum]     the host's part, with a driver that does nothing
+
+For each row microseconds per call: changing shapes, and in brackets one shape. The last lines are the rows that need
+more than the better of the peers, or more than 10 us over the same call on one shape.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+import warnings
+
+import numpy as np
+import sweep
+
+WARM, COUNT = 20, 300
+ALLOWED = 10.0  # us over the same call on one shape
+REPEATS = 3
+
+
+def of(name, *given):
+    return lambda xp, x: getattr(xp, name)(x, *given)
+
+
+def softmax(xp, x):
+    e = xp.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def softmax_of_torch(xp, x):
+    return xp.softmax(x, 1)
+
+
+def rfft(xp, x):
+    return xp.fft.rfft(x)
+
+
+# name -> (dimensions, the call, torch's if it differs, None where torch has none)
+ROWS = {
+    "a + a": (1, lambda xp, x: x + x),
+    "exp": (1, of("exp")),
+    "sum": (1, of("sum")),
+    "max": (1, of("max")),
+    "sum, axis 0": (2, of("sum", 0)),
+    "sum, axis 1": (2, of("sum", 1)),
+    "max, axis 0": (2, of("max", 0), of("amax", 0)),
+    "max, axis 1": (2, of("max", 1), of("amax", 1)),
+    "mean": (1, of("mean")),
+    "mean, axis 1": (2, of("mean", 1)),
+    "std": (1, of("std")),
+    "var, axis 0": (2, of("var", 0)),
+    "argmax": (1, of("argmax")),
+    "argmax, axis 1": (2, of("argmax", 1)),
+    "any": (1, lambda xp, x: (x > 2).any()),
+    "count_nonzero": (1, of("count_nonzero")),
+    "cumsum": (1, of("cumsum", 0)),
+    "cumsum, axis 1": (2, of("cumsum", 1)),
+    "sort": (1, of("sort"), lambda xp, x: xp.sort(x)[0]),
+    "argsort": (1, of("argsort")),
+    "a[a > 0.5]": (1, lambda xp, x: x[x > 0.5]),
+    "nonzero": (1, of("nonzero")),
+    "unique": (1, of("unique")),
+    "percentile": (1, of("percentile", 50.0), lambda xp, x: xp.quantile(x, 0.5)),
+    "softmax, written out": (2, softmax, softmax_of_torch),
+    "concatenate": (1, lambda xp, x: xp.concatenate((x, x)), lambda xp, x: xp.cat((x, x))),
+    "stack": (1, lambda xp, x: xp.stack((x, x))),
+    "pad": (1, of("pad", 1), lambda xp, x: xp.nn.functional.pad(x, (1, 1))),
+    "tile": (1, of("tile", 2)),
+    "roll": (1, of("roll", 1)),
+    "flip": (1, of("flip", 0), of("flip", [0])),
+    "a.T.copy()": (2, lambda xp, x: x.T.copy(), lambda xp, x: x.T.contiguous()),
+    "where": (1, lambda xp, x: xp.where(x > 0.5, x, 0.0)),
+    "clip": (1, of("clip", 0.25, 0.75)),
+    "rfft": (1, rfft),
+}  # fmt: skip
+
+
+def shapes(dimensions, smallest, largest):
+    """320 different shapes, the same in each run."""
+    rng = np.random.default_rng(7)
+    sizes = rng.choice(np.arange(smallest, largest), WARM + COUNT, replace=False)
+    if dimensions == 1:
+        return [(int(n),) for n in sizes]
+    columns = rng.integers(17, 900, len(sizes))
+    return [(max(1, int(n) // int(c)), int(c)) for n, c in zip(sizes, columns, strict=True)]
+
+
+def run_of(row, label):
+    return row[2] if label == "torch" and len(row) > 2 else row[1]
+
+
+def timed(call, arrays):
+    """us per call of a function that is called with each of the arrays."""
+    sweep.synchronize()
+    begin = time.perf_counter()
+    for one in arrays:
+        call(one)
+    sweep.synchronize()
+    return (time.perf_counter() - begin) / len(arrays) * 1e6
+
+
+def measured(label, library, row, hosts):
+    """(changing shapes, one shape) in us per call."""
+    run, xp = run_of(row, label), library.xp
+    arrays = [library.array(host) for host in hosts]
+    call = lambda x: run(xp, x)
+    timed(call, arrays[:WARM])
+    changing = timed(call, arrays[WARM:])
+    one = min(timed(call, arrays[WARM : WARM + 1] * COUNT) for _ in range(REPEATS))
+    return changing, one
+
+
+def rows_of(only, smallest=10_000, largest=1_000_000):
+    """{name: {library: (changing, one)}}, printed as they are measured."""
+    rng, found = np.random.default_rng(3), {}
+    for name, row in ROWS.items():
+        if only and not any(word in name for word in only):
+            continue
+        hosts = [rng.random(shape, np.float32) for shape in shapes(row[0], smallest, largest)]
+        found[name] = {}
+        for label, library in sweep.LIBRARIES.items():
+            try:
+                found[name][label] = measured(label, library, row, hosts)
+            except Exception as problem:
+                if label == "numpy":
+                    found[name]["refused"] = f"{type(problem).__name__}: {problem}"[:200]
+        print_row(name, found[name])
+    return found
+
+
+def print_row(name, row):
+    told = "  ".join(
+        f"{'numbalite' if label == 'numpy' else label} {value[0]:,.1f} ({value[1]:,.1f})"
+        for label, value in row.items()
+        if label != "refused"
+    )
+    print(f"{name:<22} {told or row.get('refused')}", flush=True)
+
+
+def slow(row):
+    """By how much a row is too slow, as a ratio; 0 if it is not."""
+    if "numpy" not in row:
+        return float("inf")
+    changing, one = row["numpy"]
+    peers = [value[0] for label, value in row.items() if label in ("cupy", "torch")]
+    allowed = min([one + ALLOWED, *peers])
+    return changing / allowed if changing > sweep.SLACK * allowed + sweep.NOISE else 0.0
+
+
+def report(found):
+    losses = sorted(((slow(row), name) for name, row in found.items() if slow(row)), reverse=True)
+    print(f"{len(losses)} of {len(found)} rows are slower than allowed:")
+    for ratio, name in losses:
+        print(f"{ratio:6.2f}  {name}")
+
+
+def run(only=(), file=None):
+    """On the device, with the peers that are installed; 1 if a row of ours was refused."""
+    warnings.simplefilter("ignore")
+    sweep.open_libraries()
+    found = rows_of(only)
+    report(found)
+    if file:
+        pathlib.Path(file).write_text(json.dumps(found, indent=1) + "\n")
+    return 1 if any("refused" in row for row in found.values()) else 0
+
+
+def run_host(only):
+    """Ours alone, with small arrays: the driver does nothing."""
+    sweep.LIBRARIES["numpy"] = sweep.Ours()
+    report(rows_of(only, 1000, 20_000))
