@@ -24,6 +24,7 @@ def test_the_first_import_mentions_the_extension_once(notebook):
         QUIET + "from numbalite import cuda\nprint('done')",
         "from numbalite import cuda, jit",
         "import numbalite.cuda as nc",
+        hint="1",
     )
     assert text_of(first).count(HINT) == 1 and "done" in text_of(first)
     assert first[-1].output_type == "display_data"
@@ -45,7 +46,7 @@ def test_the_first_import_mentions_the_extension_once(notebook):
     ids=["before", "after", "earlier", "no cuda", "switched off", "lessons", "other programs"],
 )
 def test_no_note_where_it_is_of_no_use(notebook, cells):
-    assert HINT not in "".join(map(text_of, notebook(*cells)))
+    assert HINT not in "".join(map(text_of, notebook(*cells, hint="1")))
 
 
 def test_no_note_outside_of_notebooks(run_python):

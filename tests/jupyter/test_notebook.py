@@ -71,7 +71,7 @@ def test_without_the_extension(notebook, captured):
 
 def test_warnings_are_notes(notebook):
     """A first notebook without a GPU has nothing in red; warnings of others stay on stderr."""
-    no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='', NUMBALITE_NOTEBOOK_HINT='0')"
+    no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='')"
     first = "from numbalite import cuda\nfor n in range(3): cuda.device_array(3)"
     slow = "from numbalite.errors import PerformanceWarning, warn\nwarn('slow', PerformanceWarning)"
     others = "import warnings\nwarnings.warn('not ours')"
