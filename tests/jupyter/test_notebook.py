@@ -45,7 +45,8 @@ def test_a_notebook(notebook):
     assert all(word in stream_text(waited) for word in ("before", "kernel 7\n"))
     assert stream_text(following) == "next\n"
     assert stream_text(spawned) == "shell\npython\n"
-    (problem,) = refused
+    *before, problem = refused
+    assert all(not o.data for o in before)  # as above
     assert problem.ename == "CompileError"
     text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(problem.traceback))
     assert re.search(r"Cell In\[7\], line 3: error: .*nothing", text)
