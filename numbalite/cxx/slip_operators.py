@@ -61,10 +61,10 @@ class Operators(Search):
             return
         below = code.spelled(at + 1, end)
         if value is None:
-            if self._is_scaled(at - 1, end):
+            if above == 1 and self._is_scaled(at - 1, end):  # 1024/n may be meant
                 self.add(
                     "quotient", at - 1,
-                    f"{left.text}/{below} divides integers, which gives 0 where {below} is larger than {left.text}: write "
+                    f"{left.text}/{below} divides integers, which gives 0 where {below} is larger than 1: write "
                     f"{left.text}.0f/{below}",
                 )  # fmt: skip
             return

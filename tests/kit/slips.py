@@ -109,6 +109,7 @@ SILENT = {
     "length": "float s[7/2];\ns[i % 3] = 1;\nout[i] = s[n % 3] + 7/2;",
     "numbers": "counts[i] = 3/2 + n;",
     "set_by_a_call": "float s, c;\nsincosf(x[i], &s, &c);\nout[i] = s + c;",
+    "blocks": "int many = (1024/n) * i;\ncounts[i] = many;",
     "spin": "while (atomicCAS(&counts[0], 0, 1) != 0);\natomicExch(&counts[0], 0);",
     "cast": "volatile int *p = &counts[0];\nif (*(volatile int *)&counts[i] == 0) *p = 1;",
     "templates": "out[i] = static_cast<float>(i) < n;",
