@@ -16,6 +16,8 @@ def _is(value, kind):
     if kind is None:
         return value is None
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if hasattr(origin, "__value__"):  # a `type` statement: NDArray since NumPy 2.5
+        return _is(value, origin.__value__[arguments])
     if origin is tuple:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             arguments = arguments[:1] * len(value)

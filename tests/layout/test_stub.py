@@ -16,6 +16,9 @@ OF_ALL_TYPES = {
     *("__buffer__", "__release_buffer__"),  # since Python 3.12
 }
 
+# Python 3.15 makes these for functions of one argument and of none: ($self, object, /).
+AUTOMATIC = re.compile(r"\(\$\w+(, object)?, /\)")
+
 
 def declared(body):
     """name -> node of what a module or class of the stub declares for users of it."""
@@ -61,7 +64,7 @@ def told(value, name):
     """The names of the parameters that an object of the module tells: by its text signature, or by a
     docstring that begins with a call of it. None where it does not."""
     text = getattr(value, "__text_signature__", None)
-    if not text or "*args" in text:
+    if not text or "*args" in text or AUTOMATIC.fullmatch(text):
         found = re.match(rf"{name}(\(.*?\))(?= ->|: |$|\n)", value.__doc__ or "")
         text = found[1] if found else None
     if text is None:
