@@ -84,6 +84,24 @@ class ReductionMethods:
             )
         return found[0]
 
+    def _fold_dtype(self, method, call, dtype):
+        """The dtype that a call of reduce, accumulate or reduceat combines numbers in; NumPy's rules are asked once for
+        each combination of dtypes."""
+        x, out = call.array, call.out_dtype
+        key = method, x.dtype, dtype, out
+        can_be_kept = dtype is None or isinstance(dtype, np.dtype)
+        found = self._fold_dtypes.get(key) if can_be_kept else None
+        if found is None:
+            wanted = self._dtype_to_fold_in(dtype, x, call.out)
+            found = self._loop_dtype(method, (out or x.dtype, x.dtype), wanted)
+            if can_be_kept:
+                self._fold_dtypes[key] = found
+        return found
+
+    @functools.cached_property
+    def _fold_dtypes(self):
+        return {}
+
     def _chosen(self, inputs):
         codes = self._choose(inputs, (None,) * self.nout, "same_kind", None, None)
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
@@ -151,11 +169,7 @@ class ReductionMethods:
         if keepdims:
             shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         call.check_out(shape, bool(keepdims), self.__name__)
-        loop = self._loop_dtype(
-            "reduce",
-            (call.out_dtype or x.dtype, x.dtype),
-            self._dtype_to_fold_in(dtype, x, call.out),
-        )
+        loop = self._fold_dtype("reduce", call, dtype)
         mask = _mask(where, x)
         is_empty = any(x.shape[i] == 0 for i in axes)
         initial = self._initial_value(initial, loop, mask is not None, is_empty)
@@ -183,11 +197,7 @@ class ReductionMethods:
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
         along = _one_axis(axis, call.array, "accumulate")
-        loop = self._loop_dtype(
-            "accumulate",
-            (call.out_dtype or call.array.dtype, call.array.dtype),
-            self._dtype_to_fold_in(dtype, call.array, call.out),
-        )
+        loop = self._fold_dtype("accumulate", call, dtype)
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
             x = call.upload()
@@ -207,11 +217,7 @@ class ReductionMethods:
         call = _Call(self, array, out, (indices,), stream)
         axis = _one_axis(axis, call.array, "reduceat")
         ends = _segments(indices, call.array.shape[axis], self.__name__)
-        loop = self._loop_dtype(
-            "reduceat",
-            (call.out_dtype or call.array.dtype, call.array.dtype),
-            self._dtype_to_fold_in(dtype, call.array, call.out),
-        )
+        loop = self._fold_dtype("reduceat", call, dtype)
         shape = list(call.array.shape)
         shape[axis] = len(ends)
         shape = tuple(shape)
