@@ -1,8 +1,9 @@
 /* base/divide: integer division by zero, which traps on x86-64 but not on a GPU.
  *
- * For images of g++ alone: in sources whose divisions cannot be marked (numbalite/compilers/sim/divisions.py
- * says which) and in those that are checked for divisions, and for what is linked with them. In
- * clang's, no division traps (numbalite/compilers/sim/irpatch.py). */
+ * For images of g++ alone: in sources whose divisions cannot be marked
+ * (numbalite/compilers/sim/divisions.py says which) and in those that are checked for divisions,
+ * and for what is linked with them. In clang's, no division traps
+ * (numbalite/compilers/sim/irpatch.py). */
 #ifndef NL_BASE_DIVIDE_H
 #define NL_BASE_DIVIDE_H
 

@@ -7,8 +7,8 @@
  * How long an iteration takes is measured when a loop runs in one thread, and kept with the loop.
  *
  * Integer division traps on x86-64 where it does not on a GPU. clang's code tests for that
- * (numbalite/compilers/sim/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE that
- * minds only the addresses of loaded images. */
+ * (numbalite/compilers/sim/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE
+ * that minds only the addresses of loaded images. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif

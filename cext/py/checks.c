@@ -2,8 +2,8 @@
  * it.
  *
  * A unit is first compiled for the checks of the thread that needs it. When a launch has other
- * ones, the driver asks for another image; numbalite.runtime.checks makes it. What goes wrong there is
- * left as the pending exception of the thread that launches. */
+ * ones, the driver asks for another image; numbalite.runtime.checks makes it. What goes wrong there
+ * is left as the pending exception of the thread that launches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
