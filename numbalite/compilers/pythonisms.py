@@ -126,7 +126,8 @@ def _as_condition(written):
 
 def _as_comparison(written):
     text = re.sub(r"\s+is\s+not\s+", " != ", written.strip())
-    return "C++ writes " + re.sub(r"\s+is\s+", " == ", text)
+    text = re.sub(r"\s+is\s+", " == ", text)
+    return "C++ writes " + re.sub(r"\bNone\b", "nullptr", text)
 
 
 def _as_choice(written):

@@ -395,10 +395,11 @@ def test_hints(log):
 
 
 def test_hint_about_dimensions_and_raw_strings():
+    from numbalite import float32
     from numbalite.errors import CompileError
 
     log = "error: expression must have pointer-to-object type but it has type float"
-    problem = explain(CompileError(log, log=log), "k", {}, [("x", "float32[:]")],
+    problem = explain(CompileError(log, log=log), "k", {}, [("x", float32[:])],
                       linemap.plain('a;\nprintf("a\n");', "lesson.py", 10))  # fmt: skip
     assert "x is float32[:]" in str(problem) and 'r"""' in str(problem)
     assert "line 11" in str(problem)

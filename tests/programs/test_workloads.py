@@ -438,11 +438,6 @@ def test_streams_keep_order(rng):
     np.testing.assert_allclose(result, a * 32, rtol=1e-6)
 
 
-def test_an_array_prints_without_being_copied():
-    text = repr(cuda.device_array((3, 4), np.float32))
-    assert "(3, 4)" in text and "float32" in text
-
-
 def test_device_properties():
     device = cuda.get_current_device()
     assert device.name

@@ -25,7 +25,7 @@ PYTHONISMS = {
     "@int i = 2\ny[i] = x[i];": r"line \d ends without ; : int i = 2",
     "float sum = 0;\nfor (auto v : x) {\n@    sum += v\n}\ny[0] = sum;": r"line \d ends without ; : sum \+= v",
     "@if (y[0] not in x) y[0] = 1;": "C\\+\\+ looks for a value in a loop",
-    "@y[0] = x[0] is None;": r"x\[0\] is None is Python: C\+\+ writes x\[0\] == ",
+    "@y[0] = x[0] is None;": r"x\[0\] is None is Python: C\+\+ writes x\[0\] == nullptr",
     "@y[0] = x[0] if x[0] > 0 else 0;": r"C\+\+ writes x\[0\] > 0 \? x\[0\] : 0",
     "@i = grid<1>();\ny[i] = x[i];": "i needs a type where it begins: auto i = ...",
     "@# a comment\ny[0] = x[0];": "begins no comment: C\\+\\+ writes //",
