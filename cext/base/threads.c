@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/lock.h"
 
-enum { MOST_THREADS = 4096 };
+enum { MAX_THREADS = 4096 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond offered = NL_COND_INIT, left = NL_COND_INIT;
@@ -34,7 +34,7 @@ int nl_threads_processors(void) {
     cpu_set_t set;
     long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                              : sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
 static void unlink_job_lock_held(nl_threads_job *job) {
@@ -102,7 +102,7 @@ static void start_lock_held(unsigned count, unsigned most) {
     for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
         sigdelset(&blocked, kept[i]);
     nl_thread_swap_signals(&blocked, &before);
-    while (threads - busy < count && threads < most && threads < MOST_THREADS) {
+    while (threads - busy < count && threads < most && threads < MAX_THREADS) {
         nl_thread thread;
         if (nl_thread_start(&thread, work, NULL, 0, &ignored) < 0)
             break;

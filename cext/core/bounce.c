@@ -36,15 +36,15 @@
 /* Measured on an H200 with 16 cores. */
 #define MIDDLE_COPY ((size_t)128 << 20) /* up to here, to the device: past the caches */
 #define MIDDLE_RING ((size_t)16 << 20)  /* of which these need no more */
-#define LEAST_CHUNK ((size_t)64 << 10)
+#define MIN_CHUNK ((size_t)64 << 10)
 #define MIDDLE_CHUNK ((size_t)256 << 10)
-#define NEW_CHUNK ((size_t)512 << 10)   /* of pages that nobody has touched */
-#define LEAST_GROUP ((size_t)256 << 10) /* of slots, that go to the device as one */
-#define LARGE_COPY ((size_t)256 << 20)  /* from here on to the host: past the caches */
+#define NEW_CHUNK ((size_t)512 << 10)  /* of pages that nobody has touched */
+#define MIN_GROUP ((size_t)256 << 10)  /* of slots, that go to the device as one */
+#define LARGE_COPY ((size_t)256 << 20) /* from here on to the host: past the caches */
 #define FEW_THREADS 4
 #define MORE_THREADS 8
-#define MOST_THREADS 32
-#define MOST_SLOTS 256
+#define MAX_THREADS 32
+#define MAX_SLOTS 256
 #define HUGE_PAGE ((size_t)2 << 20)
 #define POPULATE_WRITE \
     23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
@@ -57,7 +57,7 @@ static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, polls = 1
 static struct { /* of the copy that has entered */
     nl_device *device;
     uint64_t generation;
-    CUevent events[MOST_SLOTS];
+    CUevent events[MAX_SLOTS];
     int count;
     CUevent last; /* behind all that was sent before, if `sent` */
     CUstream stream;
@@ -75,9 +75,9 @@ static void set(uint64_t *setting, int64_t value) {
 
 nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *s) {
     if (s != NULL) {
-        set(&threads_to_device, s->to_device < MOST_THREADS ? s->to_device : MOST_THREADS);
-        set(&threads_to_host, s->to_host < MOST_THREADS ? s->to_host : MOST_THREADS);
-        set(&threads_to_new, s->to_new < MOST_THREADS ? s->to_new : MOST_THREADS);
+        set(&threads_to_device, s->to_device < MAX_THREADS ? s->to_device : MAX_THREADS);
+        set(&threads_to_host, s->to_host < MAX_THREADS ? s->to_host : MAX_THREADS);
+        set(&threads_to_new, s->to_new < MAX_THREADS ? s->to_new : MAX_THREADS);
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
         set(&largest_group, (int64_t)s->group);
@@ -305,10 +305,10 @@ typedef struct sending {
     uint64_t slot_count, chunks; /* chunks of all parts */
     uint64_t group;              /* slots that are worth a copy */
     char *ring;
-    uint64_t next;               /* chunk that nobody has taken */
-    uint64_t filled[MOST_SLOTS]; /* 1 + the chunk that is in the slot */
-    uint64_t asking, asked;      /* is somebody at the driver; chunks that are on the stream */
-    int mark[MOST_SLOTS];        /* the event behind what the slot held */
+    uint64_t next;              /* chunk that nobody has taken */
+    uint64_t filled[MAX_SLOTS]; /* 1 + the chunk that is in the slot */
+    uint64_t asking, asked;     /* is somebody at the driver; chunks that are on the stream */
+    int mark[MAX_SLOTS];        /* the event behind what the slot held */
     uint64_t failed;
     nl_error error; /* of the first who failed */
 } sending;
@@ -411,16 +411,16 @@ static void cut(sending *s) {
     size_t members = nl_atomic_load(&threads_to_device), room = nl_atomic_load(&ring_size);
     s->past_caches = s->total <= MIDDLE_COPY;
     if (s->past_caches) {
-        s->chunk = choose_chunk(LEAST_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
+        s->chunk = choose_chunk(MIN_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
         room = smaller(room, MIDDLE_RING);
     } else {
-        s->chunk = choose_chunk(LEAST_CHUNK, s->total, SIZE_MAX);
+        s->chunk = choose_chunk(MIN_CHUNK, s->total, SIZE_MAX);
     }
     for (int i = 0; i < s->count; i++)
         s->first[i + 1] = s->first[i] + (s->parts[i].size + s->chunk - 1) / s->chunk;
     s->chunks = s->first[s->count];
-    s->slot_count = smaller(room / s->chunk, MOST_SLOTS);
-    size_t bytes = between(LEAST_GROUP, s->total / 8, nl_atomic_load(&largest_group));
+    s->slot_count = smaller(room / s->chunk, MAX_SLOTS);
+    size_t bytes = between(MIN_GROUP, s->total / 8, nl_atomic_load(&largest_group));
     s->group = smaller(bytes / s->chunk, s->slot_count / 4);
 }
 
@@ -485,9 +485,9 @@ typedef struct receiving {
     CUstream before;            /* what was on it comes first */
     uint64_t is_ready, cleared; /* need nobody clear ahead any more; new pages that were */
     uint64_t slot_count, chunks;
-    uint64_t asking, asked;    /* is somebody at the driver; chunks that it was asked for */
-    uint64_t arrived, taken;   /* of those; chunks, or new pages, that members have taken */
-    uint64_t free[MOST_SLOTS]; /* how often the slot has been emptied */
+    uint64_t asking, asked;   /* is somebody at the driver; chunks that it was asked for */
+    uint64_t arrived, taken;  /* of those; chunks, or new pages, that members have taken */
+    uint64_t free[MAX_SLOTS]; /* how often the slot has been emptied */
     uint64_t failed;
     nl_error error; /* of the first who failed */
 } receiving;
@@ -685,7 +685,7 @@ static int cut_for_host(receiving *r) {
         threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
     }
     r->chunks = (r->size + r->shift + r->chunk - 1) / r->chunk;
-    r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MOST_SLOTS);
+    r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MAX_SLOTS);
     return count_members(threads, r->chunks);
 }
 

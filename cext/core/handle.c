@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-enum { MOST_HANDLES = 32 }; /* of a library, but for those in use */
+enum { MAX_HANDLES = 32 }; /* of a library, but for those in use */
 
 static struct {
     nl_mutex lock;
@@ -84,7 +84,7 @@ static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream str
     if (h)
         return h;
     forget_lost_lock_held(library);
-    if (kept[library].count >= MOST_HANDLES)
+    if (kept[library].count >= MAX_HANDLES)
         h = oldest_lock_held(library, dev);
     if (!h)
         h = make_lock_held(library, dev, err);

@@ -206,8 +206,8 @@ void nl_host_range_remove(const void *low) {
 /* ---- loops shared among threads ---- */
 
 enum {
-    MOST_THREADS = 4096,
-    MOST_OPERANDS = 64,
+    MAX_THREADS = 4096,
+    MAX_OPERANDS = 64,
     SAMPLE = 256, /* iterations that tell how long one takes */
     CHUNK = 64,   /* a chunk is a multiple of so many iterations: no shared cache lines */
     CHUNKS_PER_THREAD = 4,
@@ -240,7 +240,7 @@ typedef struct chunk {
 static void run_chunk(void *argument) {
     const chunk *c = argument;
     const job *j = c->job;
-    char *data[MOST_OPERANDS];
+    char *data[MAX_OPERANDS];
     for (int i = 0; i < j->operands; i++)
         data[i] = j->data[i] + c->first * j->strides[i];
     j->loop(data, c->count, j->strides, j->extra);
@@ -322,7 +322,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
                     const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
-    if (operands > MOST_OPERANDS) { /* NumPy has no ufuncs of so many */
+    if (operands > MAX_OPERANDS) { /* NumPy has no ufuncs of so many */
         last = last ? last : malloc(sizeof *last);
         if (last)
             describe(last, &(nl_host_fault){.message = "a loop over too many operands"});
@@ -353,7 +353,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
 }
 
 void nl_host_threads_limit(int most) {
-    limit = most < 1 ? 1 : most > MOST_THREADS ? MOST_THREADS : most;
+    limit = most < 1 ? 1 : most > MAX_THREADS ? MAX_THREADS : most;
 }
 
 int nl_host_threads_get(void) {

@@ -7,9 +7,9 @@
 #include "core/pack.h"
 #include "core/plan.h"
 
-#define MOST_BLOCKS 32
+#define MAX_BLOCKS 32
 
-static nl_pinned blocks[MOST_BLOCKS];
+static nl_pinned blocks[MAX_BLOCKS];
 static nl_mutex lock = NL_MUTEX_INIT;
 
 static int is_live(const nl_pinned *b) {
@@ -19,7 +19,7 @@ static int is_live(const nl_pinned *b) {
 /* One that is locked for this device, else one that is not locked, else NULL. */
 static nl_pinned *find_lock_held(const nl_device *dev) {
     nl_pinned *empty = NULL;
-    for (int i = 0; i < MOST_BLOCKS; i++) {
+    for (int i = 0; i < MAX_BLOCKS; i++) {
         nl_pinned *b = &blocks[i];
         if (b->taken)
             continue;
@@ -77,12 +77,12 @@ void nl_pinned_give(nl_pinned *block) {
 static nl_pinned *take_idle(void) {
     nl_mutex_lock(&lock);
     int i = 0;
-    while (i < MOST_BLOCKS && (blocks[i].taken || !is_live(&blocks[i])))
+    while (i < MAX_BLOCKS && (blocks[i].taken || !is_live(&blocks[i])))
         i++;
-    if (i < MOST_BLOCKS)
+    if (i < MAX_BLOCKS)
         blocks[i].taken = 1;
     nl_mutex_unlock(&lock);
-    return i < MOST_BLOCKS ? &blocks[i] : NULL;
+    return i < MAX_BLOCKS ? &blocks[i] : NULL;
 }
 
 void nl_pinned_unlock(void) {
@@ -98,7 +98,7 @@ void nl_pinned_unlock(void) {
 int nl_pinned_locked(void) {
     int count = 0;
     nl_mutex_lock(&lock);
-    for (int i = 0; i < MOST_BLOCKS; i++)
+    for (int i = 0; i < MAX_BLOCKS; i++)
         count += is_live(&blocks[i]);
     nl_mutex_unlock(&lock);
     return count;

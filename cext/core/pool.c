@@ -9,8 +9,8 @@
 
 #define GRANULE 512             /* the driver's own */
 #define LARGE_GRANULE (2 << 20) /* its pages: no more than that is lost in a large block */
-#define MOST_LOOKED_AT 32
-#define MOST_BLOCKS 32768
+#define MAX_LOOKED_AT 32
+#define MAX_BLOCKS 32768
 
 void nl_pool_init(nl_pool *pool, size_t cache_limit) {
     memset(pool, 0, sizeof *pool);
@@ -93,7 +93,7 @@ nl_block *nl_pool_take(nl_pool *pool, size_t capacity) {
     nl_mutex_lock(&pool->lock);
     nl_block *b = fits_lock_held(pool, capacity) ? *bucket_of(pool, capacity) : NULL;
     for (int i = 0; b && b->capacity != capacity; i++)
-        b = i < MOST_LOOKED_AT ? b->after : NULL;
+        b = i < MAX_LOOKED_AT ? b->after : NULL;
     if (b) {
         remove_lock_held(pool, NL_POOL_READY, b);
         count_use_lock_held(pool, capacity);
@@ -148,7 +148,7 @@ int nl_pool_put(nl_pool *pool, nl_block *b, nl_pool_state state) {
     nl_mutex_lock(&pool->lock);
     size_t cached = cached_lock_held(pool, &blocks);
     int room = b->epoch == pool->epoch && b->capacity <= pool->cache_limit &&
-               cached <= pool->cache_limit - b->capacity && blocks < MOST_BLOCKS;
+               cached <= pool->cache_limit - b->capacity && blocks < MAX_BLOCKS;
     if (room) {
         pool->used -= b->capacity;
         b->sequence = ++pool->sequence;
@@ -196,7 +196,7 @@ nl_block *nl_pool_evict(nl_pool *pool, size_t keep) {
     nl_block *out = NULL, *b;
     nl_mutex_lock(&pool->lock);
     nl_pool_list *ready = &pool->lists[NL_POOL_READY];
-    while ((b = ready->first) && (ready->bytes > keep || ready->blocks >= MOST_BLOCKS)) {
+    while ((b = ready->first) && (ready->bytes > keep || ready->blocks >= MAX_BLOCKS)) {
         remove_lock_held(pool, NL_POOL_READY, b);
         b->next = out;
         out = b;

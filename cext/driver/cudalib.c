@@ -15,12 +15,12 @@
     [5] = "MAPPING_ERROR", [6] = "EXECUTION_FAILED", [7] = "INTERNAL_ERROR", \
     [8] = "MATRIX_TYPE_NOT_SUPPORTED"
 
-enum { MOST_STATUSES = 20 };
+enum { MAX_STATUSES = 20 };
 
 static const struct {
     const char *name, *word; /* the word that its statuses begin with */
     const char *create, *set_stream;
-    const char *statuses[MOST_STATUSES];
+    const char *statuses[MAX_STATUSES];
 } libraries[NL_CUDALIB_COUNT] = {
     [NL_CUBLAS] = {"cublas",
                    "CUBLAS",
@@ -74,7 +74,7 @@ int nl_cudalib_of(const char *name) {
 
 const char *nl_cudalib_status(nl_cudalib library, int status) {
     const char *found =
-        status >= 0 && status < MOST_STATUSES ? libraries[library].statuses[status] : NULL;
+        status >= 0 && status < MAX_STATUSES ? libraries[library].statuses[status] : NULL;
     return found != NULL ? found : "unknown status";
 }
 

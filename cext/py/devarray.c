@@ -79,13 +79,12 @@ PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
 /* 1, or 0 if there are two. Lists may be part of themselves. */
 static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth,
                        PyObject **found) {
-    enum { MOST_DEPTH = 3 };
+    enum { MAX_DEPTH = 3 };
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *one = NULL;
         if (nl_py_array_check(state, args[i]))
             one = ((nl_py_array *)args[i])->stream;
-        else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) &&
-                 depth < MOST_DEPTH &&
+        else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH &&
                  !find_stream(state, PySequence_Fast_ITEMS(args[i]),
                               PySequence_Fast_GET_SIZE(args[i]), depth + 1, found))
             return 0;

@@ -13,7 +13,7 @@
 #define FIXED_WHOLE 24   /* bytes of a core that is moved by any accesses */
 #define FIXED_ACCESSES 4 /* of a larger one */
 #define WARP 32
-#define LEAST_THREADS 8          /* of a block: their accesses are apart, and each takes its time */
+#define MIN_THREADS 8            /* of a block: their accesses are apart, and each takes its time */
 #define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
 #define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
 #define STAGED_INPUT 64          /* of an input's without one */
@@ -24,7 +24,7 @@
 #define LONG_LANES 8             /* that read different banks (core_stage.cuh) */
 #define STAGED_BLOCK (46 * 1024) /* of a block, if it has several warps */
 #define STAGED_SLACK 16          /* between operands, for their alignment */
-#define MOST_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
+#define MAX_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
     nl_py_raise(err);
@@ -265,7 +265,7 @@ fail:
 }
 
 static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
-    uint8_t key[NL_PY_KEY_ROOM(MOST_KEY)];
+    uint8_t key[NL_PY_KEY_ROOM(MAX_KEY)];
     size_t size = kernel_key(c, k, key);
     nl_py_overload *known = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
     if (known)
@@ -303,7 +303,7 @@ static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, divis
     while (threads > WARP && (pitch * d->lanes * (threads / WARP) > STAGED_BLOCK ||
                               blocks_of(count, threads / WARP * d->lanes) < 4 * processors))
         threads /= 2;
-    while (pitch == 0 && threads > LEAST_THREADS && blocks_of(count, threads) < processors)
+    while (pitch == 0 && threads > MIN_THREADS && blocks_of(count, threads) < processors)
         threads /= 2;
     d->threads = threads;
     d->shared = pitch ? pitch * d->lanes * (threads / WARP) + STAGED_SLACK * c->count : 0;

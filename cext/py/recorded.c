@@ -13,13 +13,13 @@
 #include "py/stream.h"
 
 enum {
-    MOST_KNOWN = 256,
-    MOST_TRIES = 3, /* calls of one key that are recorded: kernels are compiled in the first */
-    MOST_INPUTS = 128,
-    MOST_DEPTH = 3,
+    MAX_KNOWN = 256,
+    MAX_TRIES = 3, /* calls of one key that are recorded: kernels are compiled in the first */
+    MAX_INPUTS = 128,
+    MAX_DEPTH = 3,
     KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
-    SAME = 255, /* instead of a number of arrays, which is below MOST_INPUTS */
+    SAME = 255, /* instead of a number of arrays, which is below MAX_INPUTS */
 };
 
 typedef struct recorded {
@@ -36,8 +36,8 @@ typedef struct recorded {
 
 typedef struct key {
     const nl_py_state *state;
-    PyObject *inputs[MOST_INPUTS]; /* borrowed */
-    nl_range ranges[MOST_INPUTS];
+    PyObject *inputs[MAX_INPUTS]; /* borrowed */
+    nl_range ranges[MAX_INPUTS];
     int count;
     PyObject *stream; /* borrowed: of those that are bound to one, or the current one, or NULL */
     size_t size;
@@ -103,7 +103,7 @@ static int append_array(key *k, PyObject *object) {
                             (uint8_t)(a->address % ALIGNMENT),
                             (uint8_t)a->ndim,
                             (uint8_t)device};
-    if (k->count == MOST_INPUTS || a->class != NL_ELEMENT_PLAIN || device != nl_device_selected() ||
+    if (k->count == MAX_INPUTS || a->class != NL_ELEMENT_PLAIN || device != nl_device_selected() ||
         !take_stream(k, a->stream) || !append(k, head, sizeof head) ||
         !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
         return 0;
@@ -140,7 +140,7 @@ static int append_any(key *k, PyObject *object, int depth);
 
 static int append_sequence(key *k, char tag, PyObject *object, int depth) {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
-    if (depth == MOST_DEPTH || !append_tag(k, tag, count))
+    if (depth == MAX_DEPTH || !append_tag(k, tag, count))
         return 0;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); i++)
         if (!append_any(k, PySequence_Fast_GET_ITEM(object, i), depth + 1))
@@ -226,7 +226,7 @@ static int make_room(const recorded *f) {
     Py_ssize_t at = 0;
     int result = all ? 0 : -1;
     PyDict_Clear(f->known);
-    while (result == 0 && PyDict_Size(f->known) < MOST_KNOWN / 2 &&
+    while (result == 0 && PyDict_Size(f->known) < MAX_KNOWN / 2 &&
            PyDict_Next(all, &at, &bytes, &value))
         if (Py_IS_TYPE(value, f->state->recording_type))
             result = PyDict_SetItem(f->known, bytes, value);
@@ -235,7 +235,7 @@ static int make_room(const recorded *f) {
 }
 
 static int note(const recorded *f, PyObject *bytes, PyObject *value) {
-    if (PyDict_Size(f->known) >= MOST_KNOWN && make_room(f) < 0)
+    if (PyDict_Size(f->known) >= MAX_KNOWN && make_room(f) < 0)
         return -1;
     return PyDict_SetItem(f->known, bytes, value);
 }
@@ -245,7 +245,7 @@ static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes,
                                PyObject *const *args, size_t nargsf, PyObject *keywords) {
     long before = tries ? PyLong_AsLong(tries) : 0;
     PyObject *recording = NULL, *result;
-    if (before > MOST_TRIES)
+    if (before > MAX_TRIES)
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (before == 0)
         result = PyObject_Vectorcall(f->function, args, nargsf, keywords);

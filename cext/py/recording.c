@@ -10,10 +10,10 @@
 #include "py/stream.h"
 
 enum {
-    MOST_VALUES = 512,
-    MOST_CALLS = 48,
-    MOST_ARGUMENTS = 768,
-    MOST_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
+    MAX_VALUES = 512,
+    MAX_CALLS = 48,
+    MAX_ARGUMENTS = 768,
+    MAX_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
 };
 
 typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
@@ -68,7 +68,7 @@ void nl_py_record_nothing(void) {
 
 /* A new value, or NULL: there are too many. */
 static value *add_value(recording *made, value_kind kind, PyObject *object) {
-    if (made->value_count == MOST_VALUES)
+    if (made->value_count == MAX_VALUES)
         return NULL;
     value *v = &made->values[made->value_count++];
     v->kind = (uint8_t)kind;
@@ -173,7 +173,7 @@ static int value_of(const nl_py_recorder *r, PyObject *object);
 static int tuple_value(const nl_py_recorder *r, PyObject *tuple) {
     recording *made = r->made;
     int count = (int)PyTuple_GET_SIZE(tuple), first = made->argument_count;
-    if (PyTuple_GET_SIZE(tuple) > MOST_ARGUMENTS - first)
+    if (PyTuple_GET_SIZE(tuple) > MAX_ARGUMENTS - first)
         return -1;
     made->argument_count += count;
     for (int i = 0; i < count; i++) {
@@ -223,10 +223,10 @@ static int takes(PyObject *callable, PyObject *arg) {
 static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *const *args,
                                Py_ssize_t count, PyObject *keywords) {
     recording *made = r->made;
-    if (was_used(r) || made->call_count == MOST_CALLS)
+    if (was_used(r) || made->call_count == MAX_CALLS)
         return NULL;
-    int16_t numbers[MOST_ARGUMENTS];
-    if (count > MOST_ARGUMENTS)
+    int16_t numbers[MAX_ARGUMENTS];
+    if (count > MAX_ARGUMENTS)
         return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
         int number = value_of(r, args[i]);
@@ -234,7 +234,7 @@ static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *
             return NULL;
         numbers[i] = (int16_t)number;
     }
-    if (count > MOST_ARGUMENTS - made->argument_count)
+    if (count > MAX_ARGUMENTS - made->argument_count)
         return NULL;
     recorded_call *call = &made->calls[made->call_count++];
     *call = (recorded_call){Py_NewRef(callable), Py_XNewRef(keywords), made->argument_count,
@@ -275,8 +275,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     r->uses = nl_device_uses();
     if (array)
         r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
-    if (r->made && array && !parts->owner && is_in_order(r, parts->stream) &&
-        r->bytes <= MOST_BYTES)
+    if (r->made && array && !parts->owner && is_in_order(r, parts->stream) && r->bytes <= MAX_BYTES)
         v = add_value(r->made, NEW, array);
     if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
         spoil(r);
@@ -401,9 +400,9 @@ static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int
     if (!made)
         return NULL;
     made->state = state;
-    made->values = nl_mem_zalloc(MOST_VALUES * sizeof *made->values, &err);
-    made->calls = nl_mem_zalloc(MOST_CALLS * sizeof *made->calls, &err);
-    made->arguments = nl_mem_zalloc(MOST_ARGUMENTS * sizeof *made->arguments, &err);
+    made->values = nl_mem_zalloc(MAX_VALUES * sizeof *made->values, &err);
+    made->calls = nl_mem_zalloc(MAX_CALLS * sizeof *made->calls, &err);
+    made->arguments = nl_mem_zalloc(MAX_ARGUMENTS * sizeof *made->arguments, &err);
     if (!made->values || !made->calls || !made->arguments) {
         Py_DECREF(made);
         nl_py_raise(&err);
@@ -441,7 +440,7 @@ typedef struct replay {
     const recording *of;
     PyObject *const *inputs;
     PyObject *stream;
-    PyObject *live[MOST_VALUES]; /* NULL: not made yet, or not needed any more */
+    PyObject *live[MAX_VALUES]; /* NULL: not made yet, or not needed any more */
 } replay;
 
 static PyObject *make(replay *r, int number);
@@ -508,7 +507,7 @@ static PyObject *make(replay *r, int number) {
 }
 
 static int call_again(replay *r, const recorded_call *call) {
-    PyObject *args[MOST_ARGUMENTS];
+    PyObject *args[MAX_ARGUMENTS];
     for (int i = 0; i < call->count; i++) {
         args[i] = make(r, r->of->arguments[call->first + i]);
         if (!args[i])

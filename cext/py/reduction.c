@@ -18,11 +18,11 @@
 
 enum {
     MAX_CALLS = 1024, /* of 2 to 3 KB, for a ufunc */
-    MOST_STEPS = 16,
-    MOST_SCRATCH = 16,
-    MOST_AXES = NL_MAX_DIMS,
+    MAX_STEPS = 16,
+    MAX_SCRATCH = 16,
+    MAX_AXES = NL_MAX_DIMS,
     ALIGNMENT = 16,
-    MOST_SLOTS = 6, /* arrays of a launch, behind the plan */
+    MAX_SLOTS = 6,  /* arrays of a launch, behind the plan */
     GIVEN = 4,      /* input, mask, output, segments */
     NO_DTYPE = 255, /* none was asked for */
 };
@@ -34,7 +34,7 @@ typedef struct step {
     PyObject *grid, *block, *plan;
     PyObject *shared; /* bytes of dynamic shared memory */
     int slot_count;
-    uint8_t slots[MOST_SLOTS]; /* those given, then the scratch arrays */
+    uint8_t slots[MAX_SLOTS]; /* those given, then the scratch arrays */
 } step;
 
 /* What a launch leaves as it was filled can be used by the next one on the same stream; `kept` is
@@ -49,8 +49,8 @@ typedef struct scratch {
 typedef struct reduction_plan {
     PyObject_HEAD nl_py_state *state;
     int step_count, scratch_count;
-    step steps[MOST_STEPS];
-    scratch scratch[MOST_SCRATCH];
+    step steps[MAX_STEPS];
+    scratch scratch[MAX_SCRATCH];
 } reduction_plan;
 
 static PyObject *empty(nl_py_state *state, PyObject *descr, const nl_layout *shape,
@@ -84,7 +84,7 @@ static PyObject *launcher_on(const step *s, PyObject *stream) {
 }
 
 static int launch(const step *s, PyObject *const *arrays, PyObject *stream) {
-    PyObject *args[1 + MOST_SLOTS] = {s->plan}, *done = NULL;
+    PyObject *args[1 + MAX_SLOTS] = {s->plan}, *done = NULL;
     PyObject *launcher = launcher_on(s, stream);
     for (int i = 0; i < s->slot_count; i++)
         args[1 + i] = arrays[s->slots[i]];
@@ -152,7 +152,7 @@ static int run_recorded(reduction_plan *p, PyObject *const *given, PyObject *str
 static int run(reduction_plan *p, PyObject *const *given, PyObject *stream) {
     if (nl_py_is_recording())
         return run_recorded(p, given, stream);
-    PyObject *arrays[GIVEN + MOST_SCRATCH];
+    PyObject *arrays[GIVEN + MAX_SCRATCH];
     int count = 0, result = -1;
     while (count < GIVEN) {
         arrays[count] = first_of(given[count]);
@@ -177,7 +177,7 @@ done:
 }
 
 static int read_slots(PyObject *obj, int most, step *s) {
-    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) > MOST_SLOTS)
+    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) > MAX_SLOTS)
         goto wrong;
     s->slot_count = (int)PyTuple_GET_SIZE(obj);
     for (int i = 0; i < s->slot_count; i++) {
@@ -189,7 +189,7 @@ static int read_slots(PyObject *obj, int most, step *s) {
     return 0;
 wrong:
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "a step has at most %d slots, below %d", MOST_SLOTS, most);
+        PyErr_Format(PyExc_ValueError, "a step has at most %d slots, below %d", MAX_SLOTS, most);
     return -1;
 }
 
@@ -271,8 +271,8 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
     if (!p)
         return NULL;
     p->state = state;
-    if (add_all(p, scratches, MOST_SCRATCH, add_scratch) < 0 ||
-        add_all(p, steps, MOST_STEPS, add_step) < 0)
+    if (add_all(p, scratches, MAX_SCRATCH, add_scratch) < 0 ||
+        add_all(p, steps, MAX_STEPS, add_step) < 0)
         Py_CLEAR(p);
     return (PyObject *)p;
 }
@@ -358,7 +358,7 @@ static PyType_Spec plan_spec = {
 
 typedef struct head {
     char method;
-    uint8_t keepdims, dtype, axes; /* how many; MOST_AXES + 1: None */
+    uint8_t keepdims, dtype, axes; /* how many; MAX_AXES + 1: None */
     int32_t number;
 } head;
 
@@ -371,7 +371,7 @@ typedef struct array_head {
 
 typedef struct key {
     size_t size;
-    unsigned char bytes[sizeof(head) + MOST_AXES * sizeof(int64_t) +
+    unsigned char bytes[sizeof(head) + MAX_AXES * sizeof(int64_t) +
                         2 * (sizeof(array_head) + 2 * NL_MAX_DIMS * sizeof(int64_t))];
 } key;
 
@@ -415,14 +415,14 @@ static int append_axis(key *k, PyObject *axis) {
 
 static int append_axes(key *k, head *h, PyObject *axis) {
     if (!axis || axis == Py_None) {
-        h->axes = MOST_AXES + 1;
+        h->axes = MAX_AXES + 1;
         return 1;
     }
     if (!PyTuple_CheckExact(axis)) {
         h->axes = 1;
         return append_axis(k, axis);
     }
-    if (PyTuple_GET_SIZE(axis) > MOST_AXES)
+    if (PyTuple_GET_SIZE(axis) > MAX_AXES)
         return 0;
     h->axes = (uint8_t)PyTuple_GET_SIZE(axis);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axis); i++)

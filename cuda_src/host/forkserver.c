@@ -30,16 +30,16 @@
 
 #ifdef __GLIBC__
 
-enum { FILES = 4, ANSWER = 3, MOST_WORDS = 4096, MOST_BYTES = 1 << 18, MOST_RUNS = 256 };
+enum { FILES = 4, ANSWER = 3, MAX_WORDS = 4096, MAX_BYTES = 1 << 18, MAX_RUNS = 256 };
 
 static int requests; /* the socket */
-static char text[MOST_BYTES];
-static char *words[MOST_WORDS + 4]; /* the command and the environment, each ended by NULL */
+static char text[MAX_BYTES];
+static char *words[MAX_WORDS + 4]; /* the command and the environment, each ended by NULL */
 static struct {
     pid_t pid; /* 0: free */
     int answer;
     int is_wanted;
-} runs[MOST_RUNS];
+} runs[MAX_RUNS];
 
 static void answer(int file, int64_t number) {
     if (write(file, &number, sizeof number) < 0)
@@ -53,7 +53,7 @@ static void end_run(int i) {
 }
 
 static void end_server(void) {
-    for (int i = 0; i < MOST_RUNS; i++)
+    for (int i = 0; i < MAX_RUNS; i++)
         end_run(i);
     _exit(0);
 }
@@ -66,7 +66,7 @@ static void on_child(int number) {
 static void reap(void) {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (int i = 0; i < MOST_RUNS; i++)
+        for (int i = 0; i < MAX_RUNS; i++)
             if (runs[i].pid == pid) {
                 answer(runs[i].answer, status);
                 close(runs[i].answer);
@@ -109,7 +109,7 @@ static void receive(request *asked) {
     asked->count = atoi(next(&at, end));
     asked->folder = next(&at, end);
     int stored = 0;
-    for (int i = 0; at < end && stored <= MOST_WORDS; i++) {
+    for (int i = 0; at < end && stored <= MAX_WORDS; i++) {
         if (i == asked->count)
             words[stored++] = NULL;
         words[stored++] = next(&at, end);
@@ -122,7 +122,7 @@ static void become(const request *asked, pid_t server) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != server)
         _exit(127); /* it has ended before */
-    for (int i = 0; i < MOST_RUNS; i++)
+    for (int i = 0; i < MAX_RUNS; i++)
         if (runs[i].pid)
             close(runs[i].answer);
     signal(SIGCHLD, SIG_DFL);
@@ -144,10 +144,10 @@ static void become(const request *asked, pid_t server) {
  * ended. */
 static void wait_for_request(const sigset_t *heard) {
     for (;;) {
-        struct pollfd files[MOST_RUNS + 1] = {{requests, POLLIN, 0}};
-        int run_of[MOST_RUNS + 1],
+        struct pollfd files[MAX_RUNS + 1] = {{requests, POLLIN, 0}};
+        int run_of[MAX_RUNS + 1],
             count = 1; /* no more than are open: a low limit is none of ours */
-        for (int i = 0; i < MOST_RUNS; i++) {
+        for (int i = 0; i < MAX_RUNS; i++) {
             if (!runs[i].is_wanted)
                 continue;
             files[count] = (struct pollfd){runs[i].answer, POLLRDHUP, 0};
@@ -166,7 +166,7 @@ static void wait_for_request(const sigset_t *heard) {
 }
 
 static int free_slot(void) {
-    for (int i = 0; i < MOST_RUNS; i++)
+    for (int i = 0; i < MAX_RUNS; i++)
         if (!runs[i].pid)
             return i;
     return -1;

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _THREADS, _EACH, _MOST_BLOCKS = 256, 4, 1 << 13  # EACH of merge_sort.cuh
-_TILE_BYTES, _MOST_WIDTH, _LEAST_WIDTH = 40 << 10, 1024, 32
+_TILE_BYTES, _MAX_WIDTH, _MIN_WIDTH = 40 << 10, 1024, 32
 _ROWS = [
     generated.pointer("from", True),
     generated.pointer("to"),
@@ -27,13 +27,13 @@ class Comparison:
 
     def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
         held = -(-dtype.itemsize // 8) * 8 + 16  # with its place, aligned anyhow, and a number
-        self.width = _MOST_WIDTH
-        while self.width > _LEAST_WIDTH and self.width * held > _TILE_BYTES:
+        self.width = _MAX_WIDTH
+        while self.width > _MIN_WIDTH and self.width * held > _TILE_BYTES:
             self.width //= 2
         if self.width * held > _TILE_BYTES:
             raise TypeError(
                 f"{function.name}: elements of {dtype.itemsize} bytes are too large to be compared; "
-                f"{_TILE_BYTES // _LEAST_WIDTH - 24} are the most"
+                f"{_TILE_BYTES // _MIN_WIDTH - 24} are the most"
             )
         self.dtype = dtype
         self.kernels = generated.Generated(

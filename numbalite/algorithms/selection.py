@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _BYTES = 64  # of the elements that a thread has
-_MOST_ITEMS = 16
+_MAX_ITEMS = 16
 _THREADS = plans.THREADS  # of a block
 _INPUT, _WHERE, _OUTPUT, _COUNT, _STATUSES = range(5)
 
@@ -103,7 +103,7 @@ def _plan(loops, what, array, mask, out, steps):
     step = steps[0] if steps else out.strides[0]
     kept = [plans.Dimension(out.size if what in ("spread", "cover") else 1, 0, 0, step)]
     size, dtype = array.size, array.dtype
-    items = max(1, min(_MOST_ITEMS, _BYTES // max(1, dtype.itemsize)))
+    items = max(1, min(_MAX_ITEMS, _BYTES // max(1, dtype.itemsize)))
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items
     way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)

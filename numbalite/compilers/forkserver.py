@@ -25,7 +25,7 @@ from numbalite.compilers.process import PERIOD
 
 _NUMBER = struct.Struct("q")
 _FILE = "forkserver.so"
-_LONGEST, _MOST_WORDS = 1 << 17, 4000  # of a request
+_LONGEST, _MAX_WORDS = 1 << 17, 4000  # of a request
 _PATIENCE = (
     2  # runs before the shared object is made: a program with one kernel does not wait for it
 )
@@ -155,7 +155,7 @@ class Server:
         variables = (f"{name}={value}" for name, value in environment.items())
         words = [str(len(command)), folder, *command, *variables]
         message = b"".join(os.fsencode(word) + b"\0" for word in words)
-        if len(message) > _LONGEST or len(words) > _MOST_WORDS:
+        if len(message) > _LONGEST or len(words) > _MAX_WORDS:
             return None
         with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
             given.write(stdin)

@@ -57,7 +57,7 @@ _COMPILING = frozenset(
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {
     "error_model", "forceobj", "nogil", "parallel"
 }  # fmt: skip
-_MOST_PARAMETERS = 64
+_MAX_PARAMETERS = 64
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -310,9 +310,9 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         count = element.arity(function)
         for signature in given:
             check(signature, function, count)
-        if count is not None and count > _MOST_PARAMETERS:
+        if count is not None and count > _MAX_PARAMETERS:
             raise TypeError(
-                f"{function.name} has {count} parameters; {_MOST_PARAMETERS} are possible"
+                f"{function.name} has {count} parameters; {_MAX_PARAMETERS} are possible"
             )
         if is_body and given:
             function = DeviceFunction(
@@ -407,8 +407,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def _rows(self, args):
         names = self._parameter_names or [f"arg{i}" for i in range(len(args))]
-        if len(args) > _MOST_PARAMETERS:
-            raise TypeError(f"{self.__name__}(): more than {_MOST_PARAMETERS} arguments")
+        if len(args) > _MAX_PARAMETERS:
+            raise TypeError(f"{self.__name__}(): more than {_MAX_PARAMETERS} arguments")
         return [parameters.row(t, name) for t, name in zip(args, names, strict=True)]
 
     def _explain(self, problem, refused, lists):

@@ -21,8 +21,8 @@ _MOST_BYTES = 16 << 20
 """Of a launch; beyond, kernels that copy a part each are as fast or faster."""
 _COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
 """Of parts for which there are kernels; the last ones of others have no blocks."""
-_MOST_DIMS = 4
-_MOST_OF_MANY_DIMS = 16
+_MAX_DIMS = 4
+_MAX_OF_MANY_DIMS = 16
 """Parts of 4 dimensions, more of which are not in the 4 KB that a kernel's parameters may have."""
 _THREADS, _EACH = 256, 4  # as in cuda_src/templates/join.cu
 
@@ -82,7 +82,7 @@ def _copied(target, parts):
     plan = _plan(target.itemsize, tuple(lies))
     if plan is None:
         return False
-    if plan.ndim == _MOST_DIMS and len(parts) > _MOST_OF_MANY_DIMS:
+    if plan.ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
         half = len(parts) // 2
         return _copied(target, parts[:half]) and _copied(target, parts[half:])
     given: list[Any] = []
@@ -102,7 +102,7 @@ def _plan(itemsize, lies):
     merged = [_runs(itemsize, *lie[:3]) for lie in lies]
     size = _word_size(itemsize, merged, [lie[3] for lie in lies])
     ndim = max(map(len, merged))
-    if ndim > _MOST_DIMS:
+    if ndim > _MAX_DIMS:
         return None
     geometry = tuple(_in_words(axes, itemsize, size, ndim) for axes in merged)
     blocks = tuple(-(-math.prod(shape) // (_THREADS * _EACH)) for shape, _, _ in geometry)

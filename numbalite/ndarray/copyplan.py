@@ -17,7 +17,7 @@ from numbalite.runtime import shapes
 _KEPT = 1024
 _MAX_DIMS = 32
 _LONG_ROW = 512  # bytes from which the driver copies rows as fast as a kernel
-_MOST_ROWS = 1 << 22  # bytes beyond which it takes twice as long
+_MAX_ROWS = 1 << 22  # bytes beyond which it takes twice as long
 _SMALL = 4096  # bytes for which no kernel is worth its compilation
 WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}  # fmt: skip
 """What kernels that only move elements take them, or parts of them, for, by the bytes."""
@@ -50,7 +50,7 @@ def plan(
     nbytes = word.itemsize
     for length in lengths:
         nbytes *= length
-    is_turned = nbytes >= transposing.LEAST_BYTES and (
+    is_turned = nbytes >= transposing.MIN_BYTES and (
         transposing.stack_of(lengths, of, to, word.itemsize) is not None
     )
     return Plan(lengths, of, to, word, is_turned)
@@ -89,4 +89,4 @@ def _is_one_copy(shape, of, to, size):
     if len(axes) == 2 and min(axes)[:2] != (size, size):
         return False
     row = size * (min(axes)[2] if min(axes)[:2] == (size, size) else 1)
-    return nbytes <= _SMALL or (row >= _LONG_ROW and nbytes <= _MOST_ROWS)
+    return nbytes <= _SMALL or (row >= _LONG_ROW and nbytes <= _MAX_ROWS)

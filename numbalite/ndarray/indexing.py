@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Gives numbalite.algorithms.masks, which is above this; numbalite/cuda/__init__.py sets it.
 masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
-_MOST_DIMS = 32
+_MAX_DIMS = 32
 
 
 def has_arrays(key: Any) -> bool:
@@ -218,8 +218,8 @@ def _select(array, key, mode):
         *(0 for _ in shape),
         *(view.strides[i] for i in tail),
     )
-    if len(result) > _MOST_DIMS:
-        raise IndexError(f"the result would have more than {_MOST_DIMS} dimensions")
+    if len(result) > _MAX_DIMS:
+        raise IndexError(f"the result would have more than {_MAX_DIMS} dimensions")
     nothing = 0 in result
     arrays = [
         _checked(item, view.shape[dim], axis, mode, nothing, array.device)

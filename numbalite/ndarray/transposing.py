@@ -14,10 +14,10 @@ from numbalite.runtime import shapes
 if TYPE_CHECKING:
     from typing import Any
 
-LEAST_BYTES = 1 << 20
+MIN_BYTES = 1 << 20
 """Below, the element-wise kernel is as fast, and needs no look at the geometry here."""
-_LEAST_SIDE = 32
-_MOST_STEP = 4
+_MIN_SIDE = 32
+_MAX_STEP = 4
 """Elements from one to the next that the same cache lines have."""
 _SIDE = {1: 128, 2: 64, 4: 64, 8: 32, 16: 32}
 _WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
@@ -56,9 +56,9 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
     if not 2 <= len(axes) <= 3:
         return None
     row, column = min(axes, key=lambda axis: axis[1]), min(axes, key=lambda axis: axis[2])
-    if row is column or max(row[1], column[2]) > _MOST_STEP * size:
+    if row is column or max(row[1], column[2]) > _MAX_STEP * size:
         return None
-    if row[0] < _LEAST_SIDE or column[0] < _LEAST_SIDE:
+    if row[0] < _MIN_SIDE or column[0] < _MIN_SIDE:
         return None
     outer = next((axis for axis in axes if axis is not row and axis is not column), (1, 0, 0))
     return tuple(zip(outer, column, row, strict=True))

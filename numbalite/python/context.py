@@ -27,7 +27,7 @@ from numbalite.python.values import Known, Value, is_number, is_whole, number, t
 from numbalite.python.variables import NotYet
 from numbalite.types import parameters
 
-_MOST_INSTANCES = 30
+_MAX_INSTANCES = 30
 """Functions in each other's calls, at most."""
 
 
@@ -178,7 +178,7 @@ class Session:
         instance.translator.result = instance.translator.result or known
         instance.is_running = True
         self._depth += 1
-        if self._depth > _MOST_INSTANCES:
+        if self._depth > _MAX_INSTANCES:
             raise Problem(
                 python.function.node,
                 f"Return type of recursive function does not converge: {python.name} calls itself with "

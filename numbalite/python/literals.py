@@ -10,7 +10,7 @@ from typing import Any
 
 from numbalite.python import tree
 
-_MOST_BITS = 128  # of what CPython computes in advance
+_MAX_BITS = 128  # of what CPython computes in advance
 _UNARY: dict[type, Callable] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
@@ -25,7 +25,7 @@ def folded(node: ast.expr) -> int | float | None:
     """The value of such an expression that C++ would compute differently, or only by a call; else None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         base, exponent = _value(node.left), _value(node.right)
-        if base and exponent is not None and -_MOST_BITS <= exponent < 0:
+        if base and exponent is not None and -_MAX_BITS <= exponent < 0:
             return base**exponent
     value = _value(node)
     if value is None:
@@ -55,7 +55,7 @@ def _value(node: Any) -> int | None:
         return None
     if isinstance(node.op, (ast.Pow, ast.LShift)):
         bits = max(left.bit_length(), 1) * right if isinstance(node.op, ast.Pow) else right
-        if not 0 <= bits <= _MOST_BITS:
+        if not 0 <= bits <= _MAX_BITS:
             return None
     try:
         return _BINARY[type(node.op)](left, right)

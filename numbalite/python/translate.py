@@ -35,7 +35,7 @@ from numbalite.python.values import (
 )
 from numbalite.python.variables import NotYet, Variables, cxx_name
 
-_MOST_ROUNDS = 40
+_MAX_ROUNDS = 40
 _STATEMENTS = {
     "Try": ("try", "a test of the value before it is used: kernels have no exceptions to catch"),
     "TryStar": ("try", "a test of the value before it is used"),
@@ -171,7 +171,7 @@ class Translator(Bindings):
 
     def _settle(self, is_new: bool) -> None:
         """Rounds until there is nothing new."""
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if not is_new:
                 return
             is_new = self._round()

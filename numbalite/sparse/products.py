@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _INDEX = {"i": 2, "l": 3, "q": 3}  # cusparseIndexType_t
 _BY_COLUMNS, _BY_ROWS = 1, 2
-_MOST_PLANS = 16
+_MAX_PLANS = 16
 _descriptions = threading.local()
 
 
@@ -262,7 +262,7 @@ def _vector_product(rows, operation, x, y):
         key = operation, stream_number(handle.stream)
         plan = rows._plans.get(key)
         if plan is None or plan.data is not rows.data:
-            if len(rows._plans) >= _MOST_PLANS:
+            if len(rows._plans) >= _MAX_PLANS:
                 rows._plans.clear()
             plan = rows._plans[key] = VectorPlan(handle, rows, operation, x, y)
         plan.run(handle.stream, x, y)

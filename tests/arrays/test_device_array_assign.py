@@ -403,7 +403,7 @@ def test_dense_copies_are_one_copy():
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
 def test_transposed_copies(dtype, monkeypatch):
     """By tiles, whatever is left over at the edges; the same elements side by side or with gaps."""
-    monkeypatch.setattr(transposing, "LEAST_BYTES", 0)
+    monkeypatch.setattr(transposing, "MIN_BYTES", 0)
     found = []
     real = transposing.stack_of
     monkeypatch.setattr(transposing, "stack_of", lambda *a: found.append(real(*a)) or found[-1])

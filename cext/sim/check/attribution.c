@@ -16,7 +16,7 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"
 
-enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
+enum { MAX_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
 /* A parameter that is a pointer or an array. */
 typedef struct parameter {
@@ -26,7 +26,7 @@ typedef struct parameter {
     int ndim; /* 0: a pointer */
     int is_shared;
     int is_unnamed; /* `name` is only how to speak of it */
-    long long shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+    long long shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];
 } parameter;
 
 /* Where an address was meant to be. */
@@ -58,7 +58,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     const nl_sim_shape *s = &all->shapes[i];
     const char *name = name_at(all->names, i);
     size_t length = strcspn(name, ",");
-    if (!s->kind || s->ndim > MOST_DIMENSIONS)
+    if (!s->kind || s->ndim > MAX_DIMENSIONS)
         return 0;
     if (length)
         snprintf(p->name, sizeof p->name, "%.*s", (int)(length < NAME ? length : NAME - 1), name);
@@ -195,7 +195,7 @@ static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, 
                       place *found) {
     const nl_sim_named *a = nl_sim_named_nearest(w, address, low, high);
     parameter *p = &found->parameter;
-    if (!a || a->ndim > MOST_DIMENSIONS)
+    if (!a || a->ndim > MAX_DIMENSIONS)
         return 0;
     snprintf(p->name, sizeof p->name, "%s", a->name);
     p->base = (uintptr_t)a->first;
@@ -270,7 +270,7 @@ static void write_element(const parameter *p, uintptr_t address, nl_fault_elemen
         add_index(element, index);
         at = (size_t)snprintf(text, size, "%s[%lld]", p->name, index);
     } else {
-        long long indices[MOST_DIMENSIONS];
+        long long indices[MAX_DIMENSIONS];
         for (int k = p->ndim; k-- > 0;) {
             indices[k] = k && p->shape[k] ? index % p->shape[k] : index;
             index = p->shape[k] ? index / p->shape[k] : index;
@@ -368,8 +368,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     locate(w, (uintptr_t)what->array, &found);
     parameter *p = &found.parameter;
     int whole = found.is_ours ? p->ndim : 0, axis = what->axis, count = what->ndim;
-    if (count > MOST_DIMENSIONS)
-        count = MOST_DIMENSIONS;
+    if (count > MAX_DIMENSIONS)
+        count = MAX_DIMENSIONS;
     p->is_shared = 0;
     f->element.indices = 0;
     add_index(&f->element, what->index);

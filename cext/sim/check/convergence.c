@@ -14,7 +14,7 @@
 #include "sim/engine/job.h"
 #include "sim/engine/report.h"
 
-enum { MOST_RANGES = 8 };
+enum { MAX_RANGES = 8 };
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
@@ -28,9 +28,9 @@ typedef struct ranges {
 static void add_range(ranges *r, unsigned first, unsigned last) {
     size_t left = sizeof r->text - r->length;
     int more;
-    if (r->count++ > MOST_RANGES)
+    if (r->count++ > MAX_RANGES)
         return;
-    if (r->count > MOST_RANGES)
+    if (r->count > MAX_RANGES)
         more = snprintf(r->text + r->length, left, ", ...");
     else if (first == last)
         more = snprintf(r->text + r->length, left, "%s%u", r->count > 1 ? ", " : "", first);

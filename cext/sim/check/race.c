@@ -45,7 +45,7 @@ enum {
     UPDATE = 0x2000,   /* a plain write of what its thread has just read */
     NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
     SPLIT = 0x8000,    /* in cell.write: the bytes are in cells of their own */
-    MOST_BYTES = 16,   /* of an access whose value can be compared */
+    MAX_BYTES = 16,    /* of an access whose value can be compared */
 };
 
 /* One access; all zero: none. */
@@ -108,7 +108,7 @@ typedef struct waiting {
 struct nl_sim_race_block {
     nl_sim_order order;
     waiting write;
-    unsigned char before[MOST_BYTES]; /* what was there before the write */
+    unsigned char before[MAX_BYTES]; /* what was there before the write */
     unsigned reads_on;
     waiting reads[NL_SIM_ORDER_THREADS];
     latest latest[NL_SIM_ORDER_THREADS][LATEST];
@@ -456,7 +456,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     v->told = 1;
     if ((m.who & WRITE) && (v->mark.who & WRITE)) {
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
-        if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MOST_BYTES) {
+        if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MAX_BYTES) {
             b->write = (waiting){.on = 1, .granule = v->address, .conflict = c};
             memcpy(b->before, (const void *)v->address, v->size);
             return;

@@ -21,7 +21,7 @@ enum {
     WANTED = 1 << 7 | 1 << 9 | 1 << 10, /* invalid, division by zero, overflow: masked */
     ARMED = MASKED & ~WANTED,
     STEP = 1 << 8, /* of the processor's flags: trap after one instruction */
-    MOST_WORDS = 256,
+    MAX_WORDS = 256,
 };
 
 static struct sigaction previous;
@@ -114,7 +114,7 @@ static const void *find_place(const nl_sim_worker *w, uintptr_t at, uintptr_t st
     if (at - w->image_low < size)
         return (const void *)(at + 1);
     const uintptr_t *word = (const uintptr_t *)(stack & ~(uintptr_t)7);
-    for (unsigned i = 0; i < MOST_WORDS && (uintptr_t)(word + i) < end; i++) {
+    for (unsigned i = 0; i < MAX_WORDS && (uintptr_t)(word + i) < end; i++) {
         if (word[i] - w->image_low - 8 < size - 8 && follows_call((const unsigned char *)word[i]))
             return (const void *)word[i];
     }

@@ -18,7 +18,7 @@ enum {
     CALL_FILE,
     CALL_LINE
 };
-enum { MOST_ATTRIBUTES = 64, MOST_ABBREVIATIONS = 4096 };
+enum { MAX_ATTRIBUTES = 64, MAX_ABBREVIATIONS = 4096 };
 
 uint64_t nl_sim_read(nl_sim_reader *r, size_t size) {
     uint64_t value = 0;
@@ -68,8 +68,8 @@ typedef struct unit {
     nl_sim_reader abbreviations, ranges;
     size_t address_size, offset_size;
     unsigned version;
-    uint64_t base;                                  /* that its ranges are relative to */
-    const unsigned char *known[MOST_ABBREVIATIONS]; /* by code: behind the code */
+    uint64_t base;                                 /* that its ranges are relative to */
+    const unsigned char *known[MAX_ABBREVIATIONS]; /* by code: behind the code */
 } unit;
 
 /* An attribute's value; of forms that are no numbers, 0. */
@@ -131,7 +131,7 @@ static void learn_abbreviations(unit *u) {
     nl_sim_reader r = u->abbreviations;
     memset(u->known, 0, sizeof u->known);
     for (uint64_t code; (code = nl_sim_read_uleb(&r)) != 0;) {
-        if (code < MOST_ABBREVIATIONS)
+        if (code < MAX_ABBREVIATIONS)
             u->known[code] = r.at;
         (void)nl_sim_read_uleb(&r); /* tag */
         (void)nl_sim_read(&r, 1);   /* has children */
@@ -206,7 +206,7 @@ static unsigned walk(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *c
         uint64_t code = nl_sim_read_uleb(r);
         if (code == 0)
             continue; /* the end of an entry's children */
-        if (code >= MOST_ABBREVIATIONS || !u->known[code])
+        if (code >= MAX_ABBREVIATIONS || !u->known[code])
             return count;
         nl_sim_reader abbreviation = {u->known[code], u->abbreviations.end};
         entry e = {.tag = nl_sim_read_uleb(&abbreviation)};

@@ -12,17 +12,17 @@
 #include "sim/debuginfo/dwarf.h"
 #include "sim/debuginfo/elf.h"
 
-enum { MOST_FOLDERS = 256, MOST_FILES = 512, MOST_CALLS = 32, TEXT = 512, KEPT = 64 };
+enum { MAX_FOLDERS = 256, MAX_FILES = 512, MAX_CALLS = 32, TEXT = 512, KEPT = 64 };
 
 /* What the header of a unit's table says. */
 typedef struct unit {
     unsigned min_length, opcode_base, line_range;
     int line_base;
     unsigned char lengths[256]; /* operands of the standard operations */
-    const char *folders[MOST_FOLDERS];
+    const char *folders[MAX_FOLDERS];
     struct {
         const char *folder, *name;
-    } files[MOST_FILES];
+    } files[MAX_FILES];
     unsigned file_count;
 } unit;
 
@@ -47,7 +47,7 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
         u->lengths[i] = (unsigned char)nl_sim_read(r, 1);
     u->folders[0] = "";
     while (*(text = nl_sim_read_string(r))) {
-        if (folders < MOST_FOLDERS)
+        if (folders < MAX_FOLDERS)
             u->folders[folders++] = text;
     }
     u->file_count = 0;
@@ -55,7 +55,7 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
         uint64_t folder = nl_sim_read_uleb(r);
         (void)nl_sim_read_uleb(r);
         (void)nl_sim_read_uleb(r);
-        if (u->file_count + 1 == MOST_FILES)
+        if (u->file_count + 1 == MAX_FILES)
             continue;
         u->files[++u->file_count].name = text;
         u->files[u->file_count].folder = folder < folders ? u->folders[folder] : "";
@@ -295,7 +295,7 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, n
     size_t length;
     row found, before;
     unit u;
-    nl_sim_call calls[MOST_CALLS], place, caller;
+    nl_sim_call calls[MAX_CALLS], place, caller;
     const unsigned char *section =
         nl_sim_elf_section(image->bytes, image->size, ".debug_line", &length);
     if (!section || (uintptr_t)pc - image->low >= image->high - image->low)
@@ -304,7 +304,7 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, n
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
-        unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MOST_CALLS);
+        unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MAX_CALLS);
         if (!choose(&u, &found, &before, calls, count, &place, &caller, exact))
             return 0;
         *site = site_of(&u, &place);

@@ -28,11 +28,11 @@ typedef struct copy_op {
 } copy_op;
 
 /* Fewer bytes in a row may lie between the fields of a struct. */
-enum { LEAST_UNWRITTEN = 8 };
+enum { MIN_UNWRITTEN = 8 };
 
 static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
     nl_fault fault;
-    size_t count, least = size < LEAST_UNWRITTEN ? size : LEAST_UNWRITTEN;
+    size_t count, least = size < MIN_UNWRITTEN ? size : MIN_UNWRITTEN;
     size_t first = nl_sim_shadow_find_unwritten((uintptr_t)from, size, least, &count);
     if (first == size)
         return;

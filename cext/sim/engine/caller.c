@@ -7,7 +7,7 @@
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/job.h"
 
-enum { MOST_WORDS = 512, OWN_WORDS = 256 };
+enum { MAX_WORDS = 512, OWN_WORDS = 256 };
 
 __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
     return *(const uintptr_t *)at;
@@ -27,7 +27,7 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
     uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
     int found = 0;
     at &= ~(uintptr_t)(sizeof at - 1);
-    for (unsigned i = 0; i < MOST_WORDS && at + sizeof at <= end; i++, at += sizeof at) {
+    for (unsigned i = 0; i < MAX_WORDS && at + sizeof at <= end; i++, at += sizeof at) {
         uintptr_t word = peek(at);
         nl_sim_site user, header;
         if (word - image->low >= image->high - image->low ||

@@ -9,7 +9,7 @@
 #include "sim/engine/signal.h"
 
 enum {
-    MOST_CARRIERS = 64,
+    MAX_CARRIERS = 64,
     FEW_CARRIERS = 4, /* enough where nobody needs them */
     SHORT_SLICE = 24, /* accesses of memory */
     LONG_SLICE = 1024,
@@ -202,7 +202,7 @@ static int is_made(nl_sim_interleaver *t, unsigned index) {
 }
 
 uint64_t nl_sim_interleave_most(const nl_sim_job *job) {
-    return job->launch.cooperative || job->blocks < MOST_CARRIERS ? job->blocks : MOST_CARRIERS;
+    return job->launch.cooperative || job->blocks < MAX_CARRIERS ? job->blocks : MAX_CARRIERS;
 }
 
 void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigned carrier)) {

@@ -10,7 +10,7 @@
 #include "sim/engine/limits.h"
 #include "sim/engine/worker.h"
 
-enum { MOST_LEVELS = 24, MAX_ALIGN = 64 };
+enum { MAX_LEVELS = 24, MAX_ALIGN = 64 };
 
 static int fits(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
     return size.x && size.y && size.z && size.x <= x && size.y <= y && size.z <= z;
@@ -32,9 +32,9 @@ static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t
         return snprintf(text, size,
                         "launches %s with %llu bytes of dynamic shared memory: a block has %d",
                         n->name, n->shared_bytes, NL_SIM_SHARED_OPTIN);
-    if (depth > MOST_LEVELS)
+    if (depth > MAX_LEVELS)
         return snprintf(text, size, "launches %s, one level deeper than the %d that CUDA allows",
-                        n->name, MOST_LEVELS);
+                        n->name, MAX_LEVELS);
     return 0;
 }
 

@@ -74,7 +74,7 @@ __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t a
  * within a function of ours; then the first address on it that is one of the user's code is where
  * that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
-    enum { MOST_WORDS = 256 };
+    enum { MAX_WORDS = 256 };
     const nl_sim_object *image = w->job->image;
     if (!image || nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) ||
         thread < 0)
@@ -82,7 +82,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
     at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
-    for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
+    for (unsigned i = 0; i < MAX_WORDS && at < end; i++, at += sizeof at) {
         uintptr_t word = peek(at);
         if (word - image->low < image->high - image->low &&
             nl_sim_lines_find(image, (const void *)word, site))
