@@ -47,6 +47,7 @@ static const struct {
                    [8] = "INVALID_SIZE",
                    [9] = "UNALIGNED_DATA",
                    [11] = "INVALID_DEVICE",
+                   [13] = "NO_WORKSPACE",
                    [14] = "NOT_IMPLEMENTED",
                    [16] = "NOT_SUPPORTED",
                    [17] = "MISSING_DEPENDENCY",

@@ -1,45 +1,69 @@
 /* py/planned: calls of a CUDA library that need a plan: one for each thread, device and stream.
  *
- * A plan has a work area, so two streams never share one, and is used by one thread at a time. Each
- * thread keeps those it used last. A stream is known by its number: a plan does not keep it. */
+ * Each thread has a hash table of its plans, and destroys the least recently used plan when the
+ * table is full. Plans of one thread, device and stream run one after another, so they share a work
+ * area, which grows to the largest need. The library gets the area's address before a call, if the
+ * plan has another one. Work areas are never shared between threads or streams. A captured call
+ * uses a work area of its graph (py/workspace). A stream is identified by its number: a plan holds
+ * no reference to it. */
+#include "base/mem.h"
 #include "core/capture.h"
 #include "core/device.h"
 #include "py/stream.h"
+#include "py/workspace.h"
 
-enum { MOST_KEPT = 64, MOST_ARGUMENTS = 8 };
+enum { MAX_PLANS = 4096, BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS, MAX_ARGUMENTS = 8 };
+/* Of each thread's work areas; one call alone may need more. Changed by tests. */
+static uint64_t max_area_bytes = UINT64_C(1) << 30;
 
-/* What plans are made for: Python says how. */
+/* A call that needs plans; functions in Python make them. */
 typedef struct planned {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *what;
-    PyObject *make;             /* make(what, stream) -> plan */
-    PyObject *functions, *name; /* functions[name](stream, plan, ...) -> status */
-    PyObject *captured;         /* the same while something is being captured */
-    PyObject *fail;             /* fail(status) raises */
+    PyObject *make;      /* make(what, stream) -> plan, size of its work area */
+    PyObject *functions; /* functions[name](stream, plan, ...) -> status */
+    PyObject *name;
+    PyObject *set_area; /* functions[set_area](stream, plan, area) -> status */
+    PyObject *captured; /* captured(stream, plan, ...) -> status, while anything is captured */
+    PyObject *fail;     /* fail(name, status) raises */
     PyObject *weakrefs;
 } planned;
 
-typedef struct place {
+typedef struct location {
     int device;
     uint64_t generation;
     CUstream stream;
-} place;
+} location;
 
-typedef struct kept_plan {
-    PyObject *of, *plan;
-    place at;
+/* The work area of all plans of a location. */
+typedef struct work_area {
+    location at;
+    PyObject *memory; /* a device array, or NULL */
+    int plans;        /* that share it */
     uint64_t used;
-} kept_plan;
+    struct work_area *next;
+} work_area;
 
-/* Those of a thread. */
+typedef struct entry {
+    int references; /* the table's, and those of calls in progress */
+    PyObject *of, *plan;
+    size_t needs;         /* bytes of work area */
+    CUdeviceptr area_set; /* the work area that the library has for the plan */
+    work_area *area;
+    struct entry *next; /* in the bucket */
+    struct entry *newer, *older;
+} entry;
+
+/* The plans of a thread. */
 typedef struct plans {
-    PyObject_HEAD int count, last;
+    PyObject_HEAD int count;
     uint64_t clock;
-    kept_plan all[MOST_KEPT];
+    entry *newest, *oldest;
+    work_area *areas;
+    PyObject *retained; /* dict: address -> plan or work area that another library's graph uses */
+    entry *buckets[BUCKETS];
 } plans;
-
-/* ---- those of a thread ---- */
 
 /* Borrowed; NULL with an exception. */
 static plans *plans_here(const nl_py_state *state) {
@@ -50,7 +74,7 @@ static plans *plans_here(const nl_py_state *state) {
     if (PyErr_Occurred())
         return NULL;
     if (!of_thread) {
-        PyErr_SetString(PyExc_RuntimeError, "this thread cannot keep anything");
+        PyErr_SetString(PyExc_RuntimeError, "this thread has no dictionary for its plans");
         return NULL;
     }
     found = state->plans_type->tp_alloc(state->plans_type, 0);
@@ -60,42 +84,8 @@ static plans *plans_here(const nl_py_state *state) {
     return (plans *)found;
 }
 
-static int is_at(const kept_plan *k, const planned *of, const place *at) {
-    return k->of == (PyObject *)of && k->at.stream == at->stream && k->at.device == at->device &&
-           k->at.generation == at->generation;
-}
-
-/* New reference; NULL, without an exception, if there is none. */
-static PyObject *find_plan(plans *p, const planned *of, const place *at) {
-    for (int i = 0; i < p->count; i++) {
-        kept_plan *k = &p->all[(p->last + i) % p->count];
-        if (!is_at(k, of, at))
-            continue;
-        p->last = (int)(k - p->all);
-        k->used = ++p->clock;
-        return Py_NewRef(k->plan);
-    }
-    return NULL;
-}
-
-static kept_plan *least_used(plans *p) {
-    kept_plan *least = &p->all[0];
-    for (int i = 1; i < p->count; i++)
-        if (p->all[i].used < least->used)
-            least = &p->all[i];
-    return least;
-}
-
-static void keep_plan(plans *p, const planned *of, const place *at, PyObject *plan) {
-    kept_plan *k = p->count < MOST_KEPT ? &p->all[p->count++] : least_used(p), old = *k;
-    *k = (kept_plan){Py_NewRef((PyObject *)of), Py_NewRef(plan), *at, ++p->clock};
-    p->last = (int)(k - p->all);
-    Py_XDECREF(old.plan);
-    Py_XDECREF(old.of);
-}
-
-static int read_place(nl_py_state *state, PyObject *stream, place *at) {
-    nl_error err; /* the device is only asked for: it is not used (nl_device_uses) */
+static int read_location(nl_py_state *state, PyObject *stream, location *at) {
+    nl_error err; /* this call does not use the device (nl_device_uses) */
     if (nl_py_stream_number(state, stream, &at->stream) < 0)
         return -1;
     const nl_device *dev = nl_device_get(nl_device_selected(), &err);
@@ -108,33 +98,200 @@ static int read_place(nl_py_state *state, PyObject *stream, place *at) {
     return 0;
 }
 
-/* New reference. */
-static PyObject *plan_for(const planned *self, PyObject *stream) {
-    place at;
-    plans *here = plans_here(self->state);
-    if (!here || read_place(self->state, stream, &at) < 0)
+static int is_same(const location *a, const location *b) {
+    return a->stream == b->stream && a->device == b->device && a->generation == b->generation;
+}
+
+/* ---- work areas ---- */
+
+/* The location's, new if it has no plan; NULL with an exception. */
+static work_area *area_at(plans *p, const location *at) {
+    nl_error err;
+    for (work_area *a = p->areas; a; a = a->next)
+        if (is_same(&a->at, at))
+            return a;
+    work_area *made = nl_mem_zalloc(sizeof *made, &err);
+    if (!made) {
+        nl_py_raise(&err);
         return NULL;
-    PyObject *plan = find_plan(here, self, &at);
-    if (plan)
-        return plan;
-    plan = PyObject_CallFunctionObjArgs(self->make, self->what, stream, NULL);
-    if (plan)
-        keep_plan(here, self, &at, plan);
-    return plan;
+    }
+    made->at = *at;
+    made->next = p->areas;
+    p->areas = made;
+    return made;
+}
+
+/* Frees it if no plan uses it. */
+static void release_area(plans *p, work_area *area) {
+    work_area **link = &p->areas;
+    if (area->plans > 0)
+        return;
+    while (*link != area)
+        link = &(*link)->next;
+    *link = area->next;
+    Py_XDECREF(area->memory);
+    nl_mem_free(area);
+}
+
+static size_t size_of(const work_area *area) {
+    return area->memory ? (size_t)((nl_py_array *)area->memory)->shape[0] : 0;
+}
+
+static work_area *least_used_area(plans *p, const work_area *except) {
+    work_area *least = NULL;
+    for (work_area *a = p->areas; a; a = a->next)
+        if (a != except && a->memory && (!least || a->used < least->used))
+            least = a;
+    return least;
+}
+
+/* Drops the memory of other locations, the least recently used first, if the sum is too large. */
+static void limit_areas(plans *p, const work_area *except) {
+    size_t total = 0;
+    for (const work_area *a = p->areas; a; a = a->next)
+        total += size_of(a);
+    while (total > nl_atomic_load(&max_area_bytes)) {
+        work_area *least = least_used_area(p, except);
+        if (!least)
+            return;
+        total -= size_of(least);
+        Py_CLEAR(least->memory);
+    }
+}
+
+/* The smaller memory is released first, so that the larger one may reuse it. Pending work still
+ * uses it: memory is released in the stream's order. */
+static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size) {
+    Py_CLEAR(area->memory);
+    PyObject *made = nl_py_workspace_new(state, size);
+    if (!made)
+        return -1;
+    Py_XSETREF(area->memory, made);
+    limit_areas(p, area);
+    return 0;
+}
+
+/* The work area for a call: the graph's if the stream is being captured, else the one that plans
+ * share. New reference. */
+static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
+    if (nl_capture_under_way()) {
+        PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
+        if (of_graph != Py_None)
+            return of_graph;
+        Py_DECREF(of_graph);
+    }
+    e->area->used = ++p->clock;
+    if (size_of(e->area) < e->needs && grow_area(state, p, e->area, e->needs) < 0)
+        return NULL;
+    return Py_NewRef(e->area->memory);
+}
+
+/* ---- the table ---- */
+
+static entry **bucket_of(plans *p, const planned *of, const location *at) {
+    uint64_t hash = (uint64_t)(uintptr_t)of;
+    hash = (hash ^ (uint64_t)(uintptr_t)at->stream) * UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ (hash >> 32) ^ at->generation ^ ((uint64_t)at->device << 20)) *
+           UINT64_C(0xD6E8FEB86659FD93);
+    return &p->buckets[hash >> (64 - BUCKET_BITS)];
+}
+
+static void unlink_age(plans *p, entry *e) {
+    *(e->newer ? &e->newer->older : &p->newest) = e->older;
+    *(e->older ? &e->older->newer : &p->oldest) = e->newer;
+}
+
+static void link_newest(plans *p, entry *e) {
+    e->newer = NULL;
+    e->older = p->newest;
+    *(p->newest ? &p->newest->newer : &p->oldest) = e;
+    p->newest = e;
+}
+
+/* Borrowed; NULL, without an exception, if there is none. */
+static entry *find_entry(plans *p, const planned *of, const location *at) {
+    entry *e = *bucket_of(p, of, at);
+    while (e && !(e->of == (PyObject *)of && is_same(&e->area->at, at)))
+        e = e->next;
+    if (e && e != p->newest) {
+        unlink_age(p, e);
+        link_newest(p, e);
+    }
+    return e;
+}
+
+static void release_entry(plans *p, entry *e) {
+    if (--e->references > 0)
+        return;
+    e->area->plans--;
+    release_area(p, e->area);
+    Py_XDECREF(e->plan);
+    Py_XDECREF(e->of);
+    nl_mem_free(e);
+}
+
+static void remove_entry(plans *p, entry *e) {
+    entry **link = bucket_of(p, (planned *)e->of, &e->area->at);
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    unlink_age(p, e);
+    p->count--;
+    release_entry(p, e);
+}
+
+/* Borrowed; NULL with an exception. */
+static entry *add_entry(plans *p, const planned *of, const location *at, PyObject *plan,
+                        size_t needs) {
+    nl_error err;
+    work_area *area = area_at(p, at);
+    entry *made = area ? nl_mem_zalloc(sizeof *made, &err) : NULL;
+    if (!made) {
+        if (area) {
+            nl_py_raise(&err);
+            release_area(p, area);
+        }
+        return NULL;
+    }
+    entry **bucket = bucket_of(p, of, at);
+    *made = (entry){.references = 1,
+                    .of = Py_NewRef((PyObject *)of),
+                    .plan = Py_NewRef(plan),
+                    .needs = needs,
+                    .area = area,
+                    .next = *bucket};
+    *bucket = made;
+    area->plans++;
+    link_newest(p, made);
+    p->count++;
+    while (p->count > MAX_PLANS)
+        remove_entry(p, p->oldest);
+    return made;
+}
+
+/* Borrowed. */
+static entry *make_entry(plans *p, const planned *self, PyObject *stream, const location *at) {
+    PyObject *plan;
+    Py_ssize_t needs;
+    PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->what, stream, NULL);
+    entry *e = NULL;
+    if (made && PyArg_ParseTuple(made, "On:make", &plan, &needs)) {
+        e = find_entry(p, self, at); /* `make` may have called this object */
+        if (!e)
+            e = add_entry(p, self, at, plan, needs > 0 ? (size_t)needs : 0);
+    }
+    Py_XDECREF(made);
+    return e;
 }
 
 static void clear_plans(plans *p) {
-    while (p->count > 0) { /* what goes may come back here */
-        kept_plan k = p->all[--p->count];
-        p->all[p->count] = (kept_plan){0};
-        p->last = 0;
-        Py_XDECREF(k.plan);
-        Py_XDECREF(k.of);
-    }
+    while (p->oldest)
+        remove_entry(p, p->oldest);
 }
 
 static void plans_dealloc(PyObject *self) {
     clear_plans((plans *)self);
+    Py_CLEAR(((plans *)self)->retained);
     nl_py_free(self);
 }
 
@@ -150,24 +307,90 @@ static PyType_Spec plans_spec = {
 /* ---- calls ---- */
 
 /* New reference. */
-static PyObject *function_of(const planned *self) {
-    if (nl_capture_under_way())
-        return Py_NewRef(self->captured);
-    PyObject *found = PyDict_GetItemWithError(self->functions, self->name);
+static PyObject *function_of(const planned *self, PyObject *name) {
+    PyObject *found = PyDict_GetItemWithError(self->functions, name);
     if (!found && !PyErr_Occurred())
-        PyErr_SetObject(PyExc_KeyError, self->name);
+        PyErr_SetObject(PyExc_KeyError, name);
     return Py_XNewRef(found);
 }
 
-/* None where the call's status says that all is well. */
-static PyObject *checked(const planned *self, PyObject *status) {
+/* Another library captures the call, and its graph does not own what the call uses: the object
+ * lives as long as the thread. */
+static int retain(plans *p, PyObject *object) {
+    if (!p->retained)
+        p->retained = PyDict_New();
+    PyObject *key = p->retained ? PyLong_FromVoidPtr(object) : NULL;
+    int result = key ? PyDict_SetItem(p->retained, key, object) : -1;
+    Py_XDECREF(key);
+    return result;
+}
+
+/* None if the call's status is 0. */
+static PyObject *checked(const planned *self, PyObject *name, PyObject *status) {
     long code = status ? PyLong_AsLong(status) : -1;
     PyObject *result = NULL;
     if (code == 0)
         result = Py_NewRef(Py_None);
     else if (!PyErr_Occurred())
-        result = PyObject_CallFunctionObjArgs(self->fail, status, NULL);
+        result = PyObject_CallFunctionObjArgs(self->fail, name, status, NULL);
     Py_XDECREF(status);
+    return result;
+}
+
+static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *area) {
+    PyObject *function = function_of(self, self->set_area), *done;
+    if (!function)
+        return -1;
+    e->area_set = 0;
+    done = checked(self, self->set_area,
+                   PyObject_CallFunctionObjArgs(function, stream, e->plan, area, NULL));
+    Py_DECREF(function);
+    if (!done)
+        return -1;
+    e->area_set = ((nl_py_array *)area)->address;
+    Py_DECREF(done);
+    return 0;
+}
+
+/* The plan gets its work area, which is used in the stream's order. *area: a new reference, or NULL
+ * if the plan needs none. */
+static int enter_area(const planned *self, plans *p, entry *e, PyObject *argument,
+                      PyObject **area) {
+    CUstream stream;
+    int blocking;
+    nl_error err;
+    if (e->needs == 0)
+        return 0;
+    if (nl_py_stream_from(self->state, argument, &stream, &blocking) < 0)
+        return -1;
+    *area = area_for(self->state, p, e, stream);
+    if (!*area)
+        return -1;
+    if (((nl_py_array *)*area)->address != e->area_set && set_area(self, e, argument, *area) < 0)
+        return -1;
+    if (nl_py_array_use((nl_py_array *)*area, stream, blocking, &err) == 0)
+        return 0;
+    nl_py_raise(&err);
+    return -1;
+}
+
+static PyObject *call_plan(const planned *self, plans *p, entry *e, PyObject *const *args,
+                           Py_ssize_t count) {
+    PyObject *given[MAX_ARGUMENTS + 1], *area = NULL, *result = NULL;
+    PyObject *function =
+        nl_capture_under_way() ? Py_NewRef(self->captured) : function_of(self, self->name);
+    given[0] = args[0];
+    given[1] = e->plan;
+    for (Py_ssize_t i = 1; i < count; i++)
+        given[1 + i] = args[i];
+    int status = function ? enter_area(self, p, e, args[0], &area) : -1;
+    if (status == 0 && nl_capture_is_foreign)
+        status = retain(p, e->plan) < 0 || (area && retain(p, area) < 0) ? -1 : 0;
+    if (status == 0)
+        result = checked(self, self->name,
+                         PyObject_Vectorcall(function, given, (size_t)count + 1, NULL));
+    Py_XDECREF(function);
+    Py_XDECREF(area);
     return result;
 }
 
@@ -175,32 +398,33 @@ static PyObject *planned_vectorcall(PyObject *object, PyObject *const *args, siz
                                     PyObject *names) {
     const planned *self = (planned *)object;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    PyObject *given[MOST_ARGUMENTS + 1];
-    if (names || count < 1 || count > MOST_ARGUMENTS)
-        return PyErr_Format(PyExc_TypeError, "a planned call takes a stream and up to %d arguments",
-                            MOST_ARGUMENTS - 1);
-    PyObject *plan = plan_for(self, args[0]);
-    if (!plan)
+    location at;
+    if (names || count < 1 || count > MAX_ARGUMENTS)
+        return PyErr_Format(PyExc_TypeError,
+                            "a planned call accepts a stream and up to %d arguments",
+                            MAX_ARGUMENTS - 1);
+    plans *here = plans_here(self->state);
+    if (!here || read_location(self->state, args[0], &at) < 0)
         return NULL;
-    given[0] = args[0];
-    given[1] = plan;
-    for (Py_ssize_t i = 1; i < count; i++)
-        given[1 + i] = args[i];
-    PyObject *function = function_of(self), *status = NULL;
-    if (function)
-        status = PyObject_Vectorcall(function, given, (size_t)count + 1, NULL);
-    Py_XDECREF(function);
-    Py_DECREF(plan);
-    return checked(self, status);
+    entry *e = find_entry(here, self, &at);
+    if (!e)
+        e = make_entry(here, self, args[0], &at);
+    if (!e)
+        return NULL;
+    e->references++;
+    PyObject *result = call_plan(self, here, e, args, count);
+    release_entry(here, e);
+    return result;
 }
 
 static PyObject *planned_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"what", "make", "functions", "name", "captured", "fail", NULL};
-    PyObject *what, *make, *functions, *name, *captured, *fail;
+    static char *names[] = {"what",     "make",     "functions", "name",
+                            "set_area", "captured", "fail",      NULL};
+    PyObject *what, *make, *functions, *name, *area, *captured, *fail;
     nl_py_state *state = nl_py_state_of_type(type);
     if (!state ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "OOO!OOO:Planned", names, &what, &make,
-                                     &PyDict_Type, &functions, &name, &captured, &fail))
+        !PyArg_ParseTupleAndKeywords(args, keywords, "OOO!OOOO:Planned", names, &what, &make,
+                                     &PyDict_Type, &functions, &name, &area, &captured, &fail))
         return NULL;
     planned *self = (planned *)type->tp_alloc(type, 0);
     if (!self)
@@ -211,6 +435,7 @@ static PyObject *planned_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->make = Py_NewRef(make);
     self->functions = Py_NewRef(functions);
     self->name = Py_NewRef(name);
+    self->set_area = Py_NewRef(area);
     self->captured = Py_NewRef(captured);
     self->fail = Py_NewRef(fail);
     return (PyObject *)self;
@@ -224,6 +449,7 @@ static void planned_dealloc(PyObject *object) {
     Py_CLEAR(self->make);
     Py_CLEAR(self->functions);
     Py_CLEAR(self->name);
+    Py_CLEAR(self->set_area);
     Py_CLEAR(self->captured);
     Py_CLEAR(self->fail);
     nl_py_free(object);
@@ -237,12 +463,13 @@ static PyMemberDef planned_members[] = {
 
 static PyType_Slot planned_slots[] = {
     {Py_tp_doc,
-     "Planned(what, make, functions, name, captured, fail): a call of a CUDA library that needs a "
-     "plan. planned(stream, ...) is functions[name](stream, plan, ...), or captured(stream, plan, "
-     "...) while a graph is being captured: both return the library's status, and fail(status) "
-     "raises. "
-     "make(what, stream) makes the plan for the calling thread, the current device and the stream, "
-     "once; each thread keeps the 64 it used last."},
+     "Planned(what, make, functions, name, set_area, captured, fail): a call of a CUDA library "
+     "that needs a plan. planned(stream, ...) is functions[name](stream, plan, ...), or "
+     "captured(stream, plan, ...) while a graph is being captured: both return the library's "
+     "status, and fail(name, status) raises. make(what, stream) returns the plan for the calling "
+     "thread, the current device and the stream, and the size of its work area in bytes. Each "
+     "thread caches the 4096 plans that it used last. Plans of one thread, device and stream share "
+     "a work area: functions[set_area](stream, plan, area) passes it to the library."},
     {Py_tp_new, planned_new},
     {Py_tp_dealloc, planned_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -259,9 +486,27 @@ static PyType_Spec planned_spec = {
 static PyObject *thread_plans(PyObject *module, PyObject *Py_UNUSED(unused)) {
     const plans *here = plans_here(nl_py_state_of(module));
     PyObject *list = here ? PyList_New(here->count) : NULL;
-    for (int i = 0; list && i < here->count; i++)
-        PyList_SET_ITEM(list, i, Py_NewRef(here->all[i].plan));
+    const entry *e = here ? here->oldest : NULL;
+    for (Py_ssize_t i = 0; list && e; i++, e = e->newer)
+        PyList_SET_ITEM(list, i, Py_NewRef(e->plan));
     return list;
+}
+
+static PyObject *thread_work_areas(PyObject *module, PyObject *Py_UNUSED(unused)) {
+    const plans *here = plans_here(nl_py_state_of(module));
+    PyObject *list = here ? PyList_New(0) : NULL;
+    for (const work_area *a = here ? here->areas : NULL; list && a; a = a->next)
+        if (a->memory && PyList_Append(list, a->memory) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *limit_work_areas(PyObject *Py_UNUSED(module), PyObject *argument) {
+    size_t size = PyLong_AsSize_t(argument), before = (size_t)nl_atomic_load(&max_area_bytes);
+    if (size == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    nl_atomic_store(&max_area_bytes, size);
+    return PyLong_FromSize_t(before);
 }
 
 static PyObject *thread_plans_clear(PyObject *module, PyObject *Py_UNUSED(unused)) {
@@ -272,11 +517,17 @@ static PyObject *thread_plans_clear(PyObject *module, PyObject *Py_UNUSED(unused
     return Py_NewRef(Py_None);
 }
 
-static PyMethodDef functions[] = {{"thread_plans", thread_plans, METH_NOARGS,
-                                   "thread_plans(): the plans that the calling thread keeps."},
-                                  {"thread_plans_clear", thread_plans_clear, METH_NOARGS,
-                                   "thread_plans_clear(): the calling thread keeps none any more."},
-                                  {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {
+    {"thread_plans", thread_plans, METH_NOARGS,
+     "thread_plans(): the plans that the calling thread caches, the most recently used last."},
+    {"thread_work_areas", thread_work_areas, METH_NOARGS,
+     "thread_work_areas(): the work areas of the calling thread's plans, as device arrays."},
+    {"limit_work_areas", limit_work_areas, METH_O,
+     "limit_work_areas(size): the bytes of work areas that each thread keeps allocated between "
+     "calls, 1 GiB at first. Returns the limit before."},
+    {"thread_plans_clear", thread_plans_clear, METH_NOARGS,
+     "thread_plans_clear(): releases the calling thread's plans and work areas."},
+    {NULL, NULL, 0, NULL}};
 
 int nl_py_planned_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);

@@ -96,6 +96,14 @@ static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     Py_RETURN_NONE;
 }
 
+static PyObject *pretend_foreign_capture(PyObject *Py_UNUSED(module), PyObject *argument) {
+    int captured = PyObject_IsTrue(argument);
+    if (captured < 0)
+        return NULL;
+    nl_capture_is_foreign = captured;
+    Py_RETURN_NONE;
+}
+
 static PyObject *pretend_no_memory_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     nl_device *dev = nl_device_current(&err);
@@ -155,6 +163,10 @@ static PyMethodDef methods[] = {
      "(bytes copied to devices, to the host) by driver calls since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
      "This thread's device allocates as if it had no memory pools."},
+    {"pretend_foreign_capture", pretend_foreign_capture, METH_O,
+     "pretend_foreign_capture(on): the calling thread's calls behave as if another library "
+     "captured "
+     "their stream."},
     {"run_last_blocks", run_last_blocks, METH_O,
      "run_last_blocks(count): simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,

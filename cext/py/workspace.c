@@ -34,8 +34,14 @@ static PyObject *workspace_of(nl_py_graph *g, CUstream stream, size_t size) {
     return found;
 }
 
-/* None where the stream is not being captured, or NULL with an exception. */
-static PyObject *find_workspace(CUstream stream, size_t size) {
+PyObject *nl_py_workspace_new(nl_py_state *state, size_t size) {
+    PyObject *made = new_bytes(state, size);
+    if (made)
+        Py_CLEAR(((nl_py_array *)made)->stream);
+    return made;
+}
+
+PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size) {
     nl_py_graph *g = nl_capture_under_way() ? nl_py_capture_graph(stream) : NULL;
     PyObject *found = g ? workspace_of(g, stream, size) : Py_NewRef(Py_None);
     Py_XDECREF(g);
@@ -45,7 +51,7 @@ static PyObject *find_workspace(CUstream stream, size_t size) {
 int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out) {
     nl_error err;
     size_t size = nl_handle_workspace_size(device);
-    PyObject *array = find_workspace(stream, size);
+    PyObject *array = nl_py_workspace_of_graph(stream, size);
     int result = array ? 0 : -1;
     if (array && array != Py_None) {
         *out = (nl_workspace){((nl_py_array *)array)->address, size};
@@ -65,7 +71,7 @@ static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "On:workspace_of_graph", &argument, &size) ||
         nl_py_stream_from(nl_py_state_of(module), argument, &stream, &blocking) < 0)
         return NULL;
-    return find_workspace(stream, size > 0 ? (size_t)size : 1);
+    return nl_py_workspace_of_graph(stream, size > 0 ? (size_t)size : 1);
 }
 
 static PyMethodDef functions[] = {

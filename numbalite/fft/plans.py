@@ -1,4 +1,4 @@
-"""Plans of cuFFT: made once for a layout; C keeps them for each thread, device and stream (py/planned)."""
+"""Plans of cuFFT, made once for each layout. C caches them for each thread, device and stream (py/planned)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
-from numbalite.runtime.libraries.table import CUDA_TYPES, CUFFT, stream_number, workspace
+from numbalite.errors import CudaAPIError
+from numbalite.runtime.libraries.table import CUDA_TYPES, CUFFT, stream_number
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 FORWARD, INVERSE = -1, 1
 MOST_DIMENSIONS = 3
 """cuFFT transforms so many at once."""
+ALLOC_FAILED = 2
+"""cuFFT's status for lack of memory"""
 
 
 class Layout(NamedTuple):
@@ -76,28 +79,43 @@ def _distance(shape, strides):
     return distance or 1
 
 
-def make(what: tuple[Any, ...], stream: Any) -> _core.LibraryValue:
-    """A plan of cuFFT on the current device, for the calls on a stream. It owns its work area: a graph that
-    captured a transform has both, however many plans come after."""
+def make(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
+    """A plan of cuFFT on the current device, for the calls on a stream, and the bytes that its work area needs.
+
+    If cuFFT has no memory for the plan, the thread releases its other plans, and tries once more.
+    """
+    try:
+        return _make(what, stream)
+    except CudaAPIError as problem:
+        if problem.code != ALLOC_FAILED or not _core.thread_plans():
+            raise
+    _core.thread_plans_clear()
+    return _make(what, stream)
+
+
+def _make(what, stream):
     lengths, batch, dtypes, layouts = what
     cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
     plan = cufft.make("Create", "Destroy", kind=ctypes.c_int)
     cufft.plain("SetAutoAllocation", plan, 0)
     whole = ctypes.c_longlong * rank
-    sides, kept = [], [whole(*lengths)]
+    sides, numbers = [], [whole(*lengths)]
     for layout, dtype in zip(layouts, dtypes, strict=True):
-        kept.append(whole(*layout.embed))
-        sides += [ctypes.addressof(kept[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype]]
+        numbers.append(whole(*layout.embed))
+        sides += [
+            ctypes.addressof(numbers[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype],
+        ]  # fmt: skip
     computed = CUDA_TYPES[max(dtypes.upper())]
     cufft.plain(
-        "XtMakePlanMany", plan, rank, ctypes.addressof(kept[0]), *sides, batch, ctypes.addressof(size),
-        computed,
+        "XtMakePlanMany", plan, rank, ctypes.addressof(numbers[0]), *sides, batch,
+        ctypes.addressof(size), computed,
     )  # fmt: skip
-    work = workspace(size.value) if size.value else None
-    plan.kept = (work,)
-    cufft.plain("SetWorkArea", plan, work)
-    cufft.plain("SetStream", plan, stream_number(stream))
-    return plan
+    if not size.value:  # then C passes no work area to cuFFT
+        cufft.plain("SetWorkArea", plan, None)
+    number = stream_number(stream)
+    if number:  # a plan begins with the default stream
+        cufft.plain("SetStream", plan, number)
+    return plan, size.value
 
 
 def run_captured(
@@ -107,26 +125,20 @@ def run_captured(
     target: DeviceNDArray,
     direction: int,
 ) -> int:
-    """The status of a transform with what a capture needs: its stream where none is named, and a work area of
-    the graph's own, for others that run at the same time have theirs."""
-    cufft, (work,) = CUFFT.on(stream), plan.kept
+    """The status of a transform during a capture. Without a stream, it runs on the captured one."""
+    cufft = CUFFT.on(stream)
     captured = 0 if stream else _core.capture_stream()
-    own = None if work is None else _core.workspace_of_graph(stream, work.size)
     if captured:
         cufft.plain("SetStream", plan, captured)
-    if own is not None:
-        cufft.plain("SetWorkArea", plan, own)
     try:
         return CUFFT.functions["XtExec"](stream, plan, source, target, direction)
     finally:
-        if own is not None:
-            cufft.plain("SetWorkArea", plan, work)
         if captured:
             cufft.plain("SetStream", plan, 0)
 
 
-def _fail(status):
-    raise CUFFT.failure("XtExec", status)
+def _fail(name, status):
+    raise CUFFT.failure(name, status)
 
 
 _transforms: weakref.WeakValueDictionary[Hashable, _core.Planned] = weakref.WeakValueDictionary()
@@ -137,12 +149,15 @@ def transform(
 ) -> _core.Planned:
     """transform(stream, source, target, direction), on the current device. dtypes: the characters of both, "fF".
 
-    There is one of a kind as long as plans are kept for it.
+    The same object is returned as long as a plan of it is cached.
     """
     what = lengths, batch, dtypes, layouts
     found = _transforms.get(what)
     if found is None:
-        CUFFT.find("XtExec", False)
-        made = _core.Planned(what, make, CUFFT.functions, "XtExec", run_captured, _fail)
+        for name in ("XtExec", "SetWorkArea"):
+            CUFFT.find(name, False)
+        made = _core.Planned(
+            what, make, CUFFT.functions, "XtExec", "SetWorkArea", run_captured, _fail
+        )
         found = _transforms.setdefault(what, made)
     return found

@@ -311,7 +311,10 @@ int cufftCreate(int *out) {
 int cufftXtMakePlanMany(int plan, int rank, void *n, void *from, int64_t from_stride,
                         int64_t from_distance, int from_type, void *to, int64_t to_stride,
                         int64_t to_distance, int to_type, int64_t batch, size_t *work, int type) {
-    *work = 0;
+    const long long *lengths = n;
+    *work = sizeof(double) * (size_t)batch;
+    for (int i = 0; i < rank; i++)
+        *work *= (size_t)lengths[i];
     return 0;
 }
 

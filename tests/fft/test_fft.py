@@ -14,6 +14,7 @@ from kit.frames import ours_in
 
 from numbalite import _core, cuda
 from numbalite.cuda.libs import cufft
+from numbalite.errors import CudaAPIError
 from numbalite.ndarray import assign
 from numbalite.runtime.libraries.table import CUFFT
 
@@ -256,20 +257,221 @@ def plans_destroyed(monkeypatch):
     return found
 
 
-def test_plans_are_bounded(monkeypatch):
-    destroyed, hot = plans_destroyed(monkeypatch), np.ones(1, "F")
-    most = 64
-    for n in range(2, most + 12):
-        np.fft.fft(cuda.to_device(np.ones(n, "F")))
-        check("fft", hot)
+def counted(monkeypatch, *names):
+    """{name: calls of the function of cuFFT from now on}"""
+    calls = dict.fromkeys(names, 0)
+
+    def counter(name, function):
+        def call(*args):
+            calls[name] += 1
+            return function(*args)
+
+        return call
+
+    for name in names:
+        monkeypatch.setitem(CUFFT.functions, name, counter(name, CUFFT.find(name, False)))
+    return calls
+
+
+def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
+    _core.thread_plans_clear()
+    calls = counted(
+        monkeypatch, "Create", "SetAutoAllocation", "XtMakePlanMany", "SetStream", "XtExec"
+    )
+    host = np.random.default_rng(7).standard_normal(1200).astype("f")
+    lengths = [*range(2, 1102)]
+    np.random.default_rng(8).shuffle(lengths)
+    for later in (False, True):
+        before = dict(calls)
+        for n in lengths:
+            found = np.fft.rfft(cuda.to_device(host[:n])).copy_to_host()
+            np.testing.assert_allclose(found, np.fft.rfft(host[:n]), atol=1e-3)
+        made = {name: calls[name] - before[name] for name in calls}
+        count = len(lengths)
+        assert made == {
+            "Create": 0 if later else count,
+            "SetAutoAllocation": 0 if later else count,
+            "XtMakePlanMany": 0 if later else count,
+            "SetStream": 0,
+            "XtExec": count,
+        }
+        assert len(_core.thread_plans()) == count
+        assert len(_core.thread_work_areas()) <= 1
+    if cuda.is_simulated():
+        assert [area.nbytes for area in _core.thread_work_areas()] == [8 * max(lengths)]
+    _core.thread_plans_clear()
+    assert _core.thread_plans() == _core.thread_work_areas() == []
+
+
+@pytest.fixture
+def planned():
+    """planned(needs, ...) is a list of calls whose plans need so many bytes of work area; planned.log has what
+    their functions were called with."""
+    _core.thread_plans_clear()
+    log = []
+
+    def function(name):
+        return lambda stream, *args: log.append((name, *args)) or 0
+
+    functions = {"Exec": function("Exec"), "SetWorkArea": function("SetWorkArea")}
+
+    def make(what, stream):
+        log.append(("make", what))
+        return what, what[1]
+
+    def calls(*needs):
+        return [
+            _core.Planned((i, n), make, functions, "Exec", "SetWorkArea", None, None)
+            for i, n in enumerate(needs)
+        ]
+
+    calls.log = log
+    yield calls
+    _core.thread_plans_clear()
+
+
+def test_the_least_recently_used_plans_are_released(planned):
+    most, more = 4096, 10
+    calls = planned(*[0] * (most + more))
+    hot = calls[0]
+    for call in calls:
+        call(0), hot(0)
     assert len(_core.thread_plans()) == most
-    assert 0 < len(destroyed) < 12  # not the one that was used all the time
-    for n in range(2, most + 12):
-        cufft.fft_inplace(cuda.to_device(np.ones(n, "D")))
-    assert len(_core.thread_plans()) == most
+    assert [numbers[0] for numbers in _core.thread_plans()] == [*range(more + 1, most + more), 0]
+    assert [name for name, *_ in planned.log].count("make") == most + more
+    del planned.log[:]
+    calls[more + 1](0), calls[1](0)
+    assert [name for name, *_ in planned.log] == ["Exec", "make", "Exec"]
+
+
+def test_a_work_area_grows_to_the_largest_need(planned):
+    calls = planned(100, 10, 0, 1000, 100)
+    for _ in range(3):
+        for call in calls:
+            call(0)
+        (area,) = _core.thread_work_areas()
+        assert area.nbytes == 1000
+    areas = [args[-1] for name, *args in planned.log if name == "SetWorkArea"]
+    # each plan got the first area, or the second one: the plans before it got that in the second round
+    assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
+    assert all(a is area for a in areas[2:])
+
+
+def test_streams_and_threads_share_no_work_area(planned):
+    streams = [cuda.stream() for _ in range(3)]
+    calls = planned(10, 20)
+
+    def areas():
+        for stream in (0, *streams):
+            for call in calls:
+                call(stream)
+        return _core.thread_work_areas()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        found = areas() + pool.submit(areas).result()
+    assert len({area.address for area in found}) == len(found) == 8
+    assert {area.nbytes for area in found} == {20}
+    assert all(area.stream is None or not area.stream for area in found)
+
+
+def test_idle_work_areas_are_bounded_in_bytes(planned):
+    """The area of the call itself may be larger."""
+    streams = [cuda.stream() for _ in range(4)]
+    small, large = planned(400, 2000)
+    usual = _core.limit_work_areas(1000)
+    try:
+        for stream in streams:
+            small(stream)
+        assert [area.nbytes for area in _core.thread_work_areas()] == [400, 400]
+        del planned.log[:]
+        small(streams[3]), small(streams[2]), small(streams[0])
+        assert [name for name, *_ in planned.log] == ["Exec", "Exec", "SetWorkArea", "Exec"]
+        large(streams[1])
+        assert [area.nbytes for area in _core.thread_work_areas()] == [2000]
+    finally:
+        assert _core.limit_work_areas(usual) == 1000
+    assert usual == 1 << 30
+
+
+def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
+    """Until the thread ends: the other library's graph owns neither."""
+
+    def released():
+        small, large = planned(10, 20)
+        small(0)
+        (area,) = _core.thread_work_areas()
+        seen = weakref.ref(area)
+        del area, planned.log[:]
+        _core.pretend_foreign_capture(True)
+        try:
+            small(0)
+            with pytest.raises(RuntimeError, match="while another library captures"):
+                large(0)
+        finally:
+            _core.pretend_foreign_capture(False)
+        large(0), _core.thread_plans_clear()
+        del planned.log[:]
+        gc.collect()
+        assert seen() is not None and seen().nbytes == 10
+        return seen
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        seen = pool.submit(released).result()
     gc.collect()
-    assert len(destroyed) >= most
-    check("fft", np.ones(2, "F"))
+    assert seen() is None
+
+
+def test_a_plan_that_fails_leaves_nothing(monkeypatch):
+    _core.thread_plans_clear()
+    destroyed = plans_destroyed(monkeypatch)
+    d = cuda.to_device(np.ones(11, "F"))
+    for name in ("Create", "SetAutoAllocation", "XtMakePlanMany"):
+        with monkeypatch.context() as patch:
+            patch.setitem(CUFFT.functions, name, lambda *args: 5)
+            with pytest.raises(CudaAPIError, match=rf"cufft{name} failed .*INTERNAL_ERROR"):
+                np.fft.fft(d)
+        assert _core.thread_plans() == _core.thread_work_areas() == []
+    assert len(destroyed) == 2
+    with monkeypatch.context() as patch:
+        patch.setitem(CUFFT.functions, "SetWorkArea", lambda *args: 5)
+        with pytest.raises(CudaAPIError, match=r"cufftSetWorkArea failed .*INTERNAL_ERROR"):
+            np.fft.fft(d)
+    check("fft", np.ones(11, "F"))
+
+
+def test_other_plans_are_released_if_memory_is_short(monkeypatch):
+    _core.thread_plans_clear()
+    check("fft", np.ones(11, "F"))
+    check("fft", np.ones(13, "F"))
+    make, statuses = CUFFT.find("XtMakePlanMany", False), [2]
+    monkeypatch.setitem(
+        CUFFT.functions, "XtMakePlanMany", lambda *args: statuses.pop() if statuses else make(*args)
+    )
+    check("fft", np.ones(17, "F"))
+    assert len(_core.thread_plans()) == 1
+    _core.thread_plans_clear()
+    statuses[:] = [2]
+    with pytest.raises(CudaAPIError, match="ALLOC_FAILED"):
+        np.fft.fft(cuda.to_device(np.ones(19, "F")))
+    statuses[:] = [2, 2]
+    with pytest.raises(CudaAPIError, match="ALLOC_FAILED"):
+        np.fft.fft(cuda.to_device(np.ones(19, "F"))), np.fft.fft(cuda.to_device(np.ones(23, "F")))
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("area", "status"), ((None, "NO_WORKSPACE"), (100, "EXEC_FAILED")), ids=("none", "too small")
+)
+def test_the_simulator_reports_a_wrong_work_area(monkeypatch, area, status):
+    _core.thread_plans_clear()
+    wrong = None if area is None else cuda.device_array(area, np.uint8)
+    set_area = CUFFT.find("SetWorkArea", False)
+    monkeypatch.setitem(
+        CUFFT.functions, "SetWorkArea", lambda stream, plan, _: set_area(stream, plan, wrong)
+    )
+    with pytest.raises(CudaAPIError, match=f"cufftXtExec failed .*{status}"):
+        np.fft.fft(cuda.to_device(np.ones(31, "F")))
+    _core.thread_plans_clear()
 
 
 def test_a_plan_keeps_no_stream():
@@ -391,16 +593,14 @@ def test_a_capture_of_arrays_without_a_stream(monkeypatch):
 
 def test_graphs_have_work_areas_of_their_own(monkeypatch):
     """A plan's is for one transform at a time: graphs may run at the same time."""
-    if cuda.is_simulated():  # where a plan needs no work area, and no transform is captured
-        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
-        for name in ("XtExec", "SetWorkArea"):
-            monkeypatch.setitem(CUFFT.functions, name, nothing)
+    _core.thread_plans_clear()
     stream = cuda.stream()
-    d = cuda.to_device(np.ones(1021, "F")).bind(stream)
+    d = cuda.to_device(np.ones(1_000_003, "F")).bind(stream)
     cufft.fft_inplace(d)
-    plan = _core.thread_plans()[-1]
-    work = plan.kept[0] if plan.kept[0] is not None else cuda.device_array(100, np.uint8)
-    monkeypatch.setattr(plan, "kept", (work,))
+    (work,) = _core.thread_work_areas()
+    if cuda.is_simulated():  # which captures no transform
+        nothing = _core.LibraryCall("libc.so.6", "sched_yield")
+        monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
     set_area, areas = CUFFT.find("SetWorkArea", False), []
     noted = lambda *args: areas.append(args[2].address) or set_area(*args)
     monkeypatch.setitem(CUFFT.functions, "SetWorkArea", noted)
@@ -412,9 +612,10 @@ def test_graphs_have_work_areas_of_their_own(monkeypatch):
             cufft.fft_inplace(d)
         graphs.append(graph)
     cufft.fft_inplace(d)
-    own = work.address
-    assert areas[1::2] == [own] * 4
-    assert areas[0] == areas[2] and areas[4] == areas[6] and len({own, areas[0], areas[4]}) == 3
+    cufft.fft_inplace(d)
+    assert len(areas) == len(set(areas)) == 3  # the first graph's, the second graph's, the thread's
+    assert areas[2] == work.address
+    assert _core.thread_work_areas() == [work]
     with stream.capture():
         small, large = (_core.workspace_of_graph(stream, n) for n in (10, 1000))
         assert _core.workspace_of_graph(stream, 10).address == large.address != small.address

@@ -1,18 +1,29 @@
-"""What cuFFT's functions compute, by NumPy: the same plans and layouts. The memory is read and written as host
-copies, in the stream's order."""
+"""cuFFT's functions, computed by NumPy from the same plans and layouts. The memory is read and written as host
+copies, in the stream's order.
+
+A transform writes to its whole work area, as cuFFT does, so that the simulator's checks find a work area that was
+released or that two streams share. Lengths that are powers of two need none. Wrong use, such as a work area that is
+missing or too small, is an error status.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import math
-from typing import Any, NamedTuple
+import weakref
+from typing import NamedTuple
 
 import numpy as np
 
+from numbalite import _core
 from numbalite.runtime.libraries.solversim import CHARACTERS, as_it_is
 
-INVALID_PLAN, INVALID_VALUE = 1, 4
+INVALID_PLAN, INVALID_VALUE, EXEC_FAILED, NO_WORKSPACE = 1, 4, 6, 13
+ALLOWED_IN_CAPTURES = ("SetWorkArea", "SetStream")
+"""Functions that prepare a call and compute nothing."""
+WRITTEN = 0xA5
+"""The byte that a transform leaves in its work area."""
 _numbers = itertools.count(1)
 
 
@@ -35,14 +46,31 @@ class _Side(NamedTuple):
         return inside + (batch - 1) * self.distance + 1
 
 
-class _Plan(NamedTuple):
+class _Layout(NamedTuple):
     lengths: tuple
     source: _Side
     target: _Side
     batch: int
 
+    @property
+    def work_size(self):
+        """The bytes of work area that a transform needs."""
+        if not any(n & (n - 1) for n in self.lengths):
+            return 0
+        itemsize = max(self.source.dtype.itemsize, self.target.dtype.itemsize)
+        return self.batch * math.prod(self.lengths) * itemsize
 
-_plans: dict[int, Any] = {}
+
+class _Plan:
+    """`layout` is None until the plan is made, `area` (a weak reference) until a work area is set."""
+
+    def __init__(self):
+        self.layout = self.area = None
+        self.automatic = True
+        self.stream = 0
+
+
+_plans: dict[int, _Plan] = {}
 
 
 def _numbers_at(address, count):
@@ -51,20 +79,38 @@ def _numbers_at(address, count):
 
 def Create(stream, out):
     number = next(_numbers)
-    _plans[number] = None
+    _plans[number] = _Plan()
     ctypes.c_int.from_address(out).value = number
     return 0
 
 
 def Destroy(stream, number):
-    return 0 if _plans.pop(number, INVALID_PLAN) != INVALID_PLAN else INVALID_PLAN
+    return 0 if _plans.pop(number, None) else INVALID_PLAN
 
 
 def SetAutoAllocation(stream, number, automatic):
-    return 0 if number in _plans else INVALID_PLAN
+    """Only before the plan is made."""
+    plan = _plans.get(number)
+    if plan is None or plan.layout:
+        return INVALID_PLAN
+    plan.automatic = bool(automatic)
+    return 0
 
 
-SetWorkArea = SetStream = SetAutoAllocation
+def SetWorkArea(stream, number, area):
+    plan = _plans.get(number)
+    if plan is None or not plan.layout:
+        return INVALID_PLAN
+    plan.area = None if area is None else weakref.ref(area)
+    return 0
+
+
+def SetStream(stream, number, handle):
+    plan = _plans.get(number)
+    if plan is None:
+        return INVALID_PLAN
+    plan.stream = handle
+    return 0
 
 
 def XtMakePlanMany(
@@ -78,17 +124,40 @@ def XtMakePlanMany(
             (to_embed, to_stride, to_distance, to_type),
         )
     ]
+    plan = _plans.get(number)
+    if plan is None or plan.layout:
+        return INVALID_PLAN
     if not 1 <= rank <= 3 or batch < 1:
         return INVALID_VALUE
-    _plans[number] = _Plan(_numbers_at(lengths, rank), *sides, batch)
-    ctypes.c_size_t.from_address(size).value = 0
+    plan.layout = _Layout(_numbers_at(lengths, rank), *sides, batch)
+    ctypes.c_size_t.from_address(size).value = plan.layout.work_size
+    return 0
+
+
+def _use_work_area(plan, stream):
+    """A status; writes to the area."""
+    size = plan.layout.work_size
+    if plan.automatic or not size:
+        return 0
+    area = plan.area and plan.area()
+    if area is None:
+        return NO_WORKSPACE
+    if area.nbytes < size:
+        return EXEC_FAILED
+    _flat(area, size, np.dtype("u1"))._write(np.full(size, WRITTEN, "u1"), stream)
     return 0
 
 
 def XtExec(stream, number, source, target, direction):
-    plan = _plans.get(number)
-    if plan is None:
+    made = _plans.get(number)
+    if made is None or not made.layout:
         return INVALID_PLAN
+    if made.stream != _core.stream_place(stream)[2]:
+        return EXEC_FAILED
+    status = _use_work_area(made, stream)
+    if status:
+        return status
+    plan = made.layout
     half = (*plan.lengths[:-1], plan.lengths[-1] // 2 + 1)
     is_real = plan.source.dtype.kind == "f", plan.target.dtype.kind == "f"
     shapes = [half if other else plan.lengths for other in reversed(is_real)]

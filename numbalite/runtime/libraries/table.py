@@ -60,7 +60,8 @@ class Library:
             raise CudaSupportError(
                 f"{self.prefix}{name} is not among what the simulator computes"
             ) from None
-        return _simulated(f"{self.prefix}{name}", function, handle)
+        allowed = name in getattr(module, "ALLOWED_IN_CAPTURES", ())
+        return _simulated(f"{self.prefix}{name}", function, handle, allowed)
 
     def has(self, name: str) -> bool:
         """Is there such a function, which takes a handle? Older libraries lack some."""
@@ -95,13 +96,13 @@ class Library:
         return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
 
 
-def _simulated(name, function, handle):
-    """A function of the simulator: it works at once, a graph cannot have it. It takes numbers for values, and
-    0 for a handle."""
+def _simulated(name, function, handle, allowed_in_captures):
+    """A function of the simulator, which computes immediately, so that no graph can capture it. It accepts numbers
+    for values, and 0 for a handle."""
     first = (0,) if handle else ()
 
     def call(stream, *args):
-        if _core.capture_here():
+        if not allowed_in_captures and _core.capture_here():
             raise RuntimeError(
                 f"{name} is computed by NumPy on the simulator, and a graph cannot capture that: "
                 "capture it on a GPU"
