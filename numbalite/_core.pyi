@@ -610,6 +610,16 @@ def reduction_plan(
     cached_bytes: int,
     segmented: int = -1,
 ) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]]]: ...
+def scan_plan(
+    array: DeviceArray,
+    out: DeviceArray,
+    axis: int,
+    accumulator: int,
+    serial: bool,
+    pipelines: int,
+    initial: bytes | None,
+    /,
+) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]]]: ...
 def reduction_schedule(
     kept: Sequence[tuple[int, ...]],
     reduced: Sequence[tuple[int, ...]],

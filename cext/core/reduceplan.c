@@ -95,75 +95,14 @@ typedef nl_reduce_dims dims;
 typedef nl_reduce_schedule schedule;
 typedef nl_reduce_traits traits;
 
-static int64_t min64(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
-
 /* ---- dimensions ---- */
-
-static int64_t product(const dim *d, int count) {
-    int64_t n = 1;
-    for (int i = 0; i < count; i++)
-        n *= d[i].length;
-    return n;
-}
-
-static int64_t count_of(const dims *d) {
-    return product(d->at, d->count);
-}
 
 static const dim *last_of(const dims *d) {
     return &d->at[d->count - 1];
 }
 
-static void append(dims *d, dim one) {
-    d->at[d->count++] = one;
-}
-
-/* Appends dimensions of more than one element; the last two become one where the strides allow. */
-static void append_merged(dims *d, dim one) {
-    dim *outer = d->count ? &d->at[d->count - 1] : NULL;
-    if (one.length == 1)
-        return;
-    if (outer && outer->input == one.input * one.length && outer->where == one.where * one.length &&
-        outer->output == one.output * one.length)
-        *outer = (dim){outer->length * one.length, one.input, one.where, one.output};
-    else
-        append(d, one);
-}
-
-static dims merged(const dims *d) {
-    dims made = {.count = 0};
-    for (int i = 0; i < d->count; i++)
-        append_merged(&made, d->at[i]);
-    return made;
-}
-
-static int64_t by_input(const dim *d) {
-    return -llabs(d->input);
-}
-
 static int64_t by_length(const dim *d) {
     return d->length;
-}
-
-/* Stable, for there are few. */
-static void sort(dims *d, int64_t (*key)(const dim *)) {
-    for (int i = 1; i < d->count; i++) {
-        dim one = d->at[i];
-        int j = i;
-        for (; j > 0 && key(&d->at[j - 1]) > key(&one); j--)
-            d->at[j] = d->at[j - 1];
-        d->at[j] = one;
-    }
 }
 
 static int are_multiples(const dim *d, int count, int64_t of) {
@@ -276,7 +215,7 @@ static int by_narrow(const dims *kept, const dims *reduced, const traits *t) {
 static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced,
                                 int64_t itemsize) {
     int64_t length = reduced->at[0].length, row = last_of(kept)->length * itemsize;
-    int64_t groups = product(kept->at, kept->count - 1);
+    int64_t groups = nl_reducelaunch_product(kept->at, kept->count - 1);
     int64_t parts =
         max64(min64(NARROW_PARTS / groups, length * row / limits[NARROW_PART_BYTES].value), 1);
     if (length * row * groups <= 4 * limits[NARROW_PART_BYTES].value)
@@ -354,7 +293,8 @@ int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int6
 static schedule by_gapped_rows(const dims *kept, const dims *reduced, const traits *t,
                                int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
-    int64_t row = last_of(reduced)->length, rows = product(reduced->at, reduced->count - 1);
+    int64_t row = last_of(reduced)->length,
+            rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
     if (reduced->count < 2 || row < SHORT || t->itemsize > ACCESS_BYTES ||
         rows * row * t->itemsize < GAPPED_BYTES)
         return none;
@@ -435,7 +375,7 @@ static schedule in_parts(const dims *kept, const dims *reduced, const traits *t,
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
         int dense = is_dense(kept, reduced, t);
-        int64_t rows = product(reduced->at, reduced->count - 1);
+        int64_t rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
         int64_t chunk = nl_reduceplan_row_part(rows, last_of(reduced)->length,
                                                dense ? t->itemsize : size, results, t->any_order);
         if (chunk)
@@ -482,7 +422,7 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
 }
 
 schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
-    int64_t results = count_of(kept), length = count_of(reduced);
+    int64_t results = nl_reducelaunch_count(kept), length = nl_reducelaunch_count(reduced);
     if (t->serial) {
         int64_t parts = results < 64 ? min64(512, max64(1, length / 16384)) : 1;
         return one_thread_each(results * parts < 1024 ? 1 : 32, length, parts);
@@ -559,11 +499,12 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 static dims together(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
-        append(&all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
+        nl_reducelaunch_append(&all,
+                               (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
     for (int i = 0; i < count; i++)
-        append(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
-    sort(&all, by_input);
-    return merged(&all);
+        nl_reducelaunch_append(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
+    nl_reducelaunch_sort(&all, nl_reducelaunch_by_input);
+    return nl_reducelaunch_merged(&all);
 }
 
 /* Is it a short axis whose elements are between those of the results, such as the colours of
@@ -584,7 +525,7 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
 
 /* Are there rows for each result that are worth a launch, after which the others are few? */
 static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
-    int64_t row = inner->length * itemsize, results = count_of(kept);
+    int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
     if (inner->input != itemsize || row < AMONG_BYTES || results * rows < limits[TEAM_ROWS].value)
         return 0;
     if (row * rows <= FEW_ROWS_BYTES)
@@ -599,61 +540,20 @@ static void divide(const dims *kept, dims *reduced, dims *later, const traits *t
     int last = reduced->count - 1;
     later->count = 0;
     if (last < 1 || !kept->count ||
-        count_of(kept) * count_of(reduced) * t->itemsize < limits[TWO_LAUNCHES_BYTES].value)
+        nl_reducelaunch_count(kept) * nl_reducelaunch_count(reduced) * t->itemsize <
+            limits[TWO_LAUNCHES_BYTES].value)
         return;
     dim inner = reduced->at[last];
-    int64_t rows = product(reduced->at, last);
+    int64_t rows = nl_reducelaunch_product(reduced->at, last);
     if (is_among(kept, &inner, rows, t)) {
-        append(later, inner);
+        nl_reducelaunch_append(later, inner);
         reduced->count = last;
     } else if (has_rows(kept, rows, &inner, t->itemsize)) {
         *later = *reduced;
         later->count = last;
         reduced->count = 0;
-        append(reduced, inner);
+        nl_reducelaunch_append(reduced, inner);
     }
-}
-
-/* ---- plans as kernels read them (reduce.cuh: plan) ---- */
-
-typedef struct plan_head {
-    int64_t results, length, parts, chunk;
-    int32_t kept, reduced, has_initial, team, is_last, segment, by_part, by_one;
-    double divisor;
-} plan_head;
-
-typedef struct plan_options {
-    const void *initial;
-    size_t initial_size;
-    int is_last, segmented, by_part, by_one;
-    double divisor;
-} plan_options;
-
-static size_t number_size(int64_t accumulator) {
-    return accumulator > 16 ? (size_t)divide_up(accumulator, 16) * 16 : 16;
-}
-
-/* Appends a plan to the step's; whether it is a wide one. */
-static int write_plan(nl_reduce_step *step, const schedule *s, const dims *kept,
-                      const dims *reduced, int64_t accumulator, const plan_options *o) {
-    int wide = kept->count + reduced->count > NL_REDUCE_SMALL_DIMS;
-    size_t initial = number_size(accumulator),
-           room = wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS;
-    size_t size = (initial + sizeof(plan_head) + room * sizeof(dim) + 15) / 16 * 16;
-    unsigned char *to = step->plan + step->plan_size;
-    plan_head head = {count_of(kept), count_of(reduced),  s->parts,  s->chunk,   kept->count,
-                      reduced->count, o->initial != NULL, s->team,   o->is_last, o->segmented,
-                      o->by_part,     o->by_one,          o->divisor};
-    memset(to, 0, size);
-    if (o->initial)
-        memcpy(to, o->initial, o->initial_size);
-    memcpy(to + initial, &head, sizeof head);
-    to += initial + sizeof head;
-    memcpy(to, kept->at, (size_t)kept->count * sizeof(dim));
-    memcpy(to + (size_t)kept->count * sizeof(dim), reduced->at,
-           (size_t)reduced->count * sizeof(dim));
-    step->plan_size += size;
-    return wide;
 }
 
 /* ---- whole reductions ---- */
@@ -664,38 +564,25 @@ typedef struct reduction {
     int cached;
 } reduction;
 
-static void set_slots(nl_reduce_step *step, int count, const uint8_t *slots) {
-    step->slot_count = count;
-    memcpy(step->slots, slots, (size_t)count);
-}
-
 static nl_reduce_step *add_step(nl_reduce_plan *plan, const schedule *s, nl_reduce_type reads,
                                 nl_reduce_type writes, int cached, int64_t results) {
-    nl_reduce_step *step = &plan->steps[plan->step_count++];
-    step->schedule = *s;
-    step->last = (schedule){.kind = NL_REDUCE_NONE};
-    step->reads = reads;
-    step->writes = writes;
+    int64_t grid = nl_reduceplan_grid(s, results);
+    nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
     step->cached = cached;
-    step->grid = nl_reduceplan_grid(s, results);
-    step->plan_size = 0;
     return step;
-}
-
-static uint8_t add_scratch(nl_reduce_plan *plan, nl_reduce_scratch_kind kind, int64_t count) {
-    plan->scratch[plan->scratch_count] = (nl_reduce_scratch){kind, count};
-    return (uint8_t)(NL_REDUCE_SCRATCH + plan->scratch_count++);
 }
 
 static void in_one_launch(const reduction *f, const schedule *s, int segmented,
                           nl_reduce_plan *plan) {
     static const uint8_t slots[] = {NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT,
                                     NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS};
-    plan_options o = {f->r->initial, f->r->initial_size, 1, segmented, 0, 0, f->r->divisor};
-    nl_reduce_step *step =
-        add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached, count_of(&f->kept));
-    step->wide = write_plan(step, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
-    set_slots(step, 5, slots);
+    nl_reduce_plan_options o = {f->r->initial, f->r->initial_size, 1, 1, segmented, 0, 0,
+                                f->r->divisor};
+    nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached,
+                                    nl_reducelaunch_count(&f->kept));
+    step->wide =
+        nl_reducelaunch_write(plan, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
+    nl_reducelaunch_set_slots(step, 5, slots);
 }
 
 /* The dimensions of results and later axes in the scratch array of a first launch: numbers of
@@ -705,10 +592,13 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     int from[NL_REDUCE_MAX_DIMS];
     int64_t steps[NL_REDUCE_MAX_DIMS], step = apart;
     for (int i = 0; i < f->kept.count + f->later.count; i++)
-        append(&order, i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
+        nl_reducelaunch_append(&order,
+                               i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
     for (int i = 0; i < order.count; i++) { /* sorted stably, if there are later ones */
         int j = i;
-        for (; f->later.count && j > 0 && by_input(&order.at[from[j - 1]]) > by_input(&order.at[i]);
+        for (; f->later.count && j > 0 &&
+               nl_reducelaunch_by_input(&order.at[from[j - 1]]) >
+                   nl_reducelaunch_by_input(&order.at[i]);
              j--)
             from[j] = from[j - 1];
         from[j] = i;
@@ -720,9 +610,9 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     for (int i = 0; i < order.count; i++) {
         dim one = {order.at[i].length, steps[i] * size, steps[i], order.at[i].output};
         if (i < f->kept.count)
-            append_merged(&kept, one);
+            nl_reducelaunch_append_merged(&kept, one);
         else
-            append(reduced, (dim){one.length, one.input, one.where, 0});
+            nl_reducelaunch_append(reduced, (dim){one.length, one.input, one.where, 0});
     }
     return kept;
 }
@@ -734,46 +624,48 @@ static void in_parts_of_results(const reduction *f, const schedule *s, const dim
                                 const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
     const traits *t = &r->traits;
-    int64_t size = t->accumulator, results = count_of(&f->kept);
-    int64_t each = count_of(&f->later), numbers = results * each;
+    int64_t size = t->accumulator, results = nl_reducelaunch_count(&f->kept);
+    int64_t each = nl_reducelaunch_count(&f->later), numbers = results * each;
     int by_part = s->parts == 1 || s->kind == NL_REDUCE_SERIAL || s->kind == NL_REDUCE_COLUMNS ||
                   s->kind == NL_REDUCE_NARROW;
-    uint8_t parts = add_scratch(plan, NL_REDUCE_NUMBERS, numbers * s->parts), flags = parts;
+    uint8_t parts = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, numbers * s->parts),
+            flags = parts;
     if (t->masked) /* whether the mask selects any element of a part */
-        flags = add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
+        flags = nl_reducelaunch_add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
     dims of_one = {.count = 0};
     int64_t after = by_part ? numbers : 1;
-    append(&of_one, (dim){s->parts, after * size, after, 0});
+    nl_reducelaunch_append(&of_one, (dim){s->parts, after * size, after, 0});
     dims of_results = in_scratch(f, by_part ? 1 : s->parts, size, &of_one);
     if (f->later.count) {
-        sort(&of_one, by_input);
-        of_one = merged(&of_one);
+        nl_reducelaunch_sort(&of_one, nl_reducelaunch_by_input);
+        of_one = nl_reducelaunch_merged(&of_one);
     }
-    plan_options first = {NULL, 0, 0, -1, by_part, 0, 1.0},
-                 ending = {r->initial, r->initial_size, 1, -1, 0, 0, r->divisor};
+    nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0},
+                           ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor};
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_LOOP, f->cached, numbers);
-    step->wide = write_plan(step, s, kept, reduced, size, &first);
+    step->wide = nl_reducelaunch_write(plan, s, kept, reduced, size, &first);
     if (!step->wide && !f->later.count)
         step->last = by_last_block(s, results, t);
     if (step->last.kind) {
         ending.by_one = 1;
         step->writes = NL_REDUCE_RESULT;
-        write_plan(step, &step->last, &of_results, &of_one, size, &ending);
-        uint8_t counter = add_scratch(plan, NL_REDUCE_COUNTER, 1);
-        set_slots(
+        nl_reducelaunch_write(plan, &step->last, &of_results, &of_one, size, &ending);
+        uint8_t counter = nl_reducelaunch_add_scratch(plan, NL_REDUCE_COUNTER, 1);
+        nl_reducelaunch_set_slots(
             step, 6,
             (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT, flags, parts, counter});
         return;
     }
-    set_slots(step, 5,
-              (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, parts, flags, NL_REDUCE_SEGMENTS});
+    nl_reducelaunch_set_slots(
+        step, 5, (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, parts, flags, NL_REDUCE_SEGMENTS});
     traits of_parts = {size, size, 0, t->masked, t->any_order, t->serial};
     schedule last = nl_reduceplan_schedule(&of_results, &of_one, &of_parts);
     last.parts = 1;
     last.chunk = s->parts * each;
     step = add_step(plan, &last, NL_REDUCE_LOOP, NL_REDUCE_RESULT, 1, results);
-    step->wide = write_plan(step, &last, &of_results, &of_one, size, &ending);
-    set_slots(step, 5, (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
+    step->wide = nl_reducelaunch_write(plan, &last, &of_results, &of_one, size, &ending);
+    nl_reducelaunch_set_slots(step, 5,
+                              (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
 
 /* One part for each result; the kernel reads where it ends. */
@@ -796,25 +688,29 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
     for (int i = 0; i < r->ndim; i++) {
         int64_t where = r->where ? r->where[i] : 0;
         if (r->axes >> i & 1)
-            append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
+            nl_reducelaunch_append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
         if (i == r->segmented) /* outermost, so that neighbours have the same segment */
-            append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
+            nl_reducelaunch_append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
         else if (!(r->axes >> i & 1))
-            append(&kept, (dim){r->shape[i], r->strides[i], where, r->output[out++]});
+            nl_reducelaunch_append(&kept,
+                                   (dim){r->shape[i], r->strides[i], where, r->output[out++]});
     }
-    f->cached = count_of(&kept) * count_of(&reduced) * r->traits.itemsize <= r->cached_bytes;
-    sort(&kept, by_input);
-    kept = merged(&kept);
+    f->cached =
+        nl_reducelaunch_count(&kept) * nl_reducelaunch_count(&reduced) * r->traits.itemsize <=
+        r->cached_bytes;
+    nl_reducelaunch_sort(&kept, nl_reducelaunch_by_input);
+    kept = nl_reducelaunch_merged(&kept);
     for (int i = 0; i < kept.count; i++)
-        append(&f->kept, kept.at[i]);
+        nl_reducelaunch_append(&f->kept, kept.at[i]);
     if (r->segmented < 0 && r->reorderable)
-        sort(&reduced, by_input);
-    f->reduced = r->segmented < 0 ? merged(&reduced) : reduced;
+        nl_reducelaunch_sort(&reduced, nl_reducelaunch_by_input);
+    f->reduced = r->segmented < 0 ? nl_reducelaunch_merged(&reduced) : reduced;
 }
 
 void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     reduction f;
     plan->step_count = plan->scratch_count = 0;
+    plan->used = 0;
     read_dimensions(r, &f);
     if (r->segmented >= 0) {
         by_segments(&f, plan);
@@ -826,7 +722,8 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     dims kept = f.later.count ? together(&f.kept, f.later.at, f.later.count) : f.kept;
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS && last_of(&f.reduced)->length < SHORT_RUN)
-        sort(&f.reduced, by_length); /* the longest run without interruption is the last */
+        nl_reducelaunch_sort(&f.reduced,
+                             by_length); /* the longest run without interruption is the last */
     if (s.parts == 1 && !f.later.count)
         in_one_launch(&f, &s, -1, plan);
     else

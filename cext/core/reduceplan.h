@@ -6,56 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "core/layout.h"
-
-enum {
-    NL_REDUCE_SMALL_DIMS = 6, /* capacity of a plan; a wide one has NL_REDUCE_MAX_DIMS */
-    NL_REDUCE_MAX_DIMS = 64,
-    NL_REDUCE_MAX_STEPS = 2,
-    NL_REDUCE_MAX_SCRATCH = 3,
-    NL_REDUCE_MAX_SLOTS = 6,
-    NL_REDUCE_MAX_NUMBER = 256, /* bytes of an accumulator */
-    NL_REDUCE_MAX_PLAN = NL_REDUCE_MAX_NUMBER + 80 + 32 * NL_REDUCE_MAX_DIMS,
-};
-
-/* One axis; strides in bytes, 0 for an array that is not used. */
-typedef struct nl_reduce_dim {
-    int64_t length, input, where, output;
-} nl_reduce_dim;
-
-typedef struct nl_reduce_dims {
-    int count;
-    nl_reduce_dim at[NL_REDUCE_MAX_DIMS];
-} nl_reduce_dims;
-
-typedef enum nl_reduce_kind {
-    NL_REDUCE_NONE,
-    NL_REDUCE_PACKED,       /* rows of contiguous elements, for warps or blocks */
-    NL_REDUCE_STRIDED,      /* the same of elements with gaps */
-    NL_REDUCE_STEPPED,      /* several axes, the last of which has equal steps */
-    NL_REDUCE_SHORT_PACKED, /* rows for a few lanes */
-    NL_REDUCE_SHORT_STRIDED,
-    NL_REDUCE_GAPPED_PACKED, /* each result from rows with gaps between them */
-    NL_REDUCE_GAPPED_STEPPED,
-    NL_REDUCE_COLUMNS,        /* neighbouring results for a thread */
-    NL_REDUCE_TEAMS,          /* rows of up to 512 bytes, one access for a lane */
-    NL_REDUCE_STRIPES,        /* short columns, whole ones for a thread */
-    NL_REDUCE_STAGED_COLUMNS, /* groups of columns by way of shared memory */
-    NL_REDUCE_NARROW,         /* few long columns for a block */
-    NL_REDUCE_SERIAL,         /* one thread for a result or for a part of one */
-} nl_reduce_kind;
-
-/* How one launch reduces. */
-typedef struct nl_reduce_schedule {
-    nl_reduce_kind kind;
-    int width; /* template argument: columns of a thread, or lanes of a row; 0: the kernel has none
-                */
-    int ahead; /* STRIPES: elements that a thread loads at a time */
-    int threads;
-    int team;             /* warps that reduce a row together; STAGED_COLUMNS: groups of a block */
-    int64_t parts, chunk; /* parts of a result, and elements of one */
-    int64_t groups; /* NARROW, STAGED_COLUMNS: groups of columns that have rows of their own */
-} nl_reduce_schedule;
+#include "core/reducelaunch.h"
 
 /* What the reduced array is, and how it may be reduced. */
 typedef struct nl_reduce_traits {
@@ -95,45 +46,10 @@ typedef struct nl_reduce_request {
     int64_t cached_bytes; /* an array of so many bytes may be in the L2 cache */
 } nl_reduce_request;
 
-/* Arrays of a launch: those of the call, then scratch arrays. */
-enum { NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS, NL_REDUCE_SCRATCH };
-
-/* What a number of the kernel is: of the input, an accumulator, of the output. */
-typedef enum nl_reduce_type { NL_REDUCE_STORED, NL_REDUCE_LOOP, NL_REDUCE_RESULT } nl_reduce_type;
-
-typedef struct nl_reduce_step {
-    nl_reduce_schedule schedule,
-        last; /* last: how the last block reduces the parts; its kind may be NONE */
-    nl_reduce_type reads, writes;
-    int wide, cached;
-    int64_t grid;
-    size_t plan_size; /* bytes of `plan` */
-    unsigned char plan[NL_REDUCE_MAX_PLAN];
-    int slot_count;
-    uint8_t slots[NL_REDUCE_MAX_SLOTS];
-} nl_reduce_step;
-
-typedef enum nl_reduce_scratch_kind {
-    NL_REDUCE_NUMBERS, /* accumulators */
-    NL_REDUCE_FLAGS,   /* booleans */
-    NL_REDUCE_COUNTER, /* uint32, zero before and after each launch */
-} nl_reduce_scratch_kind;
-
-typedef struct nl_reduce_scratch {
-    nl_reduce_scratch_kind kind;
-    int64_t count;
-} nl_reduce_scratch;
-
-typedef struct nl_reduce_plan {
-    int step_count, scratch_count;
-    nl_reduce_step steps[NL_REDUCE_MAX_STEPS];
-    nl_reduce_scratch scratch[NL_REDUCE_MAX_SCRATCH];
-} nl_reduce_plan;
-
 /* A limit by its name in reduceplan.c, for tests; NULL for an unknown one. */
 int64_t *nl_reduceplan_limit(const char *name);
 
-/* The launches of a reduction. No axis is empty. */
+/* The launches of a reduction. No axis is empty. The caller sets the storage of the plan. */
 void nl_reduceplan_make(const nl_reduce_request *request, nl_reduce_plan *plan);
 
 #endif

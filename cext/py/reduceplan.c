@@ -1,5 +1,9 @@
-/* py/reduceplan: how reductions are divided (core/reduceplan), for Python. */
+/* py/reduceplan: how reductions and scans are divided (core/reduceplan, core/scanplan), for Python.
+ */
 #include "core/reduceplan.h"
+
+#include <limits.h>
+#include "core/scanplan.h"
 #include "py/devarray.h"
 #include "py/state.h"
 
@@ -18,6 +22,12 @@ static const char *const kind_names[] = {
     [NL_REDUCE_STAGED_COLUMNS] = "staged_columns",
     [NL_REDUCE_NARROW] = "narrow",
     [NL_REDUCE_SERIAL] = "serial",
+    [NL_SCAN_SERIAL] = "scan_serial",
+    [NL_SCAN_ROWS] = "scan_rows",
+    [NL_SCAN_WARPS] = "scan_warps",
+    [NL_SCAN_COLUMNS] = "scan_columns",
+    [NL_SCAN_TILES] = "scan_tiles",
+    [NL_SCAN_PIPELINED] = "pipelined_scan",
 };
 
 /* The name of a kernel: its kind and template arguments, "stripes2x8". */
@@ -107,6 +117,8 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "sL:reduction_limit", &name, &value))
         return NULL;
     int64_t *limit = nl_reduceplan_limit(name);
+    if (!limit)
+        limit = nl_scanplan_limit(name);
     if (!limit || value < 0)
         return PyErr_Format(PyExc_ValueError, limit ? "%s must not be negative" : "no limit %s",
                             name);
@@ -116,6 +128,25 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 }
 
 /* ---- the launches of a call ---- */
+
+/* Allocates the storage of a plan. */
+static int start_plan(nl_reduce_plan *plan, size_t storage) {
+    plan->storage = PyMem_Malloc(storage);
+    if (!plan->storage)
+        PyErr_NoMemory();
+    return plan->storage ? 0 : -1;
+}
+
+/* The size of an accumulator, and its initial number. */
+static int check_number(long long accumulator, const Py_buffer *initial) {
+    if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
+        return 0;
+    PyErr_Format(
+        PyExc_ValueError,
+        "accumulators of %lld bytes: at least one byte, and those of initial, %zd, or more",
+        accumulator, initial->buf ? initial->len : (Py_ssize_t)0);
+    return -1;
+}
 
 static PyObject *slots_of(const nl_reduce_step *step) {
     PyObject *slots = PyTuple_New(step->slot_count);
@@ -129,7 +160,7 @@ static PyObject *slots_of(const nl_reduce_step *step) {
     return slots;
 }
 
-static PyObject *step_of(const nl_reduce_step *step) {
+static PyObject *reduction_step_of(const nl_reduce_step *step) {
     return Py_BuildValue(
         "NNiiNNLiNN", kernel_name(&step->schedule), kernel_name(&step->last), (int)step->reads,
         (int)step->writes, PyBool_FromLong(step->wide), PyBool_FromLong(step->cached),
@@ -138,10 +169,19 @@ static PyObject *step_of(const nl_reduce_step *step) {
         slots_of(step));
 }
 
-static PyObject *launches_of(const nl_reduce_plan *plan) {
+static PyObject *scan_step_of(const nl_reduce_step *step) {
+    return Py_BuildValue(
+        "NiiNiLiNNL", kernel_name(&step->schedule), (int)step->reads, (int)step->writes,
+        PyBool_FromLong(step->wide), step->vec, (long long)step->grid, step->schedule.threads,
+        PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
+        slots_of(step), (long long)step->shared_bytes);
+}
+
+static PyObject *launches_of(const nl_reduce_plan *plan,
+                             PyObject *(*describe)(const nl_reduce_step *)) {
     PyObject *steps = PyList_New(0), *scratch = PyList_New(0), *item = NULL;
     for (int i = 0; steps && scratch && i < plan->step_count; i++) {
-        item = step_of(&plan->steps[i]);
+        item = describe(&plan->steps[i]);
         if (!item || PyList_Append(steps, item) < 0)
             Py_CLEAR(steps);
         Py_XDECREF(item);
@@ -214,14 +254,8 @@ static PyObject *reduction_plan(PyObject *module, PyObject *args, PyObject *keyw
                                      &r.traits.serial, &r.traits.any_order, &r.reorderable,
                                      &initial, &r.divisor, &cached_bytes, &r.segmented))
         return NULL;
-    if (accumulator < 1 || accumulator > NL_REDUCE_MAX_NUMBER ||
-        (initial.buf && initial.len > accumulator)) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "accumulators of %lld bytes: 1 to %d are possible, and at most as many in initial",
-            accumulator, NL_REDUCE_MAX_NUMBER);
+    if (check_number(accumulator, &initial) < 0)
         goto done;
-    }
     if (!nl_py_array_check(state, array)) {
         PyErr_SetString(PyExc_TypeError, "a reduction is planned for device arrays");
         goto done;
@@ -247,8 +281,63 @@ static PyObject *reduction_plan(PyObject *module, PyObject *args, PyObject *keyw
             r.segments = o->shape[at];
         at += !(r.axes >> i & 1) || i == r.segmented;
     }
+    if (start_plan(&plan, nl_reducelaunch_storage(accumulator)) < 0)
+        goto done;
     nl_reduceplan_make(&r, &plan);
-    result = launches_of(&plan);
+    result = launches_of(&plan, reduction_step_of);
+    PyMem_Free(plan.storage);
+done:
+    PyBuffer_Release(&initial);
+    return result;
+}
+
+/* The arrays of a scan: `out` has the shape of `array`, which is not empty. */
+static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
+    if (!nl_py_array_check(state, array) || !nl_py_array_check(state, out)) {
+        PyErr_SetString(PyExc_TypeError, "a scan is planned for device arrays");
+        return -1;
+    }
+    const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
+    int is_valid =
+        a->ndim == o->ndim && axis >= 0 && axis < a->ndim && a->itemsize > 0 && o->itemsize > 0;
+    for (int i = 0; is_valid && i < a->ndim; i++)
+        is_valid = a->shape[i] == o->shape[i] && a->shape[i] > 0;
+    if (!is_valid)
+        PyErr_SetString(PyExc_ValueError,
+                        "a scan is along an axis of an array with elements, to an output of its "
+                        "shape");
+    return is_valid ? 0 : -1;
+}
+
+static PyObject *scan_plan(PyObject *module, PyObject *args) {
+    PyObject *array, *out, *result = NULL;
+    Py_buffer initial = {.buf = NULL};
+    long long accumulator, pipelines;
+    nl_scan_request r;
+    nl_reduce_plan plan;
+    if (!PyArg_ParseTuple(args, "OOiLpLz*:scan_plan", &array, &out, &r.axis, &accumulator,
+                          &r.serial, &pipelines, &initial))
+        return NULL;
+    if (check_number(accumulator, &initial) < 0 ||
+        check_scanned(nl_py_state_of(module), array, out, r.axis) < 0 ||
+        start_plan(&plan, nl_scanplan_storage(accumulator)) < 0)
+        goto done;
+    const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
+    r.stored = a->itemsize;
+    r.accumulator = accumulator;
+    r.result = o->itemsize;
+    r.input = (int64_t)(a->address % 16);
+    r.output = (int64_t)(o->address % 16);
+    r.ndim = a->ndim;
+    r.shape = a->shape;
+    r.strides = nl_py_array_strides(a);
+    r.output_strides = nl_py_array_strides(o);
+    r.pipelines = pipelines;
+    r.initial = initial.buf;
+    r.initial_size = initial.buf ? (size_t)initial.len : 0;
+    nl_scanplan_make(&r, &plan);
+    result = launches_of(&plan, scan_step_of);
+    PyMem_Free(plan.storage);
 done:
     PyBuffer_Release(&initial);
     return result;
@@ -263,6 +352,11 @@ static PyMethodDef functions[] = {
      "block or '', what it reads, what it writes: 0 the array's dtype, 1 accumulators, 2 the "
      "output's, wide, cached, grid, threads, plan, slots), a scratch array (0 accumulators, 1 "
      "booleans, 2 a counter; count)."},
+    {"scan_plan", scan_plan, METH_VARARGS,
+     "scan_plan(array, out, axis, accumulator, serial, pipelines, initial): (steps, scratch). A "
+     "step is (kernel, dtypes that it reads and writes as in reduction_plan, wide, columns that "
+     "are one element, grid, threads, plan, slots, bytes of shared memory), a scratch array as in "
+     "reduction_plan (3: zeroed uint32)."},
     {"reduction_schedule", reduction_schedule, METH_VARARGS,
      "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order, "
      "serial): "
@@ -271,8 +365,8 @@ static PyMethodDef functions[] = {
      "reduction_row_part(rows, row, itemsize, results, any_order): how many elements of a row, of "
      "which there are several with gaps between them, a part has; 0 if rows cannot be divided so."},
     {"reduction_limit", reduction_limit, METH_VARARGS,
-     "reduction_limit(name, value): sets a limit of core/reduceplan.c, for tests; the value "
-     "before."},
+     "reduction_limit(name, value): sets a limit of core/reduceplan.c or core/scanplan.c, for "
+     "tests; the value before."},
     {"reduction_lanes", reduction_lanes, METH_VARARGS,
      "reduction_lanes(length, width, accumulator, results): lanes for a row, 32 for a warp."},
     {NULL, NULL, 0, NULL}};

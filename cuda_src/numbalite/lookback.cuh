@@ -115,7 +115,8 @@ template <class T> struct tile_states {
     }
 };
 
-/* reduceplan.py's statuses_of counts the same: groups and ranges that are begun count. */
+/* statuses_of in reduceplan.py and core/scanplan.c count the same: groups and ranges that are begun
+   count. */
 NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
     return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
 }
@@ -145,7 +146,7 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
     return before;
 }
 
-/* reduceplan.py's statuses_of_scan counts the same. A window is as many tiles as a block has threads. */
+/* core/scanplan.c's statuses_of counts the same. A window is as many tiles as a block has threads. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }

@@ -20,7 +20,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* reduceplan.py has them, too. A piece has at most 16 bytes; pieces of 8 threads are all banks. */
+/* core/scanplan.c has them, too. A piece has at most 16 bytes; pieces of 8 threads are all banks. */
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
 /* Which of its pieces a thread reads in a step. */

@@ -42,7 +42,7 @@ struct dimension {
     int64 length, input, where, output;
 };
 
-/* reduceplan.py writes the same. The kept dimensions come first, then the folded ones, outermost
+/* core/reducelaunch.c and reduceplan.py write the same. The kept dimensions come first, then the folded ones, outermost
  * first. A launch that leaves parts stores them all: the parts of a result side by side, or, if
  * by_part, the results of a part. */
 struct __align__(16) plan {
@@ -323,7 +323,7 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
 /* --------------------------------------------------------------------------------- warps */
 
 constexpr unsigned int ALL = 0xffffffffu; /* lanes */
-constexpr int TEAM = 8;                   /* warps of a block, as reduceplan.py has it */
+constexpr int TEAM = 8;                   /* warps of a block, as core/reduceplan.c has it */
 
 /* All bits or none, for `chosen`. Of a condition that several selections share compilers make a branch, and
  * shuffles behind it have to wait for lanes that have parted: they must not see that it is one. */

@@ -323,7 +323,7 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
 
-/* reduceplan.py has the same: rows of a tile that a thread has, and statuses of a line. */
+/* core/scanplan.c has the same: rows of a tile that a thread has, and statuses of a line. */
 enum { COLUMN_ROWS = 8 };
 NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
 

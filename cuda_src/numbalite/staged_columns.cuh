@@ -12,7 +12,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-constexpr int STAGED_BYTES = 24 << 10; /* of a block's groups at most, as reduceplan.py has it */
+constexpr int STAGED_BYTES = 24 << 10; /* of a block's groups at most, as core/reduceplan.c has it */
 
 /* Every `turn`-th element from number i on of a column of `rows` elements. */
 template <class S, class T, class Op>

@@ -10,7 +10,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* The largest power of two in a size, up to 16; reduceplan.py has the same. */
+/* The largest power of two in a size, up to 16; core/scanplan.c has the same. */
 NUMBALITE_FUNCTION constexpr int alignment_in(int size) { return size % 16 == 0 ? 16 : size & -size; }
 
 template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec {

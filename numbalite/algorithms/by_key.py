@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _BYTES = 64  # of the pairs that a thread has
+_MAX_ITEMS = 16  # pairs of a thread in a tile
 
 
 class ReduceByKey(Operation):
@@ -116,7 +117,7 @@ class ReduceByKey(Operation):
         pair = value.itemsize + counter.itemsize
         alignment = max(value.dtype.alignment, counter.itemsize)
         pair = -(-pair // alignment) * alignment
-        items = max(1, min(plans._SCAN_RUNS, _BYTES // pair))
+        items = max(1, min(_MAX_ITEMS, _BYTES // pair))
         threads = min(plans.THREADS, -(-key.size // (32 * items)) * 32)
         tiles = -(-key.size // (threads * items))
         way = plans.Way(f"by_key{items}", threads, 1, tiles, threads * items)

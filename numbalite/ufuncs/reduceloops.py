@@ -1,14 +1,13 @@
 """Reductions and scans on the device: kernels made from a user's function of two numbers.
 
 The kernels are cuda_src/numbalite/reduce.cuh, short_axes.cuh and scan.cuh. A Loops has those of one function, each
-compiled when it is first needed. A reduction is planned in C for each call (core/reduceplan): which kernels, how many
-parts for each result, and the second launch that reduces the parts. Scans are planned in reduceplan.py.
+compiled when it is first needed. Reductions and scans are planned in C for each call (core/reduceplan, core/scanplan):
+which kernels, how many parts for each result, and the launches that reduce the parts.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import re
 from _thread import RLock
 
@@ -48,6 +47,7 @@ def are_serial() -> bool:
     return _core.driver_has("serial_threads")
 
 
+@functools.cache
 def pipelines() -> int:
     """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
     most = 0
@@ -343,15 +343,14 @@ class OwnLoops(Loops):
 
 # ---------------------------------------------------------------------------------------- reductions
 
-# What the slots of a step stand for (_core.ReductionPlan): arrays that are given, then scratch arrays.
-_INPUT, _WHERE, _OUTPUT, _SEGMENTS, _FIRST_SCRATCH = range(5)
+_STATUSES = np.dtype("u4"), np.array(0, "u4")
+_COUNTER = *_STATUSES, True  # it is zero again after each launch
 
 
-def _step(kernel, way, results, plan, *slots):
-    return kernel, plans.grid_of(way, results), way.threads, plan, slots
-
-
-_COUNTER = np.dtype("u4"), np.array(0, "u4"), True  # it is zero again after each launch
+def _scratch_arrays(loop, scratch):
+    """Scratch arrays as _core.ReductionPlan has them; the numbers in one have the dtype ``loop``."""
+    kinds = (loop,), (np.dtype(bool),), _COUNTER, _STATUSES
+    return [(count, *kinds[kind]) for kind, count in scratch]
 
 
 def _reduction_step(loops, dtypes, masked, step):
@@ -362,14 +361,6 @@ def _reduction_step(loops, dtypes, masked, step):
         cached=cached,
     )  # fmt: skip
     return kernel, grid, threads, np.void(plan), slots
-
-
-def _step_for_parts(loops, way, kept, along, stored, loop, *slots):
-    """The launch that folds each part of a scan's lines."""
-    plan, wide = plans.packed_plan(way, kept, [along], is_last=False, itemsize=loop.itemsize)
-    results = math.prod(dim.length for dim in kept)
-    kernel = loops.loop(way.kind, stored, loop, loop, wide=wide)
-    return _step(kernel, way, results, plan, *slots)
 
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
@@ -395,10 +386,9 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
         initial, divisor, cached_bytes(), axis,
     )  # fmt: skip
     dtypes = array.dtype, loop, out.dtype
-    kinds = (loop,), (np.dtype(bool),), _COUNTER
     plan = _core.ReductionPlan(
         [_reduction_step(loops, dtypes, where is not None, step) for step in steps],
-        [(count, *kinds[kind]) for kind, count in scratch],
+        _scratch_arrays(loop, scratch),
     )
     plan.run(array, array if where is None else where, out, ends, stream)
     return plan
@@ -407,95 +397,35 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
 # ----------------------------------------------------------------------------------------------- scans
 
 
-def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
-    """Running folds of ``array`` along ``axis``, into ``out`` of its shape. ``initial``: the bytes of a
-    number to begin with; ``exclusive``: of the elements before each one, for which there is an initial
-    number. Returns the plan, None if the array had to be copied first."""
-    aligned = operands.is_aligned(array)
-    if not aligned:
-        array = array.copy(stream=stream)
-    key = (
-        "scan", array.shape, array.strides, code_of(array.dtype), axis, code_of(loop), out.strides,
-        code_of(out.dtype), array._address % 16, out._address % 16, initial, exclusive,
+def _scan_step(loops, dtypes, exclusive, step):
+    """A launch as _core.ReductionPlan has it. Only the scan that writes the output is exclusive."""
+    kind, reads, writes, wide, vec, grid, threads, plan, slots, shared = step
+    kernel = loops.loop(
+        kind, dtypes[reads], dtypes[1], dtypes[writes], wide=wide,
+        exclusive=exclusive and writes == 2, vec=vec,
     )  # fmt: skip
-
-    def make():
-        every = [
-            plans.Dimension(length, step, 0, output)
-            for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
-        ]
-        kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
-        dtypes, addresses = (array.dtype, loop, out.dtype), (array._address % 16, out._address % 16)
-        return _scan(loops, kept, every[axis], dtypes, addresses, initial, exclusive)
-
-    plan = loops.planned(key, make)
-    plan.run(array, array, out, array, stream)
-    return plan if aligned else None
+    return kernel, grid, threads, np.void(plan), slots, shared
 
 
-def _scan(loops, kept, along, dtypes, addresses, initial, exclusive):
-    """The plan of a scan."""
-    steps, scratch = [], []
-    slots = _INPUT, _OUTPUT
-    _add_scan(loops, kept, along, dtypes, addresses, slots, steps, scratch, initial, exclusive)
-    return _core.ReductionPlan(steps, scratch)
+def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
+    """Scans ``array`` along ``axis`` into ``out``, which has its shape.
 
-
-def _add_scan(
-    loops, kept, along, dtypes, addresses, slots, steps, scratch, initial=None, exclusive=False
-):
-    """Appends the launches of a scan: one, with memory in which tiles publish what they fold to.
-    Columns in several parts are folded part by part, the folds of the parts are scanned, and each
-    part's scan begins with that of the parts before it."""
-    stored, loop, _ = dtypes
-    source, target = slots
-    vec, kept, along, way, folding, blocks = _chosen_scan(kept, along, dtypes, addresses)
-    lines = math.prod(dim.length for dim in kept)
-    before = statuses = source
-    if folding is not None:
-        before = _FIRST_SCRATCH + len(scratch)
-        size = loop.itemsize
-        scratch.append((lines * way.parts, loop))
-        slots = source, source, before, before, source
-        steps.append(_step_for_parts(loops, folding, kept, along, stored, loop, *slots))
-        of_lines = plans.merged([plans.Dimension(lines, way.parts * size, 0, way.parts * size)])
-        parts, own = plans.Dimension(way.parts, size, 0, size), (before, before)
-        _add_scan(loops, of_lines, parts, (loop,) * 3, (0, 0), own, steps, scratch)
-    elif way.parts > 1:
-        statuses = _FIRST_SCRATCH + len(scratch)
-        count = 1 + plans.statuses_of_scan(way, lines) * -(-vec * loop.itemsize // 4)
-        scratch.append((2 * count, np.dtype("u4"), np.array(0, "u4")))
-    slots = source, before, target, statuses, source
-    initial = initial and initial * vec
-    steps.append(
-        _scan_step(loops, way, kept, along, dtypes, slots, blocks, initial, exclusive, vec)
+    ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that comes before the first element.
+    ``exclusive``: each result is that of the elements before; it requires ``initial``. Returns the plan, None if the
+    array had to be copied first.
+    """
+    if not operands.is_aligned(array):
+        array = array.copy(stream=stream)
+        accumulate(loops, array, axis, loop, out, stream, initial=initial, exclusive=exclusive)
+        return None
+    serial = are_serial()
+    steps, scratch = _core.scan_plan(
+        array, out, axis, loop.itemsize, serial, 0 if serial else pipelines(), initial
     )
-
-
-def _chosen_scan(kept, along, dtypes, addresses):
-    """(how many columns are an element, the kept dimensions, the axis, how to scan, how to fold parts before, how many
-    blocks have a pipeline)"""
-    sizes, serial = [dtype.itemsize for dtype in dtypes], are_serial()
-    blocks = 0 if serial else pipelines()
-    vec, *dims = (1, kept, along) if serial else plans.in_vecs(kept, along, sizes, addresses)
-    of_vecs = [vec * size for size in sizes]
-    way, folding = plans.choose_scan(*dims, of_vecs, addresses[0], serial, blocks, vec)
-    if vec > 1 and folding is not None:  # parts are folded and kept by columns
-        vec, dims = 1, (kept, along)
-        way, folding = plans.choose_scan(*dims, sizes, addresses[0], serial, blocks)
-    return vec, *dims, way, folding, blocks
-
-
-def _scan_step(
-    loops, way, kept, along, dtypes, slots, blocks, initial=None, exclusive=False, vec=1
-):
-    lines, size = math.prod(dim.length for dim in kept), vec * dtypes[1].itemsize
-    plan, wide = plans.packed_plan(way, kept, [along], initial=initial, itemsize=size)
-    kernel = loops.loop(way.kind, *dtypes, wide=wide, exclusive=exclusive, vec=vec)
-    if way.kind.startswith("pipelined"):
-        return kernel, blocks, way.threads, plan, slots, plans.PIPELINE_MEMORY
-    grid = plans.scan_grid(way, lines)
-    if way.kind == "scan_rows":
-        memory = way.threads * plans.scanned_row(along.length, size)
-        return kernel, grid, way.threads, plan, slots, memory
-    return kernel, grid, way.threads, plan, slots
+    dtypes = array.dtype, loop, out.dtype
+    plan = _core.ReductionPlan(
+        [_scan_step(loops, dtypes, exclusive, step) for step in steps],
+        _scratch_arrays(loop, scratch),
+    )
+    plan.run(array, array, out, array, stream)
+    return plan

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbalite import cuda
+from numbalite.algorithms import by_key
 from numbalite.ufuncs import reduceplan
 
 total = cuda.reduce_by_key("a + b")
@@ -43,7 +44,7 @@ def test_runs(data):
 def test_many_tiles_in_order(monkeypatch):
     """Groups and ranges of tiles of 32 elements; the affine maps of test_scan.py do not commute."""
     monkeypatch.setattr(reduceplan, "THREADS", 32)
-    monkeypatch.setattr(reduceplan, "_SCAN_RUNS", 1)
+    monkeypatch.setattr(by_key, "_MAX_ITEMS", 1)
     maps = np.random.default_rng(1).integers(0, 1 << 32, (40_000, 2), "u4")
     records = np.ascontiguousarray(maps).view([("m", "u4"), ("c", "u4")])[:, 0]
     keys = np.repeat(np.arange(5.0), (7, 20_000, 1, 19_000, 992))

@@ -30,7 +30,8 @@ def as_on_a_gpu(monkeypatch):
 
 @pytest.fixture
 def reduction_limits():
-    """Sets limits of cext/core/reduceplan.c by name, so that small arrays are reduced as large ones are."""
+    """Sets limits of cext/core/reduceplan.c and scanplan.c by name, so that small arrays are reduced and scanned as large
+    ones are."""
     from numbalite import _core
 
     before = {}
@@ -44,25 +45,46 @@ def reduction_limits():
         _core.reduction_limit(name, value)
 
 
+class PlannedSteps:
+    """numbalite._core, with the launches of the reductions and scans that are planned."""
+
+    def __init__(self, core):
+        self._core = core
+        self.steps = {"reduction_plan": [], "scan_plan": []}
+
+    def __getattr__(self, name):
+        found = getattr(self._core, name)
+        if name not in self.steps:
+            return found
+
+        def plan(*given):
+            made = found(*given)
+            self.steps[name].append(made[0])
+            return made
+
+        return plan
+
+
 @pytest.fixture
-def reduction_steps(monkeypatch):
-    """The launches of the reductions that are planned in the test, as _core.reduction_plan returns them."""
+def planned_steps(monkeypatch):
     from numbalite import _core
     from numbalite.ufuncs import reduceloops
 
-    plans = []
+    watched = PlannedSteps(_core)
+    monkeypatch.setattr(reduceloops, "_core", watched)
+    return watched.steps
 
-    class Watched:
-        def __getattr__(self, name):
-            return getattr(_core, name)
 
-        def reduction_plan(self, *given):
-            made = _core.reduction_plan(*given)
-            plans.append(made[0])
-            return made
+@pytest.fixture
+def reduction_steps(planned_steps):
+    """The launches of the reductions that are planned in the test, as _core.reduction_plan returns them."""
+    return planned_steps["reduction_plan"]
 
-    monkeypatch.setattr(reduceloops, "_core", Watched())
-    return plans
+
+@pytest.fixture
+def scan_steps(planned_steps):
+    """The launches of the scans that are planned in the test, as _core.scan_plan returns them."""
+    return planned_steps["scan_plan"]
 
 
 @pytest.fixture(params=["as here", "as on a GPU"])

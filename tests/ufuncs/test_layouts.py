@@ -7,7 +7,6 @@ from kit.sample import some
 from numpy.testing import assert_array_equal
 
 from numbalite import cuda, vectorize
-from numbalite.ufuncs import reduceplan
 
 DTYPES = ("i1", "i2", "f4", "f8", "c16")
 
@@ -92,7 +91,7 @@ SMALL_PLAN = 288  # bytes of a plan for numbers of up to 16 bytes and six dimens
 
 
 def kinds(plans):
-    """The kinds of kernels of planned reductions."""
+    """The kinds of kernels of planned reductions or scans."""
     return {step[0].rstrip("0123456789x") for steps in plans for step in steps}
 
 
@@ -136,19 +135,9 @@ def test_short_axes(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_short_rows(as_on_a_gpu, monkeypatch, reduction_limits, reduction_steps, dtype):
-    """Rows of any length and place by a few lanes each; running folds of them in shared memory, and by warps."""
-    reduction_limits(TEAM_ROWS=8)
-    for name, value in (("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
-        monkeypatch.setattr(reduceplan, f"_{name}", value)
-    scans, scan = set(), reduceplan.choose_scan
-
-    def choose_scan(*a):
-        chosen = scan(*a)
-        scans.add(chosen[0].kind.rstrip("0123456789x"))
-        return chosen
-
-    monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
+def test_short_rows(as_on_a_gpu, reduction_limits, reduction_steps, scan_steps, dtype):
+    """Rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by warps."""
+    reduction_limits(TEAM_ROWS=8, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for rows, length in ((70, 33), (37, 100), (19, 300)):
         a = drawn((rows, length), dtype)
         device = cuda.to_device(a)
@@ -162,22 +151,13 @@ def test_short_rows(as_on_a_gpu, monkeypatch, reduction_limits, reduction_steps,
         np.cumsum(device, 1, out=device, dtype=dtype)  # in place
         assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
     assert kinds(reduction_steps) >= {"short_packed", "short_strided"}
-    assert scans >= {"scan_rows", "scan_warps"}
+    assert kinds(scan_steps) >= {"scan_rows", "scan_warps"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_scans_of_columns_side_by_side(as_on_a_gpu, monkeypatch, dtype):
-    """All of a few columns are one element, and some of many: in every way of scanning, and where they are not aligned."""
-    for name, value in (("VEC_THREADS", 1), ("SCANNED_ROWS", (8, 0)), ("WARP_LINES", 8)):
-        monkeypatch.setattr(reduceplan, f"_{name}", value)
-    ways, real = set(), reduceplan.choose_scan
-
-    def choose_scan(*a):
-        chosen = real(*a)
-        ways.add((chosen[0].kind.rstrip("0123456789x"), a[-1]))
-        return chosen
-
-    monkeypatch.setattr(reduceplan, "choose_scan", choose_scan)
+def test_scans_of_columns_as_one_element(as_on_a_gpu, reduction_limits, scan_steps, dtype):
+    """All of a few columns are one element, and some of many: in each schedule, and where they are not aligned."""
+    reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
         a = drawn((shape[0], shape[1] + 1, shape[2]), dtype)
         device = cuda.to_device(a)
@@ -187,25 +167,18 @@ def test_scans_of_columns_side_by_side(as_on_a_gpu, monkeypatch, dtype):
             out = device[:, 1:].copy()[:, : x.shape[1]]
             np.maximum.accumulate(d, 1, out=out)
             assert_array_equal(out.copy_to_host(), np.maximum.accumulate(x, 1))
-    assert {kind for kind, vec in ways if vec > 1} >= {
-        "scan_rows",
-        "scan_warps",
-        "scan_tiles",
-        "scan_serial",
-    }
+    of_vecs = [[step for step in steps if step[4] > 1] for steps in scan_steps]
+    assert kinds(of_vecs) >= {"scan_rows", "scan_warps", "scan_tiles", "scan_serial"}
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8", "c16"]))
 @pytest.mark.parametrize("in_tiles", [True, False])
-def test_scans_of_long_columns(as_on_a_gpu, monkeypatch, dtype, in_tiles):
+def test_scans_of_long_columns(as_on_a_gpu, reduction_limits, scan_steps, dtype, in_tiles):
     """In tiles, of several groups and the last one not full, or in parts."""
-    monkeypatch.setattr(reduceplan, "_COLUMN_TILE_THREADS", 1)
+    reduction_limits(COLUMN_TILE_THREADS=1)
     if not in_tiles:
-        monkeypatch.setattr(reduceplan, "_COLUMN_START_BYTES", -(1 << 40))
-    ways, real = [], reduceplan.choose_scan
-    monkeypatch.setattr(reduceplan, "choose_scan", lambda *a: ways.append(real(*a)) or ways[-1])
-    more = int(in_tiles)  # plans are kept
-    for shape, axis in ((1100 + more, 64), 0), ((2, 700 + more, 33), 1), ((129 + more, 3, 50), 0):
+        reduction_limits(COLUMN_TILE_NUMBER=0)
+    for shape, axis in ((1100, 64), 0), ((2, 700, 33), 1), ((129, 3, 50), 0):
         a = drawn(shape, dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[1:], np.s_[::-1, 1:], np.s_[..., ::2]:
@@ -213,8 +186,11 @@ def test_scans_of_long_columns(as_on_a_gpu, monkeypatch, dtype, in_tiles):
             assert_array_equal(np.cumsum(d, axis).copy_to_host(), np.cumsum(x, axis))
         np.cumsum(device, axis, dtype=dtype, out=device)
         assert_array_equal(device.copy_to_host(), np.cumsum(a, axis, dtype=dtype))
-    kinds = {way.kind for way, folding in ways if folding or way.kind == "scan_columns"}
-    assert kinds == ({"scan_columns"} if in_tiles else {"scan_serial"})
+    in_parts = {steps[-1][0] for steps in scan_steps if len(steps) > 1}
+    tiled = kinds(scan_steps) & {"scan_columns"}
+    assert (in_parts, tiled) == (
+        (set(), {"scan_columns"}) if in_tiles else ({"scan_serial"}, set())
+    )
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))

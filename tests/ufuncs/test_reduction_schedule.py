@@ -1,4 +1,4 @@
-"""Schedules of reductions (cext/core/reduceplan.c): properties that hold for each geometry."""
+"""Schedules of reductions and scans (cext/core/reduceplan.c, scanplan.c): properties that hold for each geometry."""
 
 import math
 
@@ -64,3 +64,59 @@ def test_calls_with_more_shapes_than_a_table_holds():
         sums = [int(np.add.reduce(ones[:n])) for n in range(1, 1150)]
         assert sums == list(range(1, 1150))
     assert int(np.add.reduce(ones[:1149])) == 1149
+
+
+def read_plan(plan, itemsize):
+    """(rows, length, parts, elements of a part) of a plan (reduce.cuh)."""
+    begin = max(16, -(-itemsize // 16) * 16)
+    return np.frombuffer(plan, "i8", 4, begin).tolist()
+
+
+@pytest.mark.parametrize("serial", [False, True])
+@pytest.mark.parametrize("pipelines", [0, 132])
+def test_parts_of_a_scan_cover_each_row_once(serial, pipelines):
+    rng, kinds = np.random.default_rng(2), set()
+    memory = cuda.device_array(1 << 24, "u1")
+    for _ in range(1000):
+        itemsize = int(rng.choice([1, 2, 4, 8, 16]))
+        dims, _ = geometry(rng, itemsize)
+        dims = [(length, step) for length, step, *_ in dims] or [(5, itemsize)]
+        size = sum(length * step for length, step in dims)
+        if size > memory.size:
+            continue
+        axis = int(rng.integers(len(dims)))
+        dtype = np.dtype(f"V{itemsize}")
+        x = memory._view(*zip(*dims, strict=True), dtype)
+        steps, scratch = _core.scan_plan(x, x, axis, itemsize, serial, pipelines, b"")
+        kind, reads, writes, wide, vec, grid, threads, plan, slots, shared = steps[-1]
+        rows, length, parts, chunk = read_plan(plan, vec * itemsize)
+        assert (rows * vec, length) == (math.prod(x.shape) // x.shape[axis], x.shape[axis])
+        assert parts * chunk >= length > (parts - 1) * chunk
+        assert (reads, writes) == (0, 2) and grid >= 1 and threads <= 384
+        assert max(slots) < 4 + len(scratch) and shared >= 0
+        kinds.add(kind.rstrip("0123456789x"))
+    assert kinds == {"scan_serial"} if serial else kinds >= {"scan_serial", "scan_tiles"}
+
+
+def test_scans_that_cannot_be_planned():
+    x, y = cuda.to_device(np.ones((3, 4))), cuda.to_device(np.ones((4, 3)))
+    for arrays, axis, itemsize, error in (
+        ((x, y), 0, 8, ValueError),
+        ((x, x), 2, 8, ValueError),
+        ((x, x), -1, 8, ValueError),
+        ((x[:0], x[:0]), 1, 8, ValueError),
+        ((x, np.ones((3, 4))), 1, 8, TypeError),
+        ((x, x), 1, 0, ValueError),
+        ((x, x), 1, 1 << 40, ValueError),
+        ((x, x), 1, 4, ValueError),
+    ):
+        with pytest.raises(error):
+            _core.scan_plan(*arrays, axis, itemsize, False, 0, bytes(8))
+
+
+def test_a_scan_of_large_records(ways):
+    """Initial numbers of any size are part of the plan."""
+    x = np.zeros(300, [("a", "i4", 150)])
+    x["a"] = np.arange(300)[:, None]
+    got = cuda.scan("b")(cuda.to_device(x), initial=x[7]).copy_to_host()
+    np.testing.assert_array_equal(got, x)

@@ -1,0 +1,413 @@
+/* core/scanplan: see scanplan.h. The limits were measured on H100 and H200. */
+#include "core/scanplan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARP = 32,
+    ACCESS_BYTES = 16, /* of the widest load of a thread */
+    BLOCK_THREADS = 256,
+    SERIAL_THREADS = 128,
+    SIMULATED_THREADS = 32,       /* of a block, where threads run one after another, ... */
+    SIMULATED_ROWS = 1 << 10,     /* ... from so many rows on */
+    COLUMN_THREADS = 1 << 17,     /* that keep a device busy */
+    COLUMN_WARPS = 8,             /* of a block, as in short_axes.cuh */
+    COLUMN_ROWS = 8,              /* of a tile of columns that a thread has (scan.cuh) */
+    SHORT = 16,                   /* elements of a row that one thread scans alone */
+    ROW_LENGTH = 64,              /* up to which a thread for each row is faster than a warp */
+    ROW_BYTES = 768,              /* of such a row in shared memory, at most */
+    ROW_BLOCK_BYTES = 48 << 10,   /* of the rows of a block */
+    TINY_ROW_BYTES = 16,          /* that neighbouring threads find in the same cache lines */
+    WARP_LENGTH = 512,            /* elements of a row that a warp scans, at most */
+    VEC_BYTES = 32,               /* of an element that is a vec, at most */
+    VEC_COLUMNS = 8,              /* of an array whose columns are all one element */
+    VEC_ELEMENTS = 4,             /* contiguous ones for a thread */
+    PARTED = 128,                 /* elements of a column, from which it may be scanned in parts */
+    COLUMN_STEP_BYTES = 7 << 19,  /* copied while a group of tiles waits for those before it */
+    COLUMN_START_BYTES = 1 << 24, /* copied in the time of the launches that tiles save */
+    TILE_BYTES = 128,             /* of the numbers that a thread has of a tile */
+    PIPELINE_PIECES = 8,          /* of a thread and a tile, as in pipelined_scan.cuh */
+    PIPELINE_STAGES = 4,          /* the same */
+    PIPELINE_NUMBER = 8,          /* bytes of a number in a pipeline, at most */
+    STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
+};
+
+/* Those that tests change, so that small arrays reach the kinds for large ones. */
+enum limit {
+    SCANNED_ROWS,        /* from which each is for a thread: at least ... */
+    SCANNED_ROWS_EACH,   /* ... and for each element of one */
+    WARP_ROWS,           /* from which each is for a warp */
+    VEC_THREADS,         /* at least, where some of many columns are one element */
+    COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
+    COLUMN_TILE_NUMBER,  /* bytes of a number in tiles of columns, at most */
+    TILE_THREADS,        /* of a block that scans tiles of rows, at most */
+    TILE_RUNS,           /* of a warp in a tile, at most: they are exchanged one by one */
+    PIPELINE_THREADS,    /* of a block, as in reduceplan.py */
+    PIPELINE_TURNS,      /* tiles for each block, at least */
+    LIMITS,
+};
+
+static struct {
+    const char *name;
+    int64_t value;
+} limits[LIMITS] = {
+    [SCANNED_ROWS] = {"SCANNED_ROWS", 1 << 13},
+    [SCANNED_ROWS_EACH] = {"SCANNED_ROWS_EACH", 1 << 8},
+    [WARP_ROWS] = {"WARP_ROWS", 1 << 10},
+    [VEC_THREADS] = {"VEC_THREADS", 1 << 15},
+    [COLUMN_TILE_THREADS] = {"COLUMN_TILE_THREADS", 1 << 17},
+    [COLUMN_TILE_NUMBER] = {"COLUMN_TILE_NUMBER", 16},
+    [TILE_THREADS] = {"TILE_THREADS", BLOCK_THREADS},
+    [TILE_RUNS] = {"TILE_RUNS", 16},
+    [PIPELINE_THREADS] = {"PIPELINE_THREADS", 384},
+    [PIPELINE_TURNS] = {"PIPELINE_TURNS", 4},
+};
+
+int64_t *nl_scanplan_limit(const char *name) {
+    for (int i = 0; i < LIMITS; i++)
+        if (strcmp(limits[i].name, name) == 0)
+            return &limits[i].value;
+    return NULL;
+}
+
+typedef nl_reduce_dim dim;
+typedef nl_reduce_dims dims;
+typedef nl_reduce_schedule schedule;
+
+/* Bytes of an element that is read, combined, written. */
+typedef struct sizes {
+    int64_t stored, loop, result;
+} sizes;
+
+/* The rows of a scan: `vec` neighbouring columns are one element. */
+typedef struct geometry {
+    dims kept;
+    dim along;
+    int vec;
+    sizes size;            /* of an element */
+    int64_t input, output; /* addresses, modulo 16 */
+} geometry;
+
+static int64_t largest(const sizes *s) {
+    return max64(max64(s->stored, s->loop), s->result);
+}
+
+static int64_t rows_of(const geometry *g) {
+    return nl_reducelaunch_count(&g->kept);
+}
+
+/* ---- columns as one element ---- */
+
+/* Can so many neighbours along the last kept dimension be one element, in both arrays? */
+static int are_aligned(int64_t count, const geometry *g) {
+    int64_t input = count * g->size.stored, output = count * g->size.result;
+    input = min64(ACCESS_BYTES, input & -input);
+    output = min64(ACCESS_BYTES, output & -output);
+    if (g->input % input || g->along.input % input || g->output % output ||
+        g->along.output % output)
+        return 0;
+    for (int i = 0; i < g->kept.count - 1; i++)
+        if (g->kept.at[i].input % input || g->kept.at[i].output % output)
+            return 0;
+    return 1;
+}
+
+/* A width with at least so many threads. */
+static int64_t narrowed(int64_t width, int64_t results, int64_t least) {
+    while (width > 1 && results / width < least)
+        width /= 2;
+    return width;
+}
+
+static void set_vec(geometry *g, int64_t vec) {
+    g->vec = (int)vec;
+    g->size.stored *= vec;
+    g->size.loop *= vec;
+    g->size.result *= vec;
+}
+
+/* All of a few columns become one element, so that they are a row; or some of many, so that they
+ * are one access. */
+static void join_columns(geometry *g) {
+    dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
+    if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
+        return;
+    int64_t count = inner->length, most = largest(&g->size);
+    if (count <= VEC_COLUMNS && g->along.input == count * g->size.stored &&
+        g->along.output == count * g->size.result) {
+        if (count * most <= VEC_BYTES && are_aligned(count, g)) {
+            g->kept.count--;
+            set_vec(g, count);
+        }
+        return;
+    }
+    if (llabs(g->along.input) <= g->size.stored)
+        return;
+    int64_t threads = rows_of(g), least = limits[VEC_THREADS].value;
+    if (g->along.length >= PARTED) {
+        threads *= g->along.length / COLUMN_ROWS;
+        least = limits[COLUMN_TILE_THREADS].value;
+    }
+    count = narrowed(max64(1, ACCESS_BYTES / most), threads, least);
+    if (inner->length % count || !are_aligned(count, g))
+        return;
+    *inner = (dim){inner->length / count, inner->input * count, 0, inner->output * count};
+    set_vec(g, count);
+}
+
+/* ---- kinds ---- */
+
+static schedule one_part(nl_reduce_kind kind, int64_t threads, int64_t length) {
+    return (schedule){kind, 0, 0, (int)threads, 1, 1, length, 1};
+}
+
+/* Are the elements of a row contiguous, and do rows begin at multiples of an access? */
+static int is_packed(const geometry *g) {
+    if (g->along.input != g->size.stored || g->input % ACCESS_BYTES)
+        return 0;
+    for (int i = 0; i < g->kept.count; i++)
+        if (g->kept.at[i].input % ACCESS_BYTES)
+            return 0;
+    return 1;
+}
+
+/* The bytes of a row in shared memory (scan.cuh: scan_rows). */
+static int64_t row_in_memory(int64_t length, int64_t itemsize) {
+    return (length | 1) * itemsize;
+}
+
+/* The threads of a block that scans rows in shared memory; 0 where none should. */
+static int64_t threads_for_rows(const geometry *g, int64_t rows) {
+    int64_t length = g->along.length, row = row_in_memory(length, g->size.loop);
+    if (length > ROW_LENGTH ||
+        rows < max64(limits[SCANNED_ROWS].value, limits[SCANNED_ROWS_EACH].value * length))
+        return 0;
+    if (row > ROW_BYTES || length * max64(g->size.stored, g->size.result) <= TINY_ROW_BYTES)
+        return 0;
+    return WARP * max64(1, min64(4, ROW_BLOCK_BYTES / (WARP * row)));
+}
+
+/* A lane reads `width` neighbours at a time. */
+static schedule by_warps(const geometry *g, int64_t width) {
+    int64_t runs = 1;
+    while (g->vec == 1 && runs * width * WARP < g->along.length &&
+           runs * width * g->size.loop <= TILE_BYTES / 4)
+        runs *= 2;
+    schedule s = one_part(NL_SCAN_WARPS, limits[TILE_THREADS].value, g->along.length);
+    s.width = (int)width;
+    s.ahead = (int)runs;
+    return s;
+}
+
+/* Should columns be scanned in tiles? Groups of tiles wait for one another, which is only free if
+ * other warps have enough to copy. */
+static int is_for_column_tiles(const geometry *g, int64_t rows) {
+    int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
+    int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
+    return largest(&g->size) <= limits[COLUMN_TILE_NUMBER].value &&
+           groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
+}
+
+/* One thread for a row, or for a part of one: then another launch reduces the parts before. */
+static schedule by_threads(const geometry *g, int64_t rows) {
+    int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
+    int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
+    if (parts > 1 && is_for_column_tiles(g, rows))
+        return (schedule){NL_SCAN_COLUMNS,          0,     0, BLOCK_THREADS, 1,
+                          divide_up(length, chunk), chunk, 1};
+    chunk = divide_up(length, parts);
+    return (schedule){NL_SCAN_SERIAL, 0, 0, SERIAL_THREADS, 1, divide_up(length, chunk), chunk, 1};
+}
+
+static int64_t pipeline_tile(void) {
+    return ACCESS_BYTES * limits[PIPELINE_THREADS].value * PIPELINE_PIECES;
+}
+
+/* How many elements a piece has where rows are scanned in a pipeline; 0 where they should not be.
+ */
+static int64_t piece_of(const geometry *g, int64_t rows, int64_t pipelines) {
+    int64_t item = max64(g->size.stored, g->size.result);
+    int64_t tiles = divide_up(g->along.length * item, pipeline_tile());
+    if (!pipelines || tiles < 2 || tiles * rows < limits[PIPELINE_TURNS].value * pipelines)
+        return 0;
+    if (largest(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) || !is_packed(g))
+        return 0;
+    return ACCESS_BYTES / item;
+}
+
+static schedule in_pipeline(const geometry *g, int64_t piece) {
+    int64_t threads = limits[PIPELINE_THREADS].value, chunk = threads * PIPELINE_PIECES * piece;
+    return (schedule){NL_SCAN_PIPELINED,
+                      (int)piece,
+                      0,
+                      (int)threads,
+                      1,
+                      divide_up(g->along.length, chunk),
+                      chunk,
+                      1};
+}
+
+static schedule in_tiles(const geometry *g, int64_t width) {
+    int64_t length = g->along.length, most = limits[TILE_THREADS].value, runs = 1;
+    if (length > most * width)
+        runs = max64(1, min64(limits[TILE_RUNS].value, TILE_BYTES / (width * g->size.loop)));
+    int64_t threads = min64(most, divide_up(length, WARP * width * runs) * WARP);
+    int64_t chunk = threads * width * runs;
+    return (schedule){
+        NL_SCAN_TILES, (int)width, (int)runs, (int)threads, 1, divide_up(length, chunk), chunk, 1};
+}
+
+/* How many neighbours along a row a thread reads at a time. */
+static int64_t width_of(const geometry *g) {
+    if (g->vec > 1) /* lanes exchange each number of an element */
+        return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest(&g->size)));
+    int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
+    return is_wide ? ACCESS_BYTES / g->size.stored : 1;
+}
+
+static schedule scheduled(const geometry *g, int serial, int64_t pipelines) {
+    int64_t rows = rows_of(g), length = g->along.length, step = (int64_t)1 << 62, across;
+    for (int i = 0; i < g->kept.count; i++)
+        if ((across = llabs(g->kept.at[i].input)))
+            step = min64(step, across);
+    if (serial)
+        return one_part(NL_SCAN_SERIAL, rows < SIMULATED_ROWS ? 1 : SIMULATED_THREADS, length);
+    int are_rows = step >= g->along.input && g->along.input > 0 &&
+                   g->along.input <= 2 * g->size.stored && g->along.output == g->size.result;
+    int64_t threads = are_rows ? threads_for_rows(g, rows) : 0, width = width_of(g);
+    if (threads)
+        return one_part(NL_SCAN_ROWS, threads, length);
+    if (are_rows && rows >= limits[WARP_ROWS].value && length > SHORT && length <= WARP_LENGTH)
+        return by_warps(g, width);
+    if (length <= SHORT || (rows >= WARP && step < llabs(g->along.input)))
+        return by_threads(g, rows);
+    int64_t piece = piece_of(g, rows, pipelines);
+    return piece ? in_pipeline(g, piece) : in_tiles(g, width);
+}
+
+/* ---- launches ---- */
+
+static int64_t grid_of(const schedule *s, int64_t rows, int64_t pipelines) {
+    switch (s->kind) {
+    case NL_SCAN_PIPELINED:
+        return pipelines;
+    case NL_SCAN_COLUMNS:
+        return divide_up(rows, WARP) * s->parts;
+    case NL_SCAN_TILES:
+        return rows * s->parts;
+    case NL_SCAN_WARPS:
+        return divide_up(rows, s->threads / WARP);
+    default:
+        return divide_up(rows * s->parts, s->threads);
+    }
+}
+
+static int64_t shared_bytes(const schedule *s, const geometry *g) {
+    if (s->kind == NL_SCAN_PIPELINED)
+        return PIPELINE_STAGES * pipeline_tile();
+    return s->kind == NL_SCAN_ROWS ? s->threads * row_in_memory(g->along.length, g->size.loop) : 0;
+}
+
+/* How many values the tiles of all rows publish (lookback.cuh). */
+static int64_t statuses_of(const schedule *s, int64_t rows) {
+    if (s->kind == NL_SCAN_COLUMNS)
+        return rows * (s->parts + divide_up(s->parts, COLUMN_WARPS));
+    if (s->kind == NL_SCAN_PIPELINED)
+        return rows * (s->parts + divide_up(s->parts, s->threads));
+    return rows * (s->parts + divide_up(s->parts, STATUS_FANOUT) +
+                   divide_up(s->parts, STATUS_FANOUT * STATUS_FANOUT));
+}
+
+static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
+                     nl_reduce_type reads, nl_reduce_type writes, int64_t grid,
+                     const nl_reduce_plan_options *o, const uint8_t *slots) {
+    dims along = {.count = 1, .at = {g->along}};
+    nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
+    step->vec = g->vec;
+    step->shared_bytes = shared_bytes(s, g);
+    step->wide = nl_reducelaunch_write(plan, s, &g->kept, &along, g->size.loop, o);
+    nl_reducelaunch_set_slots(step, 5, slots);
+}
+
+static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0},
+                                    of_a_part = {NULL, 0, 0, 0, -1, 0, 0, 1.0};
+
+static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
+                     nl_reduce_type reads, nl_reduce_type writes, int64_t pipelines,
+                     const nl_reduce_plan_options *o, uint8_t source, uint8_t before,
+                     uint8_t target) {
+    int64_t rows = rows_of(g);
+    uint8_t statuses = source;
+    if (s->parts > 1 && s->kind != NL_SCAN_SERIAL) {
+        int64_t count = 1 + statuses_of(s, rows) * divide_up(g->size.loop, 4);
+        statuses = nl_reducelaunch_add_scratch(plan, NL_REDUCE_STATUSES, 2 * count);
+    }
+    add_step(plan, s, g, reads, writes, grid_of(s, rows, pipelines), o,
+             (uint8_t[]){source, before, target, statuses, source});
+}
+
+/* Reduces each part of all rows, and scans the results: each part begins with those before it. The
+ * slot of the array that has them. */
+static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const geometry *g,
+                                int64_t pipelines) {
+    int64_t rows = rows_of(g), size = g->size.loop;
+    uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);
+    schedule reduce = *s;
+    reduce.kind = NL_REDUCE_SERIAL;
+    add_step(plan, &reduce, g, NL_REDUCE_STORED, NL_REDUCE_LOOP,
+             divide_up(rows * s->parts, s->threads), &of_a_part,
+             (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_INPUT, before, before, NL_REDUCE_INPUT});
+    geometry parts = {
+        .along = {s->parts, size, 0, size}, .vec = 1, .size = {size, size, size}, .kept = {0}};
+    nl_reducelaunch_append_merged(&parts.kept, (dim){rows, s->parts * size, 0, s->parts * size});
+    schedule of_parts = scheduled(&parts, 0, pipelines);
+    add_scan(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, pipelines, &of_rows, before,
+             before, before);
+    return before;
+}
+
+static void read_dimensions(const nl_scan_request *r, geometry *g) {
+    g->kept.count = 0;
+    for (int i = 0; i < r->ndim; i++) {
+        dim one = {r->shape[i], r->strides[i], 0, r->output_strides[i]};
+        if (i == r->axis)
+            g->along = one;
+        else
+            nl_reducelaunch_append(&g->kept, one);
+    }
+    nl_reducelaunch_sort(&g->kept, nl_reducelaunch_by_input);
+    g->kept = nl_reducelaunch_merged(&g->kept);
+    g->vec = 1;
+    g->size = (sizes){r->stored, r->accumulator, r->result};
+    g->input = r->input;
+    g->output = r->output;
+}
+
+size_t nl_scanplan_storage(int64_t accumulator) {
+    return nl_reducelaunch_storage(max64(accumulator, VEC_BYTES));
+}
+
+void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
+    geometry columns, g;
+    plan->step_count = plan->scratch_count = 0;
+    plan->used = 0;
+    read_dimensions(r, &columns);
+    g = columns;
+    if (!r->serial)
+        join_columns(&g);
+    schedule s = scheduled(&g, r->serial, r->pipelines);
+    if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) { /* parts are of single columns */
+        g = columns;
+        s = scheduled(&g, 0, r->pipelines);
+    }
+    uint8_t before = NL_REDUCE_INPUT;
+    if (s.kind == NL_SCAN_SERIAL && s.parts > 1)
+        before = add_parts_before(plan, &s, &g, r->pipelines);
+    nl_reduce_plan_options o = of_rows;
+    o.initial = r->initial;
+    o.initial_size = r->initial_size;
+    o.copies = g.vec;
+    add_scan(plan, &s, &g, NL_REDUCE_STORED, NL_REDUCE_RESULT, r->pipelines, &o, NL_REDUCE_INPUT,
+             before, NL_REDUCE_OUTPUT);
+}
