@@ -76,12 +76,12 @@ def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
 
 
 def _layout(array, axes):
-    """Of the moved view. Pairs of real numbers that are no complex number's place are not for cuFFT."""
+    """cuFFT does not accept pairs of real numbers at an address that no complex number has."""
     if array._address % (
         2 * array.dtype.itemsize if array.dtype.kind == "f" else array.dtype.itemsize
     ):
         return None
-    return plans.layout_of(moved(array, axes), len(axes))
+    return plans.layout_of(array, axes)
 
 
 def _target(source, shape, dtype, axes, out=None):

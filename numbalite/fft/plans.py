@@ -11,7 +11,7 @@ from numbalite.errors import CudaAPIError
 from numbalite.runtime.libraries.table import CUDA_TYPES, CUFFT, stream_number
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
     from typing import Any
 
     from numbalite.ndarray.arrays import DeviceNDArray
@@ -35,21 +35,26 @@ class Layout(NamedTuple):
     distance: int
 
 
-def layout_of(array: DeviceNDArray, rank: int) -> Layout | None:
-    """The layout of an array whose last `rank` dimensions are transformed, None where cuFFT has no words
-    for it. No dimension is 0."""
+def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
+    """The layout of an array for a transform over some axes, None if cuFFT cannot describe it. No dimension is 0."""
     itemsize = array.dtype.itemsize
     if any(
         s % itemsize or (s <= 0 and n > 1) for n, s in zip(array.shape, array.strides, strict=True)
     ):
         return None
-    strides = [s // itemsize for s in array.strides]
-    inner = _inner(array.shape[-rank:], strides[-rank:])
-    distance = _distance(array.shape[:-rank], strides[:-rank])
+    others = [i for i in range(array.ndim) if i not in axes]
+    inner = _inner(*_geometry(array, axes))
+    distance = _distance(*_geometry(array, others))
     if inner is None or distance is None:
         return None
     embed, stride = inner
     return Layout(embed, stride, distance)
+
+
+def _geometry(array, axes):
+    """The lengths of some axes, and their strides in elements."""
+    shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
+    return [shape[i] for i in axes], [strides[i] // itemsize for i in axes]
 
 
 def _inner(shape, strides):
