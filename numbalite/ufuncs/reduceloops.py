@@ -407,25 +407,41 @@ def _scan_step(loops, dtypes, exclusive, step):
     return kernel, grid, threads, np.void(plan), slots, shared
 
 
-def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
+def accumulate(
+    loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False, is_kept=False
+):
     """Scans ``array`` along ``axis`` into ``out``, which has its shape.
 
     ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that comes before the first element.
-    ``exclusive``: each result is that of the elements before; it requires ``initial``. Returns the plan, None if the
-    array had to be copied first.
+    ``exclusive``: each result is that of the elements before; it requires ``initial``. ``is_kept``: the plan is stored
+    for the next call with arrays of this geometry. Returns the plan, None if the array had to be copied first.
     """
     if not operands.is_aligned(array):
         array = array.copy(stream=stream)
-        accumulate(loops, array, axis, loop, out, stream, initial=initial, exclusive=exclusive)
+        accumulate(
+            loops, array, axis, loop, out, stream,
+            initial=initial, exclusive=exclusive, is_kept=is_kept,
+        )  # fmt: skip
         return None
-    serial = are_serial()
-    steps, scratch = _core.scan_plan(
-        array, out, axis, loop.itemsize, serial, 0 if serial else pipelines(), initial
-    )
-    dtypes = array.dtype, loop, out.dtype
-    plan = _core.ReductionPlan(
-        [_scan_step(loops, dtypes, exclusive, step) for step in steps],
-        _scratch_arrays(loop, scratch),
-    )
+
+    def make():
+        serial = are_serial()
+        steps, scratch = _core.scan_plan(
+            array, out, axis, loop.itemsize, serial, 0 if serial else pipelines(), initial
+        )
+        dtypes = array.dtype, loop, out.dtype
+        return _core.ReductionPlan(
+            [_scan_step(loops, dtypes, exclusive, step) for step in steps],
+            _scratch_arrays(loop, scratch),
+        )
+
+    if is_kept:
+        key = (
+            "scan", array.shape, array.strides, code_of(array.dtype), axis, code_of(loop), out.strides,
+            code_of(out.dtype), array._address % 16, out._address % 16, initial, exclusive,
+        )  # fmt: skip
+        plan = loops.planned(key, make)
+    else:
+        plan = make()
     plan.run(array, array, out, array, stream)
     return plan

@@ -374,13 +374,14 @@ reduction = cuda.reduce("a + b")
 before = one.copy_to_host()
 calls = [
     lambda: slow_add[1, 32](one, 1), lambda: plus(zero, one), lambda: plus(zero, 1, out=one), lambda: zero + one,
-    lambda: slow_add[1, 32](Foreign(one), 1), lambda: plus(Foreign(one), 1),
+    lambda: slow_add[1, 32](Foreign(one), 1),
 ]
 for call in calls:
     with pytest.raises(ValueError, match=r"on device \\d, but the .* on device \\d"):
         call()
 np.testing.assert_array_equal(one.copy_to_host(), before)
 same(plus(one, 1), before + 1, 1)          # functions run where all their arrays are
+same(plus(Foreign(one), 1), before + 1, 1)
 same(np.sqrt(one), np.sqrt(before), 1)
 assert total(one).device == 1
 with cuda.gpus[1]:

@@ -19,6 +19,9 @@ from kit.typed import NAMES, Typed, cast, typed, unified
 
 from numbalite import config
 
+# Drawn programs contain lines that look like slips.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
+
 ROWS = 24
 COUNT = 40
 WHOLE = {"a": "i1", "b": "u1", "c": "i2", "d": "u2", "e": "i4", "f": "u4", "g": "i8", "h": "u8"}
