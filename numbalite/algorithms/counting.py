@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _FEW_THREADS = 1024, 256
-_EACH, _MOST_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has multiprocessors
+_EACH, _MAX_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has multiprocessors
 _HALF = "#include <cuda_fp16.h>\n"
 
 
@@ -53,9 +53,9 @@ def dtype_of(weights: Any) -> np.dtype:
 
 def blocks_of(count: int) -> tuple[int, int]:
     """How many blocks of how many threads read so many elements."""
-    if count <= _FEW_THREADS * _EACH * _MOST_BLOCKS // 4:
+    if count <= _FEW_THREADS * _EACH * _MAX_BLOCKS // 4:
         return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
-    return min(-(-count // (_THREADS * _EACH)), _MOST_BLOCKS), _THREADS
+    return min(-(-count // (_THREADS * _EACH)), _MAX_BLOCKS), _THREADS
 
 
 def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:

@@ -12,7 +12,7 @@ from numbalite.ndarray.arrays import device_array
 if TYPE_CHECKING:
     from typing import Any
 
-_THREADS, _EACH, _MOST_BLOCKS = 256, 4, 1 << 13  # EACH of merge_sort.cuh
+_THREADS, _EACH, _MAX_BLOCKS = 256, 4, 1 << 13  # EACH of merge_sort.cuh
 _TILE_BYTES, _MAX_WIDTH, _MIN_WIDTH = 40 << 10, 1024, 32
 _ROWS = [
     generated.pointer("from", True),
@@ -69,5 +69,5 @@ class Comparison:
             )
             first, second = second, first
         if places is not None:
-            blocks = min(-(-rows * n // _THREADS), _MOST_BLOCKS)
+            blocks = min(-(-rows * n // _THREADS), _MAX_BLOCKS)
             self.kernels["nl_places"][blocks, _THREADS, stream](first, places, rows, n, 0, 0)

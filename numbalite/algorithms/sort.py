@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "nl_keys": [generated.pointer("from", True), generated.pointer("to"), generated.count("count")]
 }
-_THREADS, _MOST_BLOCKS = 256, 1 << 13
+_THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 class Sort:
@@ -146,7 +146,7 @@ class Sort:
         keys = device_array(x.shape, dtype, stream=stream)
         if x.size:
             dense = operands.contiguous(x, stream)
-            blocks = min(-(-x.size // _THREADS), _MOST_BLOCKS)
+            blocks = min(-(-x.size // _THREADS), _MAX_BLOCKS)
             made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
         return keys
 

@@ -126,8 +126,8 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
     """As many axes at once as cuFFT takes, the last ones first."""
     left, found = list(axes), []
     while left:
-        found.append(left[-plans.MOST_DIMENSIONS :])
-        del left[-plans.MOST_DIMENSIONS :]
+        found.append(left[-plans.MAX_DIMENSIONS :])
+        del left[-plans.MAX_DIMENSIONS :]
     return found
 
 

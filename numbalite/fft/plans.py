@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 FORWARD, INVERSE = -1, 1
-MOST_DIMENSIONS = 3
+MAX_DIMENSIONS = 3
 """cuFFT transforms so many at once."""
 ALLOC_FAILED = 2
 """cuFFT's status for lack of memory"""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_THREADS, _MOST_BLOCKS = 256, 1 << 13
+_THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 def _line(a, dtype=None):
@@ -34,7 +34,7 @@ def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
     a, v = _line(a, common), _line(v, common)
     found = arguments.empty(v.shape, np.int64, v)
     if v.size:
-        blocks = min(-(-v.size // _THREADS), _MOST_BLOCKS)
+        blocks = min(-(-v.size // _THREADS), _MAX_BLOCKS)
         order.kernel("search", f"nl_search<{how.kind}>")[blocks, _THREADS](
             a, sorter, v, found, a.size, v.size, int(side == "right"), how.flip
         )

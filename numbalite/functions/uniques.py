@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_THREADS, _MOST_BLOCKS = 256, 1 << 13
+_THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 @jit
@@ -32,7 +32,7 @@ def _inverse(order, groups, inverse):
 
 
 def _run(kernel, count, *given):
-    kernel[min(-(-count // _THREADS), _MOST_BLOCKS), _THREADS](*given)
+    kernel[min(-(-count // _THREADS), _MAX_BLOCKS), _THREADS](*given)
 
 
 def _begins(line, equal_nan):

@@ -11,7 +11,7 @@ from numbalite.kernels.builder import Builder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
 
-MOST_RESULTS = 8  # items of numbalite's tuple
+MAX_RESULTS = 8  # items of numbalite's tuple
 
 RESULTS = '#include "numbalite/results.cuh"\n'
 
@@ -38,7 +38,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     namespace = builder.add_function(function)
     values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
     builder.ahead.append(RESULTS)
-    wanted = [f"nl_result_of<nl_all, {i}>" for i in range(MOST_RESULTS)]
+    wanted = [f"nl_result_of<nl_all, {i}>" for i in range(MAX_RESULTS)]
     builder.write_own(results(_call(function, namespace, values), wanted, "__global__"))
     image = _compile(function, builder, target, arg_types)
     from numbalite.types import describe

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 """Of a launch; beyond, kernels that copy a part each are as fast or faster."""
 _COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
 """Of parts for which there are kernels; the last ones of others have no blocks."""
@@ -62,7 +62,7 @@ def _for_launches(parts, itemsize):
     group, size = [], 0
     for part in parts:
         more = itemsize * math.prod(part.shape)
-        if group and (size + more > _MOST_BYTES or len(group) == _COUNTS[-1]):
+        if group and (size + more > _MAX_BYTES or len(group) == _COUNTS[-1]):
             yield group
             group, size = [], 0
         group.append(part)

@@ -16,7 +16,7 @@ THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
 _MAX_KNOWN = 64  # sizes
-_MOST_BLOCKS = 1 << 13  # each thread goes on from there: a few waves are quicker than many
+_MAX_BLOCKS = 1 << 13  # each thread goes on from there: a few waves are quicker than many
 _REALS = (np.float64, np.float32, np.float16)
 
 
@@ -47,7 +47,7 @@ class Fill:
     def _shape(self, n):
         """The launch for so many numbers, and how many blocks of the stream they take."""
         units = -(-n // self.per_thread)
-        grid = min(-(-units // THREADS), _MOST_BLOCKS)
+        grid = min(-(-units // THREADS), _MAX_BLOCKS)
         if len(self.known) >= _MAX_KNOWN:
             self.known.clear()
         made = self.known[n] = self.kernel[grid, THREADS], units * self.step

@@ -29,7 +29,7 @@ _OPTIONS = (
     ("casting", "same_kind"), ("order", "K"), ("dtype", None), ("subok", True),
     ("signature", None), ("stream", 0),
 )  # fmt: skip
-MOST_FIXED = 8
+MAX_FIXED = 8
 """Kernels for core shapes of their own that one loop may have; further shapes take the general one."""
 
 
@@ -197,7 +197,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return plan
         special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
         known = self._fixed_plans.setdefault(chosen, set())
-        if special not in known and len(known) >= MOST_FIXED:
+        if special not in known and len(known) >= MAX_FIXED:
             return plan
         known.add(special)
         return special

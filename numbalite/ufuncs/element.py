@@ -19,7 +19,7 @@ from numbalite.kernels import builder
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
-    MOST_RESULTS,
+    MAX_RESULTS,
     RESULTS,
     explainer,
     result_type,

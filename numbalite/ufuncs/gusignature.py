@@ -16,8 +16,8 @@ from ..errors import SignatureError
 
 _SPACE = re.compile(r"[ \t]*")
 _DIMENSION = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]*)|([0-9]+))(\?)?")
-_MOST_OPERANDS = 32
-_MOST_DIMENSIONS = 8
+_MAX_OPERANDS = 32
+_MAX_DIMENSIONS = 8
 
 
 class Dimension(NamedTuple):
@@ -87,8 +87,8 @@ def parse(text: str, may_lack_outputs: bool = False) -> Layout:
     outputs = parser.operands() if has_outputs else ()
     if parser.at < len(text):
         parser.fail("expected ','")
-    if len(inputs) + len(outputs) > _MOST_OPERANDS:
-        parser.fail(f"a function has at most {_MOST_OPERANDS} operands", 0)
+    if len(inputs) + len(outputs) > _MAX_OPERANDS:
+        parser.fail(f"a function has at most {_MAX_OPERANDS} operands", 0)
     return Layout(tuple(parser.dimensions), tuple(inputs), tuple(outputs))
 
 
@@ -138,8 +138,8 @@ class _Parser:
                 self.fail("')' is missing" if self.at == len(self.text) else "expected ',' or ')'")
             if self.text.startswith(")", self.at):
                 self.fail("a dimension is missing after ','")
-        if len(found) > _MOST_DIMENSIONS:
-            self.fail(f"an operand has at most {_MOST_DIMENSIONS} core dimensions", self.at - 1)
+        if len(found) > _MAX_DIMENSIONS:
+            self.fail(f"an operand has at most {_MAX_DIMENSIONS} core dimensions", self.at - 1)
         return tuple(found)
 
     def dimension(self):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FEW_BYTES = 1 << 15  # scatter.cuh
-_MOST_BLOCKS, _FEW_BLOCKS = 1 << 12, 528
+_MAX_BLOCKS, _FEW_BLOCKS = 1 << 12, 528
 _FEW_EACH = 32  # elements of a thread
 _HEAD = 16
 
@@ -217,7 +217,7 @@ def _zeros(count, stream):
     return made
 
 
-def _blocks(count, each=1, most=_MOST_BLOCKS):
+def _blocks(count, each=1, most=_MAX_BLOCKS):
     return max(1, min(-(-count // (plans.THREADS * each)), most))
 
 

@@ -69,7 +69,7 @@ def test_many_arrays_are_joined(monkeypatch, count, shape):
     """By launches of up to 32 each, or of so many bytes, also where they are no neighbours anywhere; beyond 128
     without a recording."""
     if shape == (100,):
-        monkeypatch.setattr(batchcopy, "_MOST_BYTES", 2000)
+        monkeypatch.setattr(batchcopy, "_MAX_BYTES", 2000)
     rng = np.random.default_rng(3)
     one = cuda.to_device(rng.integers(0, 99, shape))
     for several in ([one] * count, [one, one[::-1]] * 3, [one[::-1], one, one]):
