@@ -74,4 +74,4 @@ class _Folder(Loader):
                 return importlib.import_module(below)
             raise AttributeError(names.missing_name(module.__name__, name))
 
-        module.__getattr__ = __getattr__  # type: ignore[method-assign]
+        vars(module)["__getattr__"] = __getattr__
