@@ -49,7 +49,7 @@ def things():
 # What would be no test: it ends the process, waits for a person, believes an address, or changes what all
 # that follows does (a capture goes on, memory has another source or a limit).
 NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_device", "set_open_hook", "register_array_class",
-       "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
+       "pretend_foreign_capture", "reduction_limit", "limit_work_areas", "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
        "nvrtc_open", "device_pointer_value", "Graph",
        "hold_context",  # to let go what was never held takes the context from all
        "set_allocator", "pool_set_limits", "host_register", "host_unregister", "prefetch", "advise"}

@@ -31,7 +31,9 @@ def compiled(dtype, kind, dims, architecture):
     scalar = types.scalar(np.dtype(dtype))
     plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
     kernel = cast_ufunc(scalar)._compiled(plan)
-    return nvrtc.compile(kernel.images.source, architecture).ptx, cudaloops.per_thread(plan)
+    # An earlier test may have made this kernel while debugging was the default.
+    source = kernel.images.source._replace(debug=False, opt=True)
+    return nvrtc.compile(source, architecture).ptx, cudaloops.per_thread(plan)
 
 
 def divider(divisor):
