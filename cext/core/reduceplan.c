@@ -266,7 +266,7 @@ static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger = min64(elements / limits[BUSY_BLOCKS].value, LARGE_PART_BYTES / itemsize);
     int64_t least = max64(max64(elements / limits[USUAL_PARTS].value, larger),
                           limits[MIN_PART_BYTES].value / itemsize);
-    return min64(least, most_bytes / itemsize);
+    return max64(1, min64(least, most_bytes / itemsize)); /* records may be larger than a part */
 }
 
 static int64_t most_part_bytes(int any_order) {
@@ -388,7 +388,7 @@ static schedule in_parts(const dims *kept, const dims *reduced, const traits *t,
                               chunk,
                               1};
     }
-    int64_t least = limits[MIN_PART_BYTES].value / size;
+    int64_t least = max64(1, limits[MIN_PART_BYTES].value / size);
     int64_t chunk =
         max64(part_of(length * results, size, most), divide_up(length * results, MAX_PARTS));
     chunk = divide_up(chunk, least) * least;

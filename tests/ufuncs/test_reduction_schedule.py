@@ -120,3 +120,14 @@ def test_a_scan_of_large_records(ways):
     x["a"] = np.arange(300)[:, None]
     got = cuda.scan("b")(cuda.to_device(x), initial=x[7]).copy_to_host()
     np.testing.assert_array_equal(got, x)
+
+
+@pytest.mark.parametrize("itemsize", [1 << 14, 1 << 17, 3 << 20])
+def test_elements_that_are_larger_than_a_part(itemsize):
+    for rows, row in ((100, 5000), (3, 100_000)):
+        reduced = [(rows, 2 * itemsize * row, 0, 0), (row, itemsize, 0, 0)]
+        _, _, _, parts, chunk, _ = _core.reduction_schedule(
+            [], reduced, itemsize, 0, itemsize, False, True, False
+        )
+        assert parts * chunk >= rows * row > (parts - 1) * chunk
+        assert _core.reduction_row_part(rows, row, itemsize, 1, True) >= 0
