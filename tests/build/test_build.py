@@ -184,7 +184,7 @@ def test_graders_can_start_pytest_in_a_checkout():
 
 def test_make_docs_installs_the_packages_of_the_documentation_alone(tmp_path):
     if shutil.which("make") is None:
-        pytest.skip("make is not installed")
+        pytest.skip("needs make")
     command = ["make", "-n", "docs", f"VENV={tmp_path / 'venv'}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     installs = [line for line in done.stdout.splitlines() if ".ci/environment" in line]

@@ -97,7 +97,7 @@ def test_the_search_finds_the_page_among_the_first_three(site):
     """By Sphinx's own code, with the site's weights."""
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node runs the site's search")
+        pytest.skip("needs node: the search of the site is JavaScript")
     done = subprocess.run(
         [node, doc_pages.ROOT / "tests/docs/search.js", site, json.dumps(list(SEARCHES))],
         capture_output=True,

@@ -231,7 +231,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.skipif(TSAN, reason="it keeps signals")
+@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_interrupt_reports_the_users_line(name, threads):
