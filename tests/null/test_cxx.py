@@ -1,11 +1,11 @@
 """Reading C++ text: tokens, kernels, variables, and the names that a source leaves open."""
 
 import random
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.timing import grows_linearly
 
 from numbalite.cxx import scanner
 from numbalite.cxx.freenames import free_names
@@ -261,15 +261,16 @@ def test_what_a_function_may_use():
         assert [n for n in "abcd" if found.count(n) > 1] == list(names), kernel
 
 
-def test_long_sources_take_time_in_proportion():
-    def seconds(count):
+def test_the_time_for_free_names_grows_linearly():
+    def run(count):
         text = "".join(f"float f{i}(float x) {{ return x * {i}; }}\n" for i in range(count))
-        start = time.process_time()
-        names = free_names(text + "x")
-        assert "x" in names, "behind all of its declarations"
-        return time.process_time() - start
 
-    assert min(seconds(2000) for _ in range(2)) < 10 * min(seconds(500) for _ in range(2))
+        def search():
+            assert "x" in free_names(text + "x"), "behind all of its declarations"
+
+        return search
+
+    assert grows_linearly(run, 1000, 8000)
 
 
 PIECES = [
@@ -299,13 +300,8 @@ def test_tokens_of_random_text(seed):
     ["x[0] = y + 1;\n", "This is prose, which ends. ", "([{", "a < b >> c\n", "#if A\n", '"abc '],
 )
 def test_megabytes_are_read_in_linear_time(piece):
-    """Eight times the text takes less than twenty times as long."""
+    def run(count):
+        text = piece * count
+        return lambda: scanner.scan(text)
 
-    def seconds(size):
-        text = piece * (size // len(piece))
-        start = time.process_time()
-        scanner.scan(text)
-        return time.process_time() - start
-
-    few = min(seconds(125_000 + n) for n in (0, len(piece), 2 * len(piece)))
-    assert seconds(1_000_000) < 20 * few + 1
+    assert grows_linearly(run, 125_000 // len(piece), 1_000_000 // len(piece))

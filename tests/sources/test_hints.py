@@ -5,9 +5,9 @@ NVRTC needs no GPU; the host compilers are those of the simulator.
 
 import linecache
 import re
-import time
 
 import pytest
+from kit.timing import grows_linearly
 
 from numbalite import cuda, errors
 from numbalite.compilers import hints
@@ -129,16 +129,14 @@ def test_a_slip_and_its_hint(compiles, types, body, hint):
     ["float f(float x) { return x in y; }\n", "1.0f, 2.0f,\n", "1.0f, 2.0f, ", "\n", "/* */ "],
     ids=["functions", "table", "line", "blank", "comments"],
 )
-def test_the_time_for_hints_grows_as_the_text(unit):
-    def seconds(size):
-        value = unit * (size // len(unit)) + "\nundefined_x;\n"
+def test_the_time_for_hints_grows_linearly(unit):
+    def run(count):
+        value = unit * count + "\nundefined_x;\n"
         log = 'a.cu(1): error: identifier "undefined_x" is undefined'
         problem = errors.CompileError(log, log=log, source=value)
-        start = time.process_time()
-        hints.explain(problem, "k", {}, (), linemap.plain(value, "a.cu"))
-        return time.process_time() - start
+        return lambda: hints.explain(problem, "k", {}, (), linemap.plain(value, "a.cu"))
 
-    assert seconds(160_000) < 16 * seconds(20_000) + 0.1
+    assert grows_linearly(run, 20_000 // len(unit), 160_000 // len(unit))
 
 
 @cuda.jit(device=True)

@@ -1,0 +1,23 @@
+"""How the processor time of a function grows with the size of its input."""
+
+import time
+
+
+def grows_linearly(run, small, large):
+    """Whether `run(large)` takes less than twice the time that linear growth from `run(small)` allows.
+
+    `run(size)` has to build its input and return a function without arguments, whose time is measured. Each
+    measurement adds 0 to 2 to the size, so that no cache of results has the input. Half a second is added to
+    the bound: times of a few milliseconds vary by more than a factor of two, and growth with the square of
+    a large input exceeds the bound all the same.
+    """
+
+    def seconds(size):
+        call = run(size)
+        start = time.process_time()
+        call()
+        return time.process_time() - start
+
+    few = min(seconds(small + more) for more in range(3))
+    many = min(seconds(large + more) for more in range(2))
+    return many < 2 * large / small * few + 0.5
