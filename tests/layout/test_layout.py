@@ -358,20 +358,18 @@ def test_every_package_says_where_to_begin():
 
 
 def test_files_that_the_docs_name_are_there():
-    """Whoever reads a walk through the sources finds the files, and the functions in them."""
+    """The functions that the text of the code paths names exist, too; test_code_paths.py checks the trees."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         for path in re.findall(
             r"`((?:cext|numbalite|cuda_src|tests)/[\w/.]+\.\w+)`", page.read_text()
         ):
             assert (ROOT / path).is_file(), f"{name(page)} names {path}"
-    walks = (
-        (ROOT / "docs" / "contributing.md").read_text().partition("## Walks through the sources")[2]
-    )
-    walks = walks.partition("\n## ")[0]
-    assert walks
+    paths = (ROOT / "docs" / "contributing.md").read_text().partition("\n## Code paths\n")[2]
+    paths = paths.partition("\n## ")[0]
+    assert paths
     sources = "".join(path.read_text() for path in ours() if path.suffix in {".c", ".h", ".py"})
-    for word in re.findall(r"`([a-z_]{4,}|[A-Z]\w+\.\w+)`", walks):
+    for word in re.findall(r"`([a-z_]{4,}|[A-Z]\w+\.\w+)`", paths):
         assert re.search(rf"\b{word.rpartition('.')[2]}\b", sources), f"nothing is called {word}"
 
 
