@@ -1,7 +1,8 @@
 """One learner's file, run and judged in a process of its own.
 
 Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
-The processes that it has started end with it (warden.py).
+The processes that it has started end with it (warden.py). A third process, the referee (referee.py), draws the data
+and compares results; an answer passes if the referee has seen right results at each size, too.
 What ends the process is left out when the file is run again, in the next one; the other answers are judged all
 the same.
 """
@@ -37,7 +38,11 @@ DISK_LIMIT = 1000 * 10**6
 """Bytes that it may write in all."""
 
 # A learner's files may be called like modules: their folder is no place to import ours from.
-_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.grading import serve; serve()"
+_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.{} import serve; serve()"
+_FORGED = (
+    "The process that ran the answer reports that it passed; the process that compares results has not seen right "
+    "results at all sizes."
+)
 
 
 class Result:
@@ -69,8 +74,9 @@ class Grader:
         """The Result of one exercise."""
         try:
             self._start()
-            self._child.send(name)
-            return Result(**self._child.receive(JUDGING_LIMIT))
+            is_reference = isinstance(name, list)
+            exercise = name[0] if is_reference else name
+            return Result(**self._child.judged(exercise, is_reference, self._task["speed"]))
         except _Ended as ended:
             self.close()
             return Result(False, f"{name}: not passed\n  {ended}")
@@ -108,29 +114,57 @@ class _Ended(Exception):
 
 
 class _Child:
-    """A process and the pipe to it, with messages in JSON."""
+    """A process and the pipe to it, with messages in JSON; and its referee."""
 
     def __init__(self, task, folder):
         self.pipe, theirs = multiprocessing.Pipe()
+        self.referee, referees = multiprocessing.Pipe()
+        asking, asked = multiprocessing.Pipe()
         self.last_words = tempfile.TemporaryFile()
         self.mark = secrets.token_hex(16)
         self.scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         limits = self.scratch.name, str(FILE_LIMIT), str(DISK_LIMIT)
-        end = str(theirs.fileno())
+        ends = [str(pipe.fileno()) for pipe in (theirs, asking)]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+        }
+        python = (sys.executable, "-W", "ignore", "-c")
+        self.referee_process = subprocess.Popen(
+            [*python, _CHILD.format("referee"), str(asked.fileno()), str(referees.fileno())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.last_words,
+            pass_fds=[asked.fileno(), referees.fileno()], start_new_session=True, env=environment,
+        )  # fmt: skip
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-S", "-E", warden.__file__, end, *limits),
-                *(sys.executable, "-W", "ignore", "-c", _CHILD, end),
+                *(sys.executable, "-S", "-E", warden.__file__, ",".join(ends), *limits),
+                *(*python, _CHILD.format("grading"), *ends),
             ],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
-            pass_fds=[theirs.fileno()], start_new_session=True, cwd=folder,
-            env={
-                **os.environ, warden.MARK: self.mark, "TMPDIR": self.scratch.name,
-                "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-            },
+            pass_fds=[theirs.fileno(), asking.fileno()], start_new_session=True, cwd=folder,
+            env={**environment, warden.MARK: self.mark, "TMPDIR": self.scratch.name},
         )  # fmt: skip
-        theirs.close()
+        for pipe in (theirs, referees, asking, asked):
+            pipe.close()
+        _send(self.referee, task["modules"])
         self.send(task)
+
+    def judged(self, name, is_reference, speed):
+        """What Result is made of. _Ended: a process has ended."""
+        has_referee = self._refereed({"begin": name})
+        self.send({"name": name, "reference": is_reference, "has_referee": has_referee})
+        said = self.receive(JUDGING_LIMIT)
+        speed = speed and not is_reference
+        if said["passed"] and has_referee and not self._refereed({"passed": speed}):
+            said = {"passed": False, "text": f"{name}: not passed\n  {_FORGED}"}
+        return said
+
+    def _refereed(self, question):
+        try:
+            _send(self.referee, question)
+            return json.loads(self.referee.recv_bytes())
+        except (EOFError, OSError):
+            raise _Ended("The process that compares results has ended.") from None
 
     def is_there(self):
         return self.process.poll() is None
@@ -162,6 +196,9 @@ class _Child:
     def kill(self):
         """Ends the process and all that it has started, also where it has ended the warden."""
         self.pipe.close()
+        self.referee.close()
+        self.referee_process.kill()
+        self.referee_process.wait()
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(10)
@@ -181,7 +218,9 @@ def _send(pipe, message):
 
 def serve():
     """Runs the file of the task that comes first, then judges what is asked for."""
-    pipe = Connection(int(sys.argv[1]))
+    from .referee import RemoteReferee
+
+    pipe, referee = Connection(int(sys.argv[1])), RemoteReferee(Connection(int(sys.argv[2])))
     task = json.loads(pipe.recv_bytes())
     timeouts.unattended = True
     for module in task["modules"]:
@@ -197,24 +236,25 @@ def serve():
     _send(pipe, "done")
     while True:
         try:
-            name = json.loads(pipe.recv_bytes())
+            asked = json.loads(pipe.recv_bytes())
         except EOFError:
             return
-        answer, is_usable = _result(learner, name, task["speed"])
+        name, answers, speed = asked["name"], learner, task["speed"]
+        if asked["reference"]:
+            answers, speed = _References(), False
+        answer, is_usable = _result(answers, name, speed, referee if asked["has_referee"] else None)
         _send(pipe, answer)
         if not is_usable:
             os._exit(0)  # a kernel that goes on would be waited for
 
 
-def _result(learner, name, speed):
+def _result(learner, name, speed, referee):
     """(what Result is made of, can the process judge another answer?)"""
     from .judging import judge
     from .learner import Missing
 
     try:
-        if isinstance(name, list):  # asks for the reference
-            name, learner, speed = name[0], _References(), False
-        verdict = judge(name, learner.answer(name), speed)
+        verdict = judge(name, learner.answer(name), speed, referee)
     except Missing as problem:
         return {"passed": False, "text": str(problem), "missing": True}, True
     except KeyError as problem:

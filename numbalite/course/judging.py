@@ -1,8 +1,8 @@
 """The judge of exercises: right on fresh data, where it should run, fast enough; else why not.
 
 A solution is called at growing sizes, twice on the same arrays with other data in them, so that one
-that remembers fails. What should come out is computed after each call, from a copy of its arguments, so
-that no frame of the judge holds it during the call. Kernels and ufuncs are loaded anew for each size:
+that remembers fails. The referee (referee.py) draws the data and compares results: where files are graded, in
+another process. Kernels and ufuncs are loaded anew for each size:
 their variables have the initial values again. Arrays lie in larger ones whose margins hold what no result may contain: reading
 or writing beyond an end shows. Where a size fails, smaller ones are tried until the smallest is found.
 On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
@@ -21,10 +21,10 @@ import numpy as np
 
 from numbalite.course.timeouts import apart, here, watched
 
-from .assessment import is_unwritten
+from .arguments import Arguments
 from .catalogue import find
-from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled, label_of
+from .referee import Referee
 from .verdict import Verdict, duration
 
 verdicts: list[Verdict] = []
@@ -59,20 +59,22 @@ def assess(name, solution) -> Verdict:
     return judge(name, solution).show()
 
 
-def judge(name, solution, speed=True) -> Verdict:
-    """The same without showing the verdict; ``speed=False`` leaves the timing out."""
-    verdict = _Judge(find(name), solution).verdict(speed)
+def judge(name, solution, speed=True, referee=None) -> Verdict:
+    """The same without showing the verdict; ``speed=False`` leaves the timing out. ``referee`` draws the data and
+    compares results: by default one in this process."""
+    exercise = find(name)
+    verdict = _Judge(exercise, solution, referee or Referee(exercise)).verdict(speed)
     verdicts.append(verdict)
     return verdict
 
 
 class _Judge:
-    def __init__(self, exercise, solution):
+    def __init__(self, exercise, solution, referee):
         from numbalite.course.device import simulated
 
         self.exercise = exercise
         self.solution = solution
-        self.rng = np.random.default_rng()
+        self.referee = referee
         self.simulated = simulated()
         self.work = self.times = None
         self.checking = watched(self.simulated)
@@ -155,16 +157,17 @@ class _Judge:
         """What is wrong at size n, or None."""
         try:
             self.solution = _loaded_anew(self.solution)
-            place = _Place(self.exercise, self.exercise.make(self.rng, n), margin)
-            self._attempt(place, n)
-            other = pickle.dumps(self.exercise.make(self.rng, n))
-            place.fill(pickle.loads(other))
+            drawn = self.referee.draw(n)
+            arguments = Arguments(self.exercise, drawn.data, margin)
+            self._attempt(arguments, drawn)
+            other = self.referee.draw(n)
+            arguments.fill(other.data)
             try:
-                self._attempt(place, n)
+                self._attempt(arguments, other)
             except Failed as failed:
                 if failed.wrong_results:
                     # Wrong in new arrays, too: wrong for this data, and right for the first by chance.
-                    self._attempt(_Place(self.exercise, pickle.loads(other), margin), n)
+                    self._attempt(Arguments(self.exercise, other.data, margin), other)
                     failed.reason = (
                         "The first call was right; a second one, on the same arrays with other data "
                         f"in them, was not. In new arrays the same data gives the right result, so the "
@@ -186,65 +189,24 @@ class _Judge:
                 wrong, failed = middle, found
         return failed
 
-    def _attempt(self, place, n):
+    def _attempt(self, arguments, drawn):
         """One call, compared with what should come out."""
         from numbalite import cuda
 
         def call():
-            returned = self.exercise.call(self.solution, *place.arguments)
+            returned = self.exercise.call(self.solution, *arguments.passed)
             cuda.synchronize()
             return returned
 
-        record = pickle.dumps(place.given)  # immutable: the call cannot change the data in it
         returned = self._waited(call)
-        place.given = pickle.loads(record)
-        self._compare_results(place, returned, n)
-        place.check_untouched(self.exercise.said(n))
-
-    def _compare_results(self, place, returned, n, expected=None):
-        """Failed where the results of a call are not those of `expected`, the exercise's by default."""
-        got = place.results(returned)
-        if expected is None:
-            expected = self.exercise.expected(*place.given)
-        if expected is None:
-            problem = self.exercise.wrong(place.given, got)
-            if problem:
-                raise Failed(problem)
-            return
-        expected = expected if isinstance(expected, tuple) else (expected,)
-        names = self.exercise.outputs or _result_names(len(expected))
-        if len(got) != len(expected):
-            raise Failed(f"It returns {len(got)} results; {len(expected)} are wanted.")
-        for name, have, want in zip(names, got, expected):
-            self._compare(name, have, np.asarray(want), n, place)
-
-    def _compare(self, name, got, want, n, place):
-        size = self.exercise.said(n)
-        if got.shape != want.shape:
-            raise Failed(
-                f"With {size}, {name} has the shape {got.shape}; it should be {want.shape}."
-            )
-        if got.dtype != want.dtype:
-            raise Failed(f"With {size}, {name} is {got.dtype}; it should be {want.dtype}.")
-        found = mismatch(got, want, self.exercise.allowed(got.dtype))
-        if found is None:
-            return
-        count = f"{found.wrong:,} of {found.total:,} elements are"
-        if found.total == 1:
-            reason = f"With {size}, {name} is wrong."
-        else:
-            reason = (
-                f"With {size}, {'1 element is' if found.wrong == 1 else count} wrong in {name}."
-            )
-        failed = Failed(reason, _case(name, got, want, found, place))
-        failed.wrong_results = True
-        raise failed
+        self.referee.compare(drawn.key, arguments.results(returned))
+        arguments.check_untouched(self.exercise.said(drawn.n))
 
     def _run(self, n):
         """(arguments as NumPy has them, results) of a call at size n."""
-        place = _Place(self.exercise, self.exercise.make(self.rng, n), _MARGIN)
-        returned = self.exercise.call(self.solution, *place.arguments)
-        return place.given, place.results(returned)
+        arguments = Arguments(self.exercise, self.referee.draw(n).data, _MARGIN)
+        returned = self.exercise.call(self.solution, *arguments.passed)
+        return arguments.given(), arguments.results(returned)
 
     # --- mistakes that happened to go well
 
@@ -301,7 +263,7 @@ class _Judge:
         from .checked import elsewhere
 
         launch = _Launch()
-        self.exercise.call(launch, *self.exercise.make(self.rng, n))
+        self.exercise.call(launch, *pickle.loads(self.referee.draw(n).data))
         found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
         return None if found is None else explain(found)
 
@@ -331,21 +293,20 @@ class _Judge:
         from .work import Counter, guarded, volume
 
         exercise = self.exercise
-        place = _Place(exercise, exercise.make(self.rng, exercise.counted), _MARGIN)
-        arguments = place.arguments
+        drawn = self.referee.draw(exercise.counted)
+        arguments = Arguments(exercise, drawn.data, _MARGIN)
+        passed = arguments.passed
         if exercise.host_arrays:
-            arguments = [guarded(argument) for argument in arguments]
+            passed = [guarded(argument) for argument in passed]
         counter = Counter()
 
         def run():
             with counter.counting():
-                result = exercise.call(self.solution, *arguments)
+                result = exercise.call(self.solution, *passed)
                 cuda.synchronize()
             return result
 
-        record = pickle.dumps(place.given)
         returned = self._guarded(run)
-        place.given = pickle.loads(record)
         self.work = work = counter.work
         least, most = exercise.launches
         if work.launches < least:
@@ -353,7 +314,7 @@ class _Judge:
             raise Failed(f"It launches {work.launches or 'nothing'} on the GPU{at_least}.")
         if most is not None and work.launches > most:
             raise Failed(f"It makes {work}; {most} launches are enough.")
-        needed = self._needed_bytes(place, returned)
+        needed = self._needed_bytes(arguments, returned)
         ways = (("to the device", work.bytes_in), ("from the device to the host", work.bytes_out))
         # An output made by numpy.empty is copied to the device with its content, which does not matter.
         unset = (counter.unset, 0)
@@ -361,26 +322,17 @@ class _Judge:
             enough, spare = needed[direction], unset[direction]
             if copied > enough + exercise.spare_bytes + spare:
                 enough = f"{volume(enough)} are enough" if enough else "there is nothing to copy"
-                case = self._copies(counter, place, direction)
+                case = self._copies(counter, arguments, direction)
                 raise Failed(f"It copies {volume(copied)} {which}; {enough}.", case)
-        self._compare_results(place, returned, exercise.counted, self._by_reference(place.given))
+        self.referee.compare(drawn.key, arguments.results(returned), by_reference=True)
         self.notes.append(f"a call makes {work}")
 
-    def _by_reference(self, given):
-        """The results of the reference, for sizes at which `expected` is not exact enough; None where results are
-        random."""
-        exercise = self.exercise
-        if exercise.expected(*exercise.make(self.rng, 1)) is None:
-            return None
-        place = _Place(exercise, given, 0)
-        return tuple(place.results(exercise.call(exercise.reference(), *place.arguments)))
-
-    def _copies(self, counter, place, direction):
+    def _copies(self, counter, arguments, direction):
         """The lines that copy (0: to the device, 1: to the host), and what to do about the arrays in them."""
         from .work import volume
 
         rows, advice, inputs = [], {}, {}
-        given = [x for x in place.arguments if isinstance(x, np.ndarray)]
+        given = [x for x in arguments.passed if isinstance(x, np.ndarray)]
         for line in counter.copying:
             if not line.sizes[direction]:
                 continue
@@ -405,12 +357,12 @@ class _Judge:
                 )
         return "\n".join([*rows, *advice.values()])
 
-    def _needed_bytes(self, place, returned):
+    def _needed_bytes(self, arguments, returned):
         """(to the device, to the host): what a call has to copy, as its arrays are on the host or not."""
         if not self.exercise.host_arrays:
             return 0, 0
-        arrays = [value for value in place.given if isinstance(value, np.ndarray)]
-        results = place.results(returned)
+        arrays = [value for value in arguments.given() if isinstance(value, np.ndarray)]
+        results = arguments.results(returned)
         return sum(array.nbytes for array in arrays), sum(result.nbytes for result in results)
 
     def _check_speed(self):
@@ -419,16 +371,16 @@ class _Judge:
         limit = exercise.simulated_limit if self.simulated else exercise.limit
         reference = exercise.reference()
         self.solution = _loaded_anew(self.solution)
-        sets = [pickle.dumps(exercise.make(self.rng, n)) for _ in range(2)]
+        sets = [self.referee.draw(n) for _ in range(2)]
         mine = _Timed(exercise, self.solution, sets, lambda call: self._guarded(call, timed=True))
         theirs = _Timed(exercise, reference, sets, lambda call: call())
-        self._compare_timed(mine, theirs, n)
+        for which in range(len(sets)):
+            returned, _ = self._guarded(lambda: mine.call(which))  # noqa: B023
+            self._compare_timed(mine, which, returned)
         best = other = float("inf")
         for _ in range(_TRIES):
             other = min(other, theirs.seconds())
-            best = min(
-                best, mine.seconds(lambda *which: self._compare_timed(mine, theirs, n, *which))
-            )
+            best = min(best, mine.seconds(lambda *call: self._compare_timed(mine, *call)))
             if best <= limit * other or best > 5 * limit * other:
                 break
         self.times = best, other
@@ -444,26 +396,13 @@ class _Judge:
             hint = f" {exercise.hint}" if exercise.hint else ""
             raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
 
-    def _compare_timed(self, mine, theirs, n, which=None, results=None):
-        """Failed where results at the size that is timed are not right: for the data of ``which``, or, before
-        the timing, of all. The reference is called for a set after the solution."""
-        if which is None:
-            for which in range(len(mine.sets)):
-                results, _ = self._guarded(lambda: mine.call(which))  # noqa: B023
-                self._compare_timed(mine, theirs, n, which, results)
-            return
-        place = mine.place
-        got = place.results(results)
+    def _compare_timed(self, mine, which, returned):
+        """Failed where the results of a timed call, for one of its sets, are not right."""
+        got = mine.arguments.results(returned)
         digest = _digest(got)
-        if digest == mine.right[which]:
-            return
-        place.given = pickle.loads(mine.sets[which])
-        expected = None
-        if self.exercise.expected(*self.exercise.make(self.rng, 1)) is not None:
-            expected = tuple(theirs.place.results(theirs.call(which)[0]))
-            theirs.clear()
-        self._compare_results(place, results, n, expected)
-        mine.right[which] = digest
+        if digest != mine.right[which]:
+            self.referee.compare(mine.sets[which].key, got, by_reference=True)
+            mine.right[which] = digest
 
 
 class _Timed:
@@ -473,20 +412,19 @@ class _Timed:
     def __init__(self, exercise, solution, sets, guard):
         self.exercise = exercise
         self.solution = solution
-        self.sets = sets  # pickles of arguments
+        self.sets = sets  # of the referee
         self.guard = guard
-        self.right = [None] * len(
-            sets
-        )  # digests of results that were right: none of them can be returned again
-        self.place = _Place(exercise, pickle.loads(sets[0]), 0)
-        self._sources = [_Place(exercise, pickle.loads(each), 0).arguments for each in sets]
+        # Digests of results that were right: none of them can be returned again.
+        self.right = [None] * len(sets)
+        self.arguments = Arguments(exercise, sets[0].data, 0)
+        self._sources = [Arguments(exercise, each.data, 0) for each in sets]
 
     def call(self, which):
         """(what the solution returns, seconds) of one call, on the data of a set."""
         from .timing import once
 
-        self.place.copy(self._sources[which])
-        return once(lambda: self.exercise.call(self.solution, *self.place.arguments))
+        self.arguments.copy(self._sources[which])
+        return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
     def seconds(self, compare=None):
         """The median of five calls, or of fewer that take long. ``compare`` (set, returned) sees each."""
@@ -502,7 +440,7 @@ class _Timed:
 
     def clear(self):
         """Leaves no result in the arrays."""
-        self.place.copy(self._sources[0])
+        self.arguments.copy(self._sources[0])
 
 
 class _Launch:
@@ -515,116 +453,6 @@ class _Launch:
             self.seen = grid, block, 0, arguments
 
         return launch
-
-
-class _Place:
-    """The arguments of a call, where the solution gets them: on the device, or on the host.
-
-    ``given`` are the arguments as they were made; ``arguments`` are what the solution gets. Arrays of
-    plain numbers lie in larger ones, with ``margin`` elements around them.
-    """
-
-    def __init__(self, exercise, given, margin):
-        self.exercise = exercise
-        self.margin = margin
-        self.given = tuple(given)
-        self._whole = []  # of each argument: the larger array, or None
-        self.arguments = [self._put(k, value) for k, value in enumerate(self.given)]
-
-    def _put(self, k, value):
-        from numbalite import cuda
-
-        if not isinstance(value, np.ndarray):
-            self._whole.append(None)
-            return value
-        margin = self.margin if _has_margin(value) else 0
-        whole = np.zeros(value.size + 2 * margin, value.dtype)
-        if margin:
-            whole[:margin] = whole[-margin:] = 1000 + k
-        whole[margin : margin + value.size] = value.ravel()
-        if not self.exercise.host_arrays:
-            whole = cuda.to_device(whole)
-        self._whole.append(whole)
-        return whole[margin : margin + value.size].reshape(value.shape)
-
-    def fill(self, given):
-        """Other data in the same arrays."""
-        self.given = tuple(given)
-        for i, value in enumerate(self.given):
-            if isinstance(value, np.ndarray):
-                self.arguments[i][...] = value
-            else:
-                self.arguments[i] = value
-
-    def copy(self, arguments):
-        """The data of other arguments, which are at the same location: on the device, or on the host."""
-        for i, (mine, other) in enumerate(zip(self.arguments, arguments)):
-            if isinstance(self.given[i], np.ndarray):
-                mine[...] = other
-            else:
-                self.arguments[i] = other
-
-    def results(self, returned):
-        """What the solution has written or returned, as NumPy arrays."""
-        if self.exercise.outputs:
-            pairs = zip(self.exercise.parameters, self.arguments)
-            return [_on_host(value) for name, value in pairs if name in self.exercise.outputs]
-        if returned is None or returned is Ellipsis:
-            raise Failed(f"It returns {returned}, no result. {UNFILLED}")
-        returned = returned if isinstance(returned, tuple) else (returned,)
-        if self.exercise.host_arrays and any(map(_is_on_device, returned)):
-            raise Failed(
-                "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
-            )
-        return [_on_host(value) for value in returned]
-
-    def check_untouched(self, size):
-        """Failed where an input has been changed, or something written beyond an array."""
-        exercise, margin = self.exercise, self.margin
-        for k, name in enumerate(exercise.parameters):
-            value, whole = self.given[k], self._whole[k]
-            if whole is None:
-                continue
-            now = _on_host(whole)
-            if margin and _has_margin(value):
-                edges = {
-                    "before its start": now[:margin],
-                    "behind its end": now[len(now) - margin :],
-                }
-                for which, edge in edges.items():
-                    if (edge != 1000 + k).any():
-                        raise Failed(
-                            f"With {size}, something is written into {name} {which}: guard the edges."
-                        )
-            if name not in exercise.outputs and name not in exercise.changed:
-                start = margin if _has_margin(value) else 0
-                inside = now[start : start + value.size].reshape(value.shape)
-                if inside.tobytes() != np.ascontiguousarray(value).tobytes():
-                    raise Failed(f"With {size}, the input {name} is changed by the call.")
-
-
-def _has_margin(value):
-    return value.dtype.kind in "fciu" and value.dtype.itemsize > 1
-
-
-def _is_on_device(value):
-    from numbalite import cuda
-
-    return cuda.is_cuda_array(value)
-
-
-def _on_host(value):
-    from numbalite import cuda
-
-    from .work import plain
-
-    if cuda.is_cuda_array(value):
-        value = cuda.as_cuda_array(value).copy_to_host()
-    return np.asarray(plain(value))
-
-
-def _result_names(count):
-    return ("the result",) if count == 1 else tuple(f"result {i + 1}" for i in range(count))
 
 
 def _digest(arrays):
@@ -681,40 +509,3 @@ def _warning(slip):
     """A slip in the answer, as text."""
     shown = "".join(f"\n    {row}" for row in slip.shown.split("\n")) if slip.shown else ""
     return f"Warning, {label_of(slip.file)}, line {slip.line}: {slip.text}{shown}"
-
-
-# --- the case that failed, as text -----------------------------------------------------------------------
-
-
-def _case(name, got, want, found, place):
-    """The arguments, whole where they are short, else around the element; what came, what should."""
-    index = found.place
-    rows = []
-    for parameter, value in zip(place.exercise.parameters, place.given):
-        if parameter in place.exercise.outputs and is_unwritten(value):
-            continue
-        rows.append(_argument(parameter, value, index, want.shape))
-    subscript = f"[{', '.join(map(str, index))}]" if index else ""
-    if 1 < want.size <= 8 and want.ndim == 1:
-        rows.append((f"{name}, expected", row(want)))
-        rows.append((f"{name}, got", row(got)))
-    rows.append((f"{name}{subscript}, expected", number(found.expected)))
-    note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
-    rows.append((f"{name}{subscript}, got", number(found.got) + note))
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label.ljust(width)} = {text}" for label, text in rows)
-
-
-def _argument(name, value, index, shape):
-    if not isinstance(value, np.ndarray):
-        return name, number(value)
-    if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
-        return name, row(value)
-    if value.shape == shape and value.dtype.kind in "fciu":
-        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
-    return name, f"{value.dtype} {value.shape}: {_beginning(value)}"
-
-
-def _beginning(value):
-    flat = value.ravel()[:4]
-    return ", ".join(number(x) for x in flat) + ", ..."

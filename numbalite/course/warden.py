@@ -159,22 +159,23 @@ class _Disk:
 
 
 def main():
-    """``warden.py FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptor FD;
+    """``warden.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptors;
     ends as it ends. The limits are bytes of a file, and of all that is written."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)
     asked = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
-    inherited, output = int(sys.argv[1]), _Output()
+    inherited, output = list(map(int, sys.argv[1].split(","))), _Output()
     scratch, file_limit, disk_limit = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
     disk = _Disk(disk_limit, os.getcwd(), scratch)
     child = subprocess.Popen(
         sys.argv[5:], stdin=subprocess.DEVNULL, stdout=output.writers, stderr=output.writers,
-        pass_fds=[inherited], start_new_session=True,
+        pass_fds=inherited, start_new_session=True,
     ).pid  # fmt: skip
-    os.close(inherited)
+    for descriptor in inherited:
+        os.close(descriptor)
     os.close(output.writers)
     status, is_full = None, False
     while status is None and not asked and not is_full:

@@ -350,6 +350,93 @@ def test_the_signal_that_ends_a_program(graded, signum):
     assert f"by {signum.name}" in result.text
 
 
+# ---- the referee ----------------------------------------------------------------------------------------
+
+
+def test_expected_results_are_computed_in_another_process(graded, tmp_path):
+    """No method that leads to them is called in the learner's process."""
+    spy = """
+from numbalite.course.section3 import BankConflicts
+def called(*arguments):
+    open("called", "w").close()
+    return 1 / 0
+BankConflicts.expected = BankConflicts.wrong = BankConflicts.reference = BankConflicts.make = called
+"""
+    result = graded(RIGHT + spy)
+    assert result.passed, result.text
+    assert not (tmp_path / "called").exists()
+
+
+CHANGED = {
+    "the judge": "from numbalite.course import judging\njudging._Judge._examine = lambda self, speed: None",
+    "comparisons": (
+        "from numbalite.course.referee import RemoteReferee\n"
+        "RemoteReferee.compare = lambda self, key, got, by_reference=False: None"
+    ),
+    "results of NumPy": "import numpy as np\nnp.count_nonzero = lambda *_: 0",
+    "one size": (
+        "from numbalite.course.section3 import BankConflicts\nBankConflicts.sizes = (1,)\n"
+        "def bank_conflicts(stride): return math.gcd(stride, 32)"
+    ),
+    "the exercise": (
+        "from numbalite.course.assessment import EXERCISES\n"
+        "class Easy(EXERCISES['bank_conflicts']):\n"
+        "    def expected(self, stride): return np.asarray(1)\n"
+        "EXERCISES['bank_conflicts'] = Easy"
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_program_that_changes_the_judge(graded, change):
+    wrong = "import math\nimport numpy as np\ndef bank_conflicts(stride): return 1\n"
+    result = graded(wrong + CHANGED[change] + "\n")
+    assert not result.passed and "not passed" in result.text, result.text
+
+
+def test_other_answers_pass_after_a_forged_one(tmp_path, driver_kind, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_DRIVER", driver_kind)
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"{RIGHT}\ndef wave(before, now, steps): return now\n"
+        "from numbalite.course import judging\n"
+        "judging._Judge._examine = lambda self, speed: self._check_results()\n"
+        "judging._Judge._failure = lambda self, n, margin=0: None\n"
+    )
+    grader = Grader(path, speed=False)
+    try:
+        assert "has not seen right results at all sizes" in grader.result("wave").text
+        assert grader.reference("bank_conflicts").text
+    finally:
+        grader.close()
+
+
+@pytest.mark.parametrize("garbage", ["b'x'", "b'{}'", "b'[1]'", "b'{\"draw\": 1000000000}'", "b''"])
+def test_garbage_in_the_pipe_to_the_referee(graded, garbage):
+    text = (
+        "import sys\nfrom multiprocessing.connection import Connection\n"
+        f"Connection(int(sys.argv[2])).send_bytes({garbage})\n"
+    )
+    result = graded(RIGHT + text)
+    assert not result.passed and "ended" in result.text, result.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("np.array(1, object)", "is object; it should be int64"),
+        ("np.ones(3, object)", "has the shape (3,); it should be ()"),
+        ("np.zeros((), [('a', 'f4'), ('b', 'i8')])", "it should be int64"),
+        ("np.array('abc')", "is <U3; it should be int64"),
+        ("np.array(1, 'M8[s]')", "is datetime64[s]; it should be int64"),
+        ("(1, 2)", "It returns 2 results; 1 are wanted."),
+    ],
+)
+def test_results_of_any_dtype_reach_the_referee(graded, answer, said):
+    result = graded(f"import numpy as np\ndef bank_conflicts(stride): return {answer}\n")
+    assert not result.passed and said in result.text, result.text
+
+
 # ---- marks ----------------------------------------------------------------------------------------------
 
 

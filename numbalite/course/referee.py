@@ -1,0 +1,258 @@
+"""The referee: draws the data of an exercise, computes the expected results, compares.
+
+Where files are graded, the referee is a process of its own (`serve`): the learner's process gets data and sends
+results, and never has the expected ones. The grader asks the referee whether it has seen right results at all
+sizes. Messages from the learner's process are JSON and arrays in NumPy's format without pickles.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import io
+import json
+import multiprocessing.connection
+import os
+import pickle
+import sys
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from .arguments import Arguments
+from .assessment import is_unwritten
+from .catalogue import find, load
+from .compare import mismatch, number, row
+from .mistakes import Failed, explain
+
+MAX_DRAWN = 4
+"""Data that can be compared: the last ones that were drawn."""
+MESSAGE_LIMIT = 16 << 30
+"""Bytes of a message."""
+
+
+class Drawn(NamedTuple):
+    """Arguments of size ``n``: ``data`` is their pickle, ``key`` their number at the referee."""
+
+    key: int
+    n: int
+    data: bytes
+
+
+class Referee:
+    """The referee of one exercise, in this process."""
+
+    def __init__(self, exercise):
+        self.exercise = exercise
+        self.right = collections.Counter()  # size -> comparisons without a difference
+        self._rng = np.random.default_rng()
+        self._drawn = {}
+        self._count = 0
+        self._reference = None
+
+    def draw(self, n) -> Drawn:
+        """Fresh arguments of size n."""
+        exercise = self.exercise
+        largest = max(*exercise.sizes, *exercise.checked, exercise.counted, *(exercise.large or ()))
+        if not 0 <= n <= largest:
+            raise ValueError(f"{n} is no size of this exercise")
+        self._count += 1
+        drawn = Drawn(self._count, n, pickle.dumps(tuple(exercise.make(self._rng, n))))
+        self._drawn[drawn.key] = drawn
+        while len(self._drawn) > MAX_DRAWN:
+            del self._drawn[min(self._drawn)]
+        return drawn
+
+    def compare(self, key, got, by_reference=False):
+        """Failed where these results of a call, NumPy arrays, are not those that the data should give.
+        ``by_reference`` is for sizes at which `expected` is not exact enough: the exercise's own solution computes
+        them, except where results are random."""
+        drawn = self._drawn[key]
+        exercise, given = self.exercise, pickle.loads(drawn.data)
+        if by_reference and exercise.expected(*exercise.make(self._rng, 1)) is not None:
+            expected = self._by_reference(drawn)
+        else:
+            expected = exercise.expected(*given)
+        if expected is None:
+            problem = exercise.wrong(pickle.loads(drawn.data), got)
+            if problem:
+                raise Failed(problem)
+        else:
+            expected = expected if isinstance(expected, tuple) else (expected,)
+            names = exercise.outputs or _result_names(len(expected))
+            if len(got) != len(expected):
+                raise Failed(f"It returns {len(got)} results; {len(expected)} are wanted.")
+            for name, have, want in zip(names, got, expected):
+                self._compare(name, have, np.asarray(want), drawn)
+        self.right[drawn.n] += 1
+
+    def is_passed(self, speed) -> bool:
+        """Were results right at each size, for two draws? With ``speed``, also at the size that is timed."""
+        exercise = self.exercise
+        if any(self.right[n] < 2 for n in exercise.sizes) or not self.right[exercise.counted]:
+            return False
+        return not speed or exercise.large is None or any(self.right[n] > 1 for n in exercise.large)
+
+    def _by_reference(self, drawn):
+        if self._reference is None:
+            self._reference = self.exercise.reference()
+        arguments = Arguments(self.exercise, drawn.data, 0)
+        return tuple(arguments.results(self.exercise.call(self._reference, *arguments.passed)))
+
+    def _compare(self, name, got, want, drawn):
+        size = self.exercise.said(drawn.n)
+        if got.shape != want.shape:
+            raise Failed(
+                f"With {size}, {name} has the shape {got.shape}; it should be {want.shape}."
+            )
+        if got.dtype != want.dtype:
+            raise Failed(f"With {size}, {name} is {got.dtype}; it should be {want.dtype}.")
+        found = mismatch(got, want, self.exercise.allowed(got.dtype))
+        if found is None:
+            return
+        count = f"{found.wrong:,} of {found.total:,} elements are"
+        if found.total == 1:
+            reason = f"With {size}, {name} is wrong."
+        else:
+            reason = (
+                f"With {size}, {'1 element is' if found.wrong == 1 else count} wrong in {name}."
+            )
+        case = _case(name, got, want, found, self.exercise, pickle.loads(drawn.data))
+        failed = Failed(reason, case)
+        failed.wrong_results = True
+        raise failed
+
+
+def _result_names(count):
+    return ("the result",) if count == 1 else tuple(f"result {i + 1}" for i in range(count))
+
+
+# --- in a process of its own -----------------------------------------------------------------------------
+
+
+class RemoteReferee:
+    """The learner's end: asks the referee in another process by a pipe."""
+
+    def __init__(self, pipe):
+        self._pipe = pipe
+
+    def draw(self, n) -> Drawn:
+        key = self._asked({"draw": n})
+        return Drawn(key, n, self._pipe.recv_bytes())
+
+    def compare(self, key, got, by_reference=False):
+        message = {"compare": key, "by_reference": by_reference}
+        arrays = []
+        for array in got:
+            # No exercise wants objects: their shape and dtype are compared.
+            arrays.append(np.zeros(array.shape, "V1") if array.dtype.hasobject else array)
+        objects = [array.dtype.hasobject for array in got]
+        failed = self._asked({**message, "objects": objects}, arrays)
+        if failed is not None:
+            raised = Failed(failed["reason"], failed["case"])
+            raised.wrong_results = failed["wrong_results"]
+            raise raised
+
+    def _asked(self, message, arrays=()):
+        try:
+            self._pipe.send_bytes(json.dumps(message).encode())
+            for array in arrays:
+                written = io.BytesIO()
+                np.lib.format.write_array(written, array, allow_pickle=False)
+                self._pipe.send_bytes(written.getbuffer())
+            return json.loads(self._pipe.recv_bytes())
+        except (EOFError, OSError):
+            raise Failed("The process that compares results has ended.") from None
+
+
+def serve():
+    """``... LEARNER GRADER``, descriptors of pipes: first modules of exercises from the grader, then its questions
+    {"begin": name} (is there such an exercise?) and {"passed": speed}, and draws and comparisons of the learner."""
+    learner, grader = (multiprocessing.connection.Connection(int(end)) for end in sys.argv[1:3])
+    warnings.simplefilter("ignore")
+    for module in json.loads(grader.recv_bytes()):
+        load(module)
+    referee, waited = None, [learner, grader]
+    while True:
+        for pipe in multiprocessing.connection.wait(waited):
+            try:
+                message = json.loads(pipe.recv_bytes(MESSAGE_LIMIT))
+                if pipe is learner:
+                    _answer(pipe, referee, message)
+                elif "begin" in message:
+                    referee = None
+                    with contextlib.suppress(KeyError):
+                        referee = Referee(find(message["begin"]))
+                    _say(pipe, referee is not None)
+                else:
+                    _say(pipe, referee is not None and referee.is_passed(message["passed"]))
+            except (
+                Exception
+            ):  # the pipe is closed; or the learner's process has sent something else
+                if pipe is grader:
+                    os._exit(0)
+                waited.remove(pipe)
+                pipe.close()
+
+
+def _answer(pipe, referee, message):
+    """Answers the learner's process. What it sends may be anything."""
+    if "draw" in message:
+        drawn = referee.draw(message["draw"])
+        _say(pipe, drawn.key)
+        pipe.send_bytes(drawn.data)
+        return
+    parts = [pipe.recv_bytes(MESSAGE_LIMIT) for _ in message["objects"]]
+    try:
+        got = [np.lib.format.read_array(io.BytesIO(part), allow_pickle=False) for part in parts]
+        for i, is_object in enumerate(message["objects"]):
+            got[i] = np.empty(got[i].shape, object) if is_object else got[i]
+        referee.compare(message["compare"], got, message["by_reference"])
+    except Exception as error:
+        failed = explain(error)
+        said = {"reason": failed.reason, "case": failed.case, "wrong_results": failed.wrong_results}
+        _say(pipe, said)
+    else:
+        _say(pipe, None)
+
+
+def _say(pipe, message):
+    pipe.send_bytes(json.dumps(message).encode())
+
+
+# --- the case that failed, as text -----------------------------------------------------------------------
+
+
+def _case(name, got, want, found, exercise, given):
+    """The arguments, whole where they are short, else around the element; what came, what should."""
+    index = found.place
+    rows = []
+    for parameter, value in zip(exercise.parameters, given):
+        if parameter in exercise.outputs and is_unwritten(value):
+            continue
+        rows.append(_argument(parameter, value, index, want.shape))
+    subscript = f"[{', '.join(map(str, index))}]" if index else ""
+    if 1 < want.size <= 8 and want.ndim == 1:
+        rows.append((f"{name}, expected", row(want)))
+        rows.append((f"{name}, got", row(got)))
+    rows.append((f"{name}{subscript}, expected", number(found.expected)))
+    note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
+    rows.append((f"{name}{subscript}, got", number(found.got) + note))
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label.ljust(width)} = {text}" for label, text in rows)
+
+
+def _argument(name, value, index, shape):
+    if not isinstance(value, np.ndarray):
+        return name, number(value)
+    if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
+        return name, row(value)
+    if value.shape == shape and value.dtype.kind in "fciu":
+        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
+    return name, f"{value.dtype} {value.shape}: {_beginning(value)}"
+
+
+def _beginning(value):
+    flat = value.ravel()[:4]
+    return ", ".join(number(x) for x in flat) + ", ..."
