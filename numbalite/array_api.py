@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import cuda
+from numbalite.ndarray import dispatch
 from numbalite.runtime.devices import number_of
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ fft = _Fft()
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         found: Any = _DTYPES[name]
+    elif name in _FUNCTIONS and not hasattr(np, name):  # NumPy before 2.1 and 2.2
+        found = dispatch.newer(name)
     elif name in _FUNCTIONS or name in _CONSTANTS or name in _EXTENSIONS:
         found = getattr(cuda, name)
     else:

@@ -63,6 +63,8 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 """A namespace of NumPy -> the modules that implement its functions, loaded when the first one is called."""
 _loaded: set[str] = set()
+_newer: dict[str, Callable] = {}
+"""Functions that this version of NumPy does not have yet: NumPy's name -> what implements it."""
 
 
 def implements(*names: str) -> Callable[[Function], Function]:
@@ -70,7 +72,7 @@ def implements(*names: str) -> Callable[[Function], Function]:
     they are given a device array.
 
     It has their parameters. "ndarray.sort" is what the method does where NumPy has no function for it. NumPy gives it the arguments as they were written, `like=` left out. A name
-    that this version of NumPy does not have is passed over.
+    that this version of NumPy does not have is found by `newer` alone.
 
     Its calls are recorded (numbalite/runtime/recorded.py).
     """
@@ -81,6 +83,8 @@ def implements(*names: str) -> Callable[[Function], Function]:
             theirs = numpy_function(name)
             if theirs is not None:
                 _core.array_functions[theirs] = ours
+            else:
+                _newer[name] = ours
         return ours
 
     return register
@@ -92,6 +96,12 @@ def numpy_function(name: str) -> Callable | None:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def newer(name: str) -> Callable | None:
+    """What implements a function that a later version of NumPy has, or None."""
+    load("numpy")
+    return _newer.get(name)
 
 
 def name_of(function: Callable) -> str:
