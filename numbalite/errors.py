@@ -120,6 +120,8 @@ class KernelError(NumbaliteError, RuntimeError):
     """Of the element; a tuple where the array has several dimensions."""
     file: str | None = None
     line: int | None = None
+    verdict: str | None = None
+    """Of an exact search for races (``cuda.checks("race", exact=True)``): "races"."""
     others: int | None = None
     """How many more findings there were in the launch, beside this first one."""
     access: str | None = None

@@ -55,6 +55,7 @@ typedef struct nl_fault {
     unsigned places;        /* and in how many places all of them were */
     int is_shuffled;        /* the order of blocks and threads was that of `seed` */
     uint64_t seed;
+    int is_exact;             /* found by an exact search for races */
     char what[NL_FAULT_WHAT]; /* what happened: "writes out[127], but out has 100 elements" */
 } nl_fault;
 

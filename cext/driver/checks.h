@@ -35,7 +35,26 @@ typedef struct nl_checks {
     int shuffled; /* threads and blocks run in an order that `seed` decides */
     uint64_t seed;
     uint64_t limit_ms; /* a kernel that runs longer hangs; 0: none */
+    int exact;         /* races: decides, and records verdicts */
+    uint64_t record;   /* exact: the number under which verdicts are recorded */
 } nl_checks;
+
+/* What an exact search for races says of the launches of a kernel. The larger counts. */
+typedef enum nl_verdict_kind {
+    NL_VERDICT_NO_RACE,   /* no schedule of these launches races */
+    NL_VERDICT_DEPENDS,   /* no race in the schedules tried; atomics order the threads */
+    NL_VERDICT_UNDECIDED, /* a launch failed before its end, for another reason */
+    NL_VERDICT_RACES,
+} nl_verdict_kind;
+
+enum { NL_VERDICT_KERNEL = 200 };
+
+typedef struct nl_verdict {
+    uint64_t record;
+    char kernel[NL_VERDICT_KERNEL];
+    nl_verdict_kind kind;
+    uint64_t launches, schedules; /* schedules: of all launches */
+} nl_verdict;
 
 /* What a launch is checked for by a thread that asks for `mask`; is_debug: the kernel was compiled
  * with debug=True. */

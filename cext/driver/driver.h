@@ -37,6 +37,9 @@ typedef struct nl_driver {
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
     /* What the calling thread's launches are checked for, as bits. NULL as above. */
     uint32_t (*Checks)(void);
+    /* Takes one of the verdicts that were recorded under the number, after all its launches: 1, or
+     * 0 if there is none. NULL as above. */
+    int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
     /* The user's line at which the calling thread issues its next operation, for reports. NULL as
      * above. */
     void (*SetCaller)(const char *file, int line);

@@ -117,6 +117,7 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->SetChecks = NULL;
     table->SetProcessChecks = NULL;
     table->Checks = NULL;
+    table->TakeVerdict = NULL;
     table->SetCaller = NULL;
     table->StreamNumber = NULL;
     table->HostKnows = NULL;

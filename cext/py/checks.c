@@ -12,16 +12,18 @@
 
 #include <frameobject.h>
 
-/* (mask, seed or None, limit in milliseconds) */
+/* (mask, seed or None, limit in milliseconds[, record]) */
 static int parse(PyObject *args, nl_checks *checks) {
     unsigned mask;
     PyObject *seed;
-    unsigned long long limit;
+    unsigned long long limit, record = 0;
     *checks = (nl_checks){.mask = 0};
-    if (!PyArg_ParseTuple(args, "IOK", &mask, &seed, &limit))
+    if (!PyArg_ParseTuple(args, "IOK|K", &mask, &seed, &limit, &record))
         return -1;
     checks->mask = mask;
     checks->limit_ms = limit;
+    checks->exact = record != 0;
+    checks->record = record;
     if (seed != Py_None) {
         checks->shuffled = 1;
         checks->seed = PyLong_AsUnsignedLongLongMask(seed);
@@ -132,6 +134,27 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *take_verdicts(PyObject *Py_UNUSED(module), PyObject *number) {
+    static const char *const names[] = {
+        [NL_VERDICT_NO_RACE] = "no schedule races",
+        [NL_VERDICT_DEPENDS] = "depends on atomics",
+        [NL_VERDICT_UNDECIDED] = "undecided",
+        [NL_VERDICT_RACES] = "races",
+    };
+    uint64_t record = PyLong_AsUnsignedLongLong(number);
+    nl_verdict v;
+    PyObject *list = PyErr_Occurred() ? NULL : PyList_New(0);
+    while (list && nl_cu.TakeVerdict != NULL && nl_cu.TakeVerdict(record, &v)) {
+        PyObject *one =
+            Py_BuildValue("(ssKK)", v.kernel, names[v.kind], (unsigned long long)v.launches,
+                          (unsigned long long)v.schedules);
+        if (!one || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 static PyObject *image_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
     int debug = PyObject_IsTrue(is_debug);
     if (debug < 0)
@@ -146,8 +169,12 @@ static PyMethodDef methods[] = {
      "the "
      "calling thread launches them; is_debug: with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
-     "set_checks(mask, seed, limit): what the calling thread's launches are checked for, where the "
-     "driver can; without arguments, what the process says."},
+     "set_checks(mask, seed, limit[, record]): what the calling thread's launches are checked for, "
+     "where the driver can; without arguments, what the process says. record: a number other than "
+     "0 for an exact search for races, whose verdicts are recorded under it."},
+    {"take_verdicts", take_verdicts, METH_O,
+     "take_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
+     "then forgotten."},
     {"set_process_checks", set_process_checks, METH_VARARGS,
      "set_process_checks(mask, seed, limit): what launches of threads that say nothing are checked "
      "for."},

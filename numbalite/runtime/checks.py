@@ -8,10 +8,11 @@ host compiler's instrumentation. A source is compiled for what the thread that f
 
 from __future__ import annotations
 
+import itertools
 import operator
 from _thread import _local
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core, config
 from numbalite.config import ALL_CHECKS, CHECKS, NO_CHECKS, check_names, parse_checks
@@ -20,8 +21,33 @@ from numbalite.errors import CudaSupportError
 if TYPE_CHECKING:
     from typing import Any
 
+_records = itertools.count(1)
 _LIMIT = 60.0  # seconds, where nobody says
 _here = _local()
+
+
+class Verdict(NamedTuple):
+    """What an exact search for races says of the launches of a kernel."""
+
+    kernel: str
+    kind: str
+    """"no schedule races", "depends on atomics", "undecided" (a launch failed for another reason), or
+    "races"."""
+    launches: int
+    schedules: int
+    """How many schedules were run, of all launches."""
+
+    def __str__(self) -> str:
+        launch = "this launch" if self.launches == 1 else "these launches"
+        if self.kind == "no schedule races":
+            return f"no schedule of {launch} races"
+        if self.kind == "depends on atomics":
+            tried = "1 schedule" if self.schedules == 1 else f"{self.schedules} schedules"
+            return f"depends on atomics: {tried} tried"
+        return self.kind if self.kind == "races" else "undecided: a launch failed before its end"
+
+
+_KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # the last one counts
 
 
 class checks:
@@ -50,6 +76,10 @@ class checks:
     waits for all devices; an exception that leaves it already is not replaced. Blocks can be nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
     CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
 
+    ``exact=True`` decides about races: each pair of accesses that nothing orders is reported, also
+    writes of equal values and plain reads concurrent with atomics. After the block, ``verdict`` is the
+    Verdict of all launches, and ``verdicts`` has one for each kernel.
+
     >>> @cuda.jit
     ... def shift(x, out):
     ...     "out[threadIdx.x] = x[threadIdx.x + 1];"
@@ -59,7 +89,13 @@ class checks:
     numbalite.errors.KernelError: shift (...): ... thread (3,0,0) uses x[4], but x has 4 elements
     """
 
-    def __init__(self, *wanted: str, seed: int | None = None, limit: float | None = None) -> None:
+    def __init__(
+        self,
+        *wanted: str,
+        seed: int | None = None,
+        limit: float | None = None,
+        exact: bool = False,
+    ) -> None:
         mask = ALL_CHECKS if not wanted else 0
         for name in wanted:
             if not isinstance(name, str):
@@ -72,6 +108,11 @@ class checks:
             raise TypeError(f"cuda.checks: seed is an integer, not {seed!r}")
         if seed is not None:
             seed = operator.index(seed)
+        if exact and not mask & CHECKS["race"]:
+            raise ValueError('cuda.checks: exact=True is for the check "race"')
+        self._exact = bool(exact)
+        self._record = 0
+        self._verdicts: tuple[Verdict, ...] | None = None
         self._mask = mask
         self._seed = seed
         self._limit = _milliseconds(limit)
@@ -81,6 +122,27 @@ class checks:
         """The names of the checks."""
         return check_names(self._mask)
 
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """With ``exact=True``, after the block: the verdict on each kernel that was launched in it."""
+        if not self._exact:
+            raise AttributeError("cuda.checks has verdicts with exact=True only")
+        if self._verdicts is None:
+            raise RuntimeError("cuda.checks has verdicts when its block has ended")
+        return self._verdicts
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst of the verdicts, with the launches and schedules of all kernels; None if there was no
+        launch."""
+        if not self.verdicts:
+            return None
+        worst = max(self.verdicts, key=lambda one: _KINDS.index(one.kind))
+        return worst._replace(
+            launches=sum(one.launches for one in self.verdicts),
+            schedules=sum(one.schedules for one in self.verdicts),
+        )
+
     def __enter__(self) -> checks:
         if not _core.driver_has("checks"):
             raise CudaSupportError(
@@ -89,7 +151,8 @@ class checks:
                 "or run the program under compute-sanitizer"
             )
         stack = _here.__dict__.setdefault("stack", [])
-        stack.append((self._mask, self._seed, self._limit))
+        self._record = next(_records) if self._exact else 0
+        stack.append((self._mask, self._seed, self._limit, self._record))
         _core.set_checks(*stack[-1])
         return self
 
@@ -99,10 +162,15 @@ class checks:
             raise RuntimeError("cuda.checks is left that was not entered: `with` does both")
         stack.pop()
         _core.set_checks(*(stack[-1] if stack else ()))
-        if isinstance(error, Exception):
-            _wait_beside(error)
-        elif error is None and not _core.capture_here():
-            _core.synchronize_all()
+        try:
+            if isinstance(error, Exception):
+                _wait_beside(error)
+            elif error is None and not _core.capture_here():
+                _core.synchronize_all()
+        finally:
+            if self._exact:
+                taken = [Verdict(*one) for one in _core.take_verdicts(self._record)]
+                self._verdicts = tuple(taken)
 
     def __repr__(self) -> str:
         return f"cuda.checks({', '.join(map(repr, self.names))})"
@@ -155,10 +223,10 @@ class display:
             return
         stack = getattr(_here, "stack", None)
         self._earlier = stack[-1] if stack else ()
-        mask, seed, limit = self._earlier or _of_process()
+        mask, *others = self._earlier or _of_process()
         if mask & CHECKS["unwritten"]:
             self._is_changed = True
-            _core.set_checks(mask & ~CHECKS["unwritten"], seed, limit)
+            _core.set_checks(mask & ~CHECKS["unwritten"], *others)
 
     def __exit__(self, *error: object) -> None:
         if self._is_changed:

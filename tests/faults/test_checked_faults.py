@@ -72,14 +72,15 @@ BLOCKS = 3
 OUT_OF_MEMORY = (MemoryError, errors.KernelError, errors.CudaAPIError, errors.CudaSupportError)
 
 
-def make_launch(kernel, name, seed):
+def make_launch(kernel, name, seed, exact=False):
     """Gives a function that launches with checks: the kind of what was found, or None."""
     x = cuda.to_device(np.zeros(128 if name == "outside" else 64 * BLOCKS, np.int32))
     configured = kernel[BLOCKS, 64, 0, 64]
 
     def launch():
         try:
-            with cuda.checks("all", seed=seed, limit=0.05 if name == "endless" else 60):
+            limit = 0.05 if name == "endless" else 60
+            with cuda.checks("all", seed=seed, limit=limit, exact=exact):
                 configured(x, 64 * BLOCKS if name != "divides" else 128)
                 cuda.synchronize()
         except errors.KernelError as found:
@@ -137,10 +138,10 @@ def walk(launch, kind):
     raise AssertionError("this never ends")
 
 
-@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("seed, exact", [(None, False), (5, False), (None, True)])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_launch(kernels, name, seed):
-    launch = make_launch(kernels[name], name, seed)
+def test_a_launch(kernels, name, seed, exact):
+    launch = make_launch(kernels[name], name, seed, exact)
     assert walk(launch, KINDS[name]) >= 2
     assert launch() == KINDS[name]
 

@@ -98,3 +98,18 @@ def test_the_corrected_kernel_is_not_reported(pair, kernel_of):
     for seed in SEEDS:
         with checks_for(pair, seed):
             pair.check(pair.run(True, kernel_of(pair, True)))
+
+
+@pytest.mark.sim
+@EVERY
+def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
+    with cuda.checks("race", "hang", exact=True, limit=LIMIT) as checks:
+        pair.run(True, kernel_of(pair, True))
+    assert checks.verdict.kind in ("no schedule races", "depends on atomics")
+    if pair.kind != "race" or pair.name in ENDLESS:
+        return
+    checks = cuda.checks("race", "hang", exact=True, limit=LIMIT)
+    with pytest.raises(errors.KernelError) as caught, checks:
+        pair.run(False, kernel_of(pair, False))
+    assert checks.verdict.kind == "races" and caught.value.verdict == "races"
+    assert caught.value.line in pair.lines

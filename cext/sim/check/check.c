@@ -67,6 +67,7 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) 
         nl_sim_findings_report(&c->findings, kernel, c->image, fault);
         fault->is_shuffled = c->wanted.shuffled;
         fault->seed = c->wanted.seed;
+        fault->is_exact = c->wanted.exact;
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);

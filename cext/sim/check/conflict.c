@@ -180,6 +180,10 @@ void nl_sim_conflict_end_shared(nl_sim_worker *w) {
 
 /* Launches */
 
+static uint64_t count_blocks(const nl_sim_dim *grid) {
+    return (uint64_t)grid->x * grid->y * grid->z;
+}
+
 int nl_sim_conflict_begin(nl_sim_job *job) {
     const nl_checks *wanted = &job->check->wanted;
     int every = (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG | NL_CHECK_STREAM)) &&
@@ -193,7 +197,8 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
         nl_sim_shadow_hear_all(1);
     if (wanted->mask & NL_CHECK_RACE) {
         job->check->race =
-            nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
+            nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report,
+                             wanted->exact ? count_blocks(&job->launch.grid) : 0);
         if (!job->check->race)
             return -1;
     }
@@ -210,6 +215,7 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
         nl_fault_say(&fault, "there is no memory to look for races");
         nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
+    job->check->depends = job->check->race && nl_sim_race_depends(job->check->race);
     nl_sim_race_close(job->check->race);
     job->check->race = NULL;
     return job->status;

@@ -37,6 +37,7 @@ int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_s
     const nl_sim_finding *same = find_lock_held(f, kind, pc, site, variable);
     int known = same ? same->order <= order : f->count == NL_SIM_FINDINGS;
     f->total += (uint64_t)known;
+    f->kinds |= known ? kind : 0;
     nl_mutex_unlock(&f->lock);
     return known;
 }
@@ -44,6 +45,7 @@ int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_s
 void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_lock(&f->lock);
     f->total++;
+    f->kinds |= finding->kind;
     nl_sim_finding *same =
         find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
     if (!same && f->count < NL_SIM_FINDINGS)

@@ -45,6 +45,7 @@ typedef struct nl_sim_findings {
     nl_mutex lock;
     unsigned count;                      /* of different ones */
     uint64_t total;                      /* with all repetitions */
+    unsigned kinds;                      /* of all, as bits */
     nl_sim_finding all[NL_SIM_FINDINGS]; /* the first ones */
 } nl_sim_findings;
 

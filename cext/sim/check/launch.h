@@ -14,8 +14,10 @@ typedef struct nl_sim_check {
     const nl_sim_parameters *parameters; /* or NULL: not known */
     int traps_reals;                     /* the processor tells of NaN and infinity (reals.h) */
     struct nl_sim_race *race;            /* NULL: races are not looked for */
-    int every;                           /* all accesses are looked at (conflict.h) */
-    struct nl_sim_asynccopies *copies;   /* NULL: there were none yet */
+    int depends; /* exact: the schedule decided the order of some atomics (race.h); set at the end
+                  */
+    int every;   /* all accesses are looked at (conflict.h) */
+    struct nl_sim_asynccopies *copies; /* NULL: there were none yet */
     nl_sim_findings findings;
 } nl_sim_check;
 

@@ -109,6 +109,11 @@ static void exchanged(nl_sim_worker *w, unsigned warp, const nl_sim_group *group
         nl_sim_race_warp(w, warp, group->arrived);
 }
 
+static void active(nl_sim_worker *w) {
+    if (w->race)
+        nl_sim_race_active(w);
+}
+
 static void pass(nl_sim_worker *w) {
     if (w->race)
         nl_sim_race_settle(w);
@@ -153,6 +158,7 @@ const nl_sim_observer nl_sim_check_observer = {
     .cluster_wait = cluster_wait,
     .exchange = nl_sim_shuffle_look,
     .exchanged = exchanged,
+    .active = active,
     .pass = pass,
     .allocated = allocated,
     .overflowed = overflowed,

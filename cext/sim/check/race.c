@@ -23,8 +23,9 @@
 #include <string.h>
 #include "base/mem.h"
 #include "sim/abi.h"
+#include "sim/check/epochs.h"
 #include "sim/check/order.h"
-#include "sim/engine/cluster.h"
+#include "sim/check/visit.h"
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
@@ -37,24 +38,17 @@ enum {
     GUARDS = 32, /* places of plain reads for an atomicCAS */
     LATEST = 4,  /* plain reads of a thread that are remembered for this */
     UPDATES = 32,
-    /* mark.who: the thread, and */
-    THREAD = 0x3ff,
-    WRITE = 0x400,
-    ATOMIC = 0x800,
-    VOLATILE = 0x1000, /* and not ATOMIC */
-    UPDATE = 0x2000,   /* a plain write of what its thread has just read */
-    NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
-    SPLIT = 0x8000,    /* in cell.write: the bytes are in cells of their own */
-    MAX_BYTES = 16,    /* of an access whose value can be compared */
+    WRITE = NL_SIM_MARK_WRITE,
+    ATOMIC = NL_SIM_MARK_ATOMIC,
+    VOLATILE = NL_SIM_MARK_VOLATILE,
+    UPDATE = NL_SIM_MARK_UPDATE,
+    NARROW = NL_SIM_MARK_NARROW,
+    SPLIT = NL_SIM_MARK_SPLIT,
+    MAX_BYTES = 16, /* of an access whose value can be compared */
 };
 
-/* One access; all zero: none. */
-typedef struct mark {
-    uint32_t block, time;
-    int32_t pc; /* from race->code */
-    uint16_t who;
-    uint16_t era; /* barriers over the grid until then, plus 1 */
-} mark;
+typedef nl_sim_mark mark;
+typedef nl_sim_visit visit;
 
 typedef struct cell {
     mark write; /* SPLIT: .block is the index of its four in race->bytes */
@@ -75,7 +69,9 @@ struct nl_sim_race {
     uintptr_t code;
     nl_sim_race_report *report;
     uint16_t era;
-    int starved; /* memory has run out: no conflict is certain any more */
+    int starved;           /* memory has run out: no conflict is certain any more */
+    nl_sim_epochs *epochs; /* of an exact search, which uses no pages; else NULL */
+    int depends;           /* exact: the schedule decides the order of some atomic accesses */
     size_t page_count, page_capacity;
     page **pages; /* a hash table */
     page *recent[RECENT];
@@ -121,10 +117,14 @@ struct nl_sim_race_block {
     } swapped[NL_SIM_ORDER_THREADS];
 };
 
-nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
+nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint64_t exact_blocks) {
     nl_sim_race *race = nl_mem_zalloc(sizeof *race, NULL);
     if (!race)
         return NULL;
+    if (exact_blocks && !(race->epochs = nl_sim_epochs_open(exact_blocks))) {
+        nl_mem_free(race);
+        return NULL;
+    }
     race->code = (uintptr_t)code;
     race->report = report;
     race->era = 1;
@@ -145,6 +145,7 @@ void nl_sim_race_close(nl_sim_race *race) {
     if (!race)
         return;
     forget_pages(race);
+    nl_sim_epochs_close(race->epochs);
     nl_mem_free(race->bytes);
     nl_sim_handover_clear(&race->handover);
     nl_mem_free(race);
@@ -152,6 +153,10 @@ void nl_sim_race_close(nl_sim_race *race) {
 
 int nl_sim_race_is_starved(const nl_sim_race *race) {
     return race->starved;
+}
+
+int nl_sim_race_depends(const nl_sim_race *race) {
+    return race->depends;
 }
 
 /* Cells */
@@ -381,55 +386,9 @@ static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t gra
 
 /* Accesses */
 
-/* One access, as long as it is looked at. */
-typedef struct visit {
-    nl_sim_worker *w;
-    nl_sim_race *race;
-    nl_sim_race_block *b;
-    mark mark;
-    unsigned thread, kind;
-    int shared;
-    uintptr_t address;
-    size_t size;
-    const void *pc;
-    int told; /* a conflict of this access is known already: others are of the same kind */
-} visit;
-
-static unsigned thread_of(mark m) {
-    return m.who & THREAD;
-}
-
-/* Can both blocks touch the shared memory of one of them at a time? */
-static int are_of_one_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
-    return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
-}
-
-/* Is what was noted there before this access, or of no interest to it? */
-static int is_before(const visit *v, mark m) {
-    if (m.era != v->race->era || (v->shared && m.block != v->mark.block &&
-                                  !are_of_one_cluster(v->w, m.block, v->mark.block)))
-        return 1;
-    return nl_sim_order_before(&v->b->order, v->thread, m.block, thread_of(m), m.time,
-                               !(m.who & WRITE));
-}
-
-static int is_same_warp(const visit *v, mark m) {
-    return m.block == v->mark.block && thread_of(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
-}
-
-/* Both may happen at once. */
-static int are_compatible(const visit *v, mark m) {
-    uint16_t strong = ATOMIC | VOLATILE;
-    if (!(m.who & strong) || !(v->mark.who & strong))
-        return 0;
-    if (((m.who | v->mark.who) & NARROW) && m.block != v->mark.block)
-        return 0;
-    return (m.who & ATOMIC) || (v->mark.who & ATOMIC) || !is_same_warp(v, m);
-}
-
 static nl_sim_race_side side(const nl_sim_race *race, mark m) {
     return (nl_sim_race_side){.block = m.block,
-                              .thread = thread_of(m),
+                              .thread = nl_sim_mark_thread(m),
                               .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
                               .write = (m.who & WRITE) != 0,
                               .atomic = (m.who & ATOMIC) != 0,
@@ -465,10 +424,10 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         wait = &b->reads[v->thread];
         settle_read(v->w, v->thread);
     } else if ((v->mark.who & ATOMIC) && plain_earlier && mine && !(m.who & WRITE)) {
-        wait = &b->reads[thread_of(m)];
-        settle_read(v->w, thread_of(m));
+        wait = &b->reads[nl_sim_mark_thread(m)];
+        settle_read(v->w, nl_sim_mark_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
-        wait = &b->reads[(m.who & WRITE) ? v->thread : thread_of(m)];
+        wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
         if (wait->on) /* one is enough to tell */
             return;
     }
@@ -484,6 +443,26 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     }
 }
 
+/* An exact search reports each pair that nothing orders. */
+static void conflict_exactly(visit *v, mark m, uintptr_t address) {
+    int one_reads = !(m.who & v->mark.who & WRITE);
+    nl_sim_race_conflict c = {.address = address,
+                              .size = v->size,
+                              .shared = v->shared,
+                              .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
+                              .earlier = side(v->race, m),
+                              .later = side(v->race, v->mark)};
+    if (v->told)
+        return;
+    v->told = 1;
+    if (!one_reads)
+        c.updates = (m.who & v->mark.who & UPDATE) != 0;
+    else if (!((m.who ^ v->mark.who) & ATOMIC))
+        c.updates = (m.who & WRITE) ? are_one_update(v->race, v->mark, m)
+                                    : are_one_update(v->race, m, v->mark);
+    report(v->w, &c);
+}
+
 /* Notes a reader. What is before it need not be kept. */
 static void note_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
@@ -492,13 +471,14 @@ static void note_read(const visit *v, cell *c) {
         if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
             m->time == v->mark.time && m->era == v->mark.era)
             return;
-        if (is_before(v, *m)) {
+        if (nl_sim_visit_follows(v, *m)) {
             *m = v->mark;
             return;
         }
     }
-    if (!is_same_warp(v, c->read[0]) && c->read[1].block == c->read[0].block &&
-        thread_of(c->read[1]) / NL_SIM_LANES == thread_of(c->read[0]) / NL_SIM_LANES)
+    if (!nl_sim_visit_is_same_warp(v, c->read[0]) && c->read[1].block == c->read[0].block &&
+        nl_sim_mark_thread(c->read[1]) / NL_SIM_LANES ==
+            nl_sim_mark_thread(c->read[0]) / NL_SIM_LANES)
         c->read[1] = v->mark;
 }
 
@@ -506,7 +486,7 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
     mark old = c->write;
     int mine = !((old.who ^ v->mark.who) & ~UPDATE) && old.block == v->mark.block &&
                old.time == v->mark.time && old.era == v->mark.era;
-    if (!mine && !is_before(v, old) && !are_compatible(v, old))
+    if (!mine && !nl_sim_visit_follows(v, old) && !nl_sim_visit_is_compatible(v, old))
         conflict(v, old, address);
     if (!(v->mark.who & WRITE)) {
         note_read(v, c);
@@ -516,14 +496,14 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
         mark *m = &c->read[i];
         if (!m->era)
             continue;
-        if (m->block == v->mark.block && thread_of(*m) == v->thread) {
+        if (m->block == v->mark.block && nl_sim_mark_thread(*m) == v->thread) {
             if ((v->kind & NL_SIM_ACCESS_COMPARE) && m->era == v->race->era) {
                 m->who |= ATOMIC; /* the read was only for the atomicCAS */
                 continue;
             }
-        } else if (!is_before(v, *m) && !are_compatible(v, *m)) {
+        } else if (!nl_sim_visit_follows(v, *m) && !nl_sim_visit_is_compatible(v, *m)) {
             conflict(v, *m, address);
-        } else if (!is_before(v, *m)) {
+        } else if (!nl_sim_visit_follows(v, *m)) {
             continue;
         }
         m->era = 0;
@@ -548,12 +528,52 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) 
     return result;
 }
 
+static void visit_cells(visit *v) {
+    for (uintptr_t at = v->address, end = at + v->size; at < end;) {
+        uintptr_t next = at / GRANULE * GRANULE + GRANULE;
+        cell *c = find_cell(v->race, at);
+        if (!c) {
+            v->race->starved = 1;
+            return;
+        }
+        if (next > end)
+            next = end;
+        if (!(c->write.who & SPLIT) && next - at == GRANULE) {
+            visit_cell(v, c, at);
+            at = next;
+            continue;
+        }
+        cell *bytes = split(v->race, c);
+        v->race->starved |= !bytes;
+        for (; bytes && at < next; at++)
+            visit_cell(v, &bytes[at % GRANULE], at);
+        at = next;
+    }
+}
+
 void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size,
                         unsigned kind, const void *pc, int shared) {
     nl_sim_race *race = w->race;
     nl_sim_race_block *b = w->race_block;
     int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
     settle_write(w);
+    visit v = {.w = w,
+               .race = race,
+               .b = b,
+               .order = &b->order,
+               .mark = {.block = b->order.block,
+                        .time = nl_sim_order_now(&b->order, thread),
+                        .pc = (int32_t)((uintptr_t)pc - race->code),
+                        .who = who(b, thread, kind),
+                        .era = race->era},
+               .thread = thread,
+               .kind = kind,
+               .shared = shared,
+               .address = address,
+               .size = size,
+               .pc = pc};
+    if (strong && race->epochs && !race->depends)
+        race->depends = nl_sim_epochs_competes(race->epochs, &v);
     if (strong) {
         nl_sim_order_acquire(&b->order, thread, &race->handover, address);
         if (kind & NL_SIM_ACCESS_COMPARE)
@@ -569,20 +589,6 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else if (b->reads_on) {
         settle_update(w, thread, address, size);
     }
-    visit v = {.w = w,
-               .race = race,
-               .b = b,
-               .mark = {.block = b->order.block,
-                        .time = nl_sim_order_now(&b->order, thread),
-                        .pc = (int32_t)((uintptr_t)pc - race->code),
-                        .who = who(b, thread, kind),
-                        .era = race->era},
-               .thread = thread,
-               .kind = kind,
-               .shared = shared,
-               .address = address,
-               .size = size,
-               .pc = pc};
     const latest *own = !strong && (kind & NL_SIM_ACCESS_WRITE)
                             ? find_latest(b, thread, address / GRANULE * GRANULE)
                             : NULL;
@@ -590,25 +596,11 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
         v.mark.who |= UPDATE;
         note_update(race, b, thread, own, v.mark.pc);
     }
-    for (uintptr_t at = address, end = address + size; at < end;) {
-        uintptr_t next = at / GRANULE * GRANULE + GRANULE;
-        cell *c = find_cell(race, at);
-        if (!c) {
+    if (race->epochs) {
+        if (nl_sim_epochs_access(race->epochs, &v, conflict_exactly) < 0)
             race->starved = 1;
-            return;
-        }
-        if (next > end)
-            next = end;
-        if (!(c->write.who & SPLIT) && next - at == GRANULE) {
-            visit_cell(&v, c, at);
-            at = next;
-            continue;
-        }
-        cell *bytes = split(race, c);
-        race->starved |= !bytes;
-        for (; bytes && at < next; at++)
-            visit_cell(&v, &bytes[at % GRANULE], at);
-        at = next;
+    } else {
+        visit_cells(&v);
     }
     if (kind & NL_SIM_ACCESS_WRITE) {
         if (strong)
@@ -617,7 +609,6 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             b->order.unfenced[thread] = 1;
     }
 }
-
 /* Events */
 
 int nl_sim_race_begin_block(nl_sim_worker *w) {
@@ -637,7 +628,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
 /* Does a thread of the block know that it has happened? */
 static int is_known_to_any(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (nl_sim_order_before(&w->race_block->order, i, m.block, thread_of(m), m.time,
+        if (nl_sim_order_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m), m.time,
                                 !(m.who & WRITE)))
             return 1;
     }
@@ -646,11 +637,38 @@ static int is_known_to_any(const nl_sim_worker *w, mark m) {
 
 static int is_late(const nl_sim_worker *w, mark m) {
     return m.era == w->race->era && !(m.who & SPLIT) && m.block != w->race_block->order.block &&
-           are_of_one_cluster(w, m.block, w->race_block->order.block) && !is_known_to_any(w, m);
+           nl_sim_visit_share_cluster(w, m.block, w->race_block->order.block) &&
+           !is_known_to_any(w, m);
+}
+
+typedef struct late_search {
+    const nl_sim_worker *w;
+    mark found;
+} late_search;
+
+static int find_late_mark(void *data, mark m) {
+    late_search *search = data;
+    search->found = m;
+    return is_late(search->w, m);
+}
+
+static int find_late_exactly(nl_sim_worker *w, uintptr_t low, size_t size, nl_sim_race_side *late,
+                             uintptr_t *address) {
+    late_search search = {.w = w};
+    for (uintptr_t at = low; at < low + size; at += GRANULE) {
+        if (!nl_sim_epochs_search(w->race->epochs, at, find_late_mark, &search))
+            continue;
+        *late = side(w->race, search.found);
+        *address = at;
+        return 1;
+    }
+    return 0;
 }
 
 int nl_sim_race_find_late(nl_sim_worker *w, uintptr_t low, size_t size, nl_sim_race_side *late,
                           uintptr_t *address) {
+    if (w->race->epochs)
+        return find_late_exactly(w, low, size, late, address);
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         const cell *c = find_cell(w->race, at);
         const mark marks[] = {c ? c->write : (mark){0}, c ? c->read[0] : (mark){0},
@@ -671,11 +689,15 @@ void nl_sim_race_end_block(nl_sim_worker *w) {
         return;
     settle_write(w);
     settle_reads(w, 0, w->threads);
+    if (w->race->epochs)
+        nl_sim_epochs_note_end(w->race->epochs, w->race_block->order.block);
     nl_sim_order_end(&w->race_block->order);
 }
 
 void nl_sim_race_fence(nl_sim_worker *w, unsigned thread) {
     settle_write(w);
+    if (w->race->epochs)
+        nl_sim_epochs_note_fence(w->race->epochs, w->race_block->order.block);
     nl_sim_order_fence(&w->race_block->order, thread);
 }
 
@@ -702,6 +724,8 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
     nl_sim_handover_clear(&race->handover);
     if (++race->era == 0) {
         forget_pages(race);
+        if (race->epochs)
+            nl_sim_epochs_forget(race->epochs);
         race->era = 1;
     }
 }
@@ -728,6 +752,10 @@ void nl_sim_race_settle(nl_sim_worker *w) {
 }
 
 void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
+    if (w->race->epochs) {
+        w->race->starved |= nl_sim_epochs_renew(w->race->epochs, address, size) < 0;
+        return;
+    }
     for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
         cell *c = find_cell(w->race, at);
         if (c)
@@ -735,4 +763,8 @@ void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
         else
             w->race->starved = 1;
     }
+}
+
+void nl_sim_race_active(nl_sim_worker *w) {
+    w->race->depends = 1;
 }

@@ -49,11 +49,19 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *conflict);
 
 typedef void nl_sim_race_report(struct nl_sim_worker *worker, const nl_sim_race_conflict *conflict);
 
-/* `code` is any address in the kernel's image. NULL without memory. */
-nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report);
+/* `code` is any address in the kernel's image. exact_blocks: 0, or the blocks of the grid, for an
+ * exact search: it keeps all accesses that matter (epochs.h) and reports each pair that nothing
+ * orders. NULL without memory. */
+nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint64_t exact_blocks);
 void nl_sim_race_close(nl_sim_race *race);
 /* Has memory run out? Then there may be more conflicts than were reported. */
 int nl_sim_race_is_starved(const nl_sim_race *race);
+
+/* After an exact search: did the schedule decide in which order threads made atomic accesses of the
+ * same memory? If not, barriers alone order the threads, in each schedule alike. */
+int nl_sim_race_depends(const nl_sim_race *race);
+/* A thread has asked which lanes are active, which depends on the schedule. */
+void nl_sim_race_active(struct nl_sim_worker *worker);
 
 /* What happens in a block. kind: NL_SIM_ACCESS_* of sim/abi.h. shared: the memory is the block's
  * own. */

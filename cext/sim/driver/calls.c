@@ -3,6 +3,7 @@
 #include "sim/driver/calls.h"
 
 #include "sim/check/check.h"
+#include "sim/check/verdict.h"
 #include "sim/check/observer.h"
 #include "sim/driver/cublas.h"
 #include "sim/driver/outcome.h"
@@ -159,6 +160,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
+    table->TakeVerdict = nl_sim_verdict_take;
     table->SetCaller = nl_sim_streamclock_set_caller;
     table->StreamNumber = nl_sim_streamclock_number;
     table->HostKnows = nl_sim_streamclock_host_knows;

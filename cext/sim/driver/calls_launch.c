@@ -10,6 +10,7 @@
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
 #include "sim/check/observer.h"
+#include "sim/check/verdict.h"
 #include "sim/driver/exec.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
@@ -74,7 +75,15 @@ static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_fu
     if (nl_sim_conflict_begin(job) == 0)
         (void)nl_sim_grid_run(job);
     CUresult status = nl_sim_conflict_end(job);
+    int depends = job->check->depends, races = job->check->findings.kinds & NL_CHECK_RACE;
     CUresult found = nl_sim_check_end(job->check, kernel, &fault);
+    if (l->checks.exact)
+        nl_sim_verdict_add(l->checks.record, kernel,
+                           races                                             ? NL_VERDICT_RACES
+                           : status != CUDA_SUCCESS || found != CUDA_SUCCESS ? NL_VERDICT_UNDECIDED
+                           : depends                                         ? NL_VERDICT_DEPENDS
+                                                                             : NL_VERDICT_NO_RACE,
+                           1);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
         job->fault = fault;
     return found != CUDA_SUCCESS ? found : status;

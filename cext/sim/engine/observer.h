@@ -29,6 +29,8 @@ typedef struct nl_sim_observer {
     /* A group of lanes is complete: before it gets its values, and with them. */
     void (*exchange)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
     void (*exchanged)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
+    /* A thread asks which lanes of its warp are active. */
+    void (*active)(nl_sim_worker *worker);
     /* Another block is going to run on another OS thread. */
     void (*pass)(nl_sim_worker *worker);
     /* The kernel has allocated memory. */

@@ -156,6 +156,8 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     t->mask = mask;
     t->site = site;
     t->wait = (uint8_t)(NL_SIM_WAIT_WARP + op);
+    if (op == NL_SIM_WARP_ACTIVE && w->observer)
+        w->observer->active(w);
     if (op == NL_SIM_WARP_ACTIVE || op == NL_SIM_WARP_STEP)
         return wait_active(w, thread);
     if (!(mask & self))

@@ -1,0 +1,521 @@
+/* sim/check/epochs: each four bytes have the last plain write, one plain read, and a list of all
+ * other accesses since that write: a segment for each block and kind of access, with the last
+ * moment of each thread. Four bytes of which parts are touched have that for each byte.
+ *
+ * A plain write ends the life of all records: those with which it conflicts have been reported, and
+ * the others are ordered before it. A plain read replaces plain reads that are ordered before it.
+ * Atomic and volatile accesses do not replace plain ones, with which other accesses conflict.
+ *
+ * Of blocks that have ended without a fence, one access of a kind is enough: nothing can become
+ * ordered after them before the next barrier over the grid, so a later access conflicts with all
+ * of them or with none. A segment whose block has passed a barrier since is emptied by its block:
+ * what the block does then is ordered after it. */
+#include "sim/check/epochs.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+enum {
+    GRANULE = 4,
+    PAGE = 1024, /* bytes of memory */
+    CELLS = PAGE / GRANULE,
+    RECENT = 64,
+    FEW = 4,   /* threads of a new segment */
+    MANY = 16, /* of one that is still searched; a larger one has an item for each thread */
+    STRONG = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE,
+    KIND = STRONG | NL_SIM_MARK_WRITE | NL_SIM_MARK_NARROW, /* bits of who: one segment each */
+    HAS_FENCED = 1,                                         /* of a block */
+    HAS_ENDED = 2,
+};
+
+typedef struct item {
+    uint32_t time; /* 0: none */
+    int32_t pc;
+    uint32_t thread;
+} item;
+
+typedef struct segment {
+    struct segment *next;
+    uint32_t block, barrier; /* the last barrier of the block when the first item came */
+    uint16_t era, kind;
+    uint16_t count, capacity; /* count: of items, or `capacity` where each thread has one */
+    item items[];
+} segment;
+
+typedef struct cell {
+    nl_sim_mark write; /* SPLIT: .block is the index of its four in epochs->bytes */
+    nl_sim_mark read;
+    segment *more;
+} cell;
+
+typedef struct page {
+    uintptr_t number; /* address / PAGE */
+    cell cells[CELLS];
+} page;
+
+struct nl_sim_epochs {
+    size_t page_count, page_capacity;
+    page **pages; /* a hash table */
+    page *recent[RECENT];
+    cell (*bytes)[GRANULE];
+    uint32_t byte_count, byte_capacity;
+    segment *spare; /* segments of FEW items */
+    uint64_t blocks;
+    unsigned char *block; /* HAS_FENCED, HAS_ENDED */
+};
+
+nl_sim_epochs *nl_sim_epochs_open(uint64_t blocks) {
+    nl_sim_epochs *e = nl_mem_zalloc(sizeof *e, NULL);
+    if (!e)
+        return NULL;
+    e->blocks = blocks;
+    e->block = nl_mem_zalloc(blocks, NULL);
+    if (e->block)
+        return e;
+    nl_mem_free(e);
+    return NULL;
+}
+
+static void free_segments(segment *first) {
+    for (segment *s = first, *next; s; s = next) {
+        next = s->next;
+        nl_mem_free(s);
+    }
+}
+
+void nl_sim_epochs_forget(nl_sim_epochs *e) {
+    for (size_t i = 0; i < e->page_capacity; i++) {
+        for (unsigned k = 0; e->pages[i] && k < CELLS; k++)
+            free_segments(e->pages[i]->cells[k].more);
+        nl_mem_free(e->pages[i]);
+    }
+    for (uint32_t i = 0; i < e->byte_count; i++) {
+        for (unsigned k = 0; k < GRANULE; k++)
+            free_segments(e->bytes[i][k].more);
+    }
+    nl_mem_free(e->pages);
+    e->pages = NULL;
+    e->page_count = e->page_capacity = 0;
+    memset(e->recent, 0, sizeof e->recent);
+    e->byte_count = 0;
+}
+
+void nl_sim_epochs_close(nl_sim_epochs *e) {
+    if (!e)
+        return;
+    nl_sim_epochs_forget(e);
+    free_segments(e->spare);
+    nl_mem_free(e->bytes);
+    nl_mem_free(e->block);
+    nl_mem_free(e);
+}
+
+void nl_sim_epochs_note_fence(nl_sim_epochs *e, uint32_t block) {
+    e->block[block] |= HAS_FENCED;
+}
+
+void nl_sim_epochs_note_end(nl_sim_epochs *e, uint32_t block) {
+    e->block[block] |= HAS_ENDED;
+}
+
+/* Cells */
+
+static page **page_slot(page **table, size_t capacity, uintptr_t number) {
+    uint64_t at = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 24;
+    for (;; at++) {
+        page **p = &table[at & (capacity - 1)];
+        if (!*p || (*p)->number == number)
+            return p;
+    }
+}
+
+static int grow_pages(nl_sim_epochs *e) {
+    size_t capacity = e->page_capacity ? e->page_capacity * 2 : 256;
+    page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
+    if (!table)
+        return -1;
+    for (size_t i = 0; i < e->page_capacity; i++) {
+        if (e->pages[i])
+            *page_slot(table, capacity, e->pages[i]->number) = e->pages[i];
+    }
+    nl_mem_free(e->pages);
+    e->pages = table;
+    e->page_capacity = capacity;
+    return 0;
+}
+
+/* The four bytes at `address`; NULL without memory. */
+static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
+    uintptr_t number = address / PAGE;
+    page *p = e->recent[number % RECENT];
+    if (!p || p->number != number) {
+        if (e->page_count * 4 >= e->page_capacity * 3 && grow_pages(e) < 0)
+            return NULL;
+        page **slot = page_slot(e->pages, e->page_capacity, number);
+        if (!*slot) {
+            *slot = nl_mem_zalloc(sizeof **slot, NULL);
+            if (!*slot)
+                return NULL;
+            (*slot)->number = number;
+            e->page_count++;
+        }
+        e->recent[number % RECENT] = p = *slot;
+    }
+    return &p->cells[address % PAGE / GRANULE];
+}
+
+static int is_split(const cell *c) {
+    return (c->write.who & NL_SIM_MARK_SPLIT) != 0;
+}
+
+static segment *copy_segments(const segment *first, int *failed) {
+    segment *made = NULL, **at = &made;
+    for (const segment *s = first; s; s = s->next) {
+        segment *copy = nl_mem_alloc(sizeof *copy + s->capacity * sizeof *copy->items, NULL);
+        if (!copy) {
+            *failed = 1;
+            break;
+        }
+        memcpy(copy, s, sizeof *s + s->capacity * sizeof *s->items);
+        copy->next = NULL;
+        *at = copy;
+        at = &copy->next;
+    }
+    return made;
+}
+
+/* Gives each byte of a cell a cell; NULL without memory. */
+static cell *split(nl_sim_epochs *e, cell *c) {
+    int failed = 0;
+    if (is_split(c))
+        return e->bytes[c->write.block];
+    if (e->byte_count == e->byte_capacity) {
+        uint32_t capacity = e->byte_capacity ? e->byte_capacity * 2 : 256;
+        cell(*more)[GRANULE] = nl_mem_resize(e->bytes, capacity * sizeof *more, NULL);
+        if (!more)
+            return NULL;
+        e->bytes = more;
+        e->byte_capacity = capacity;
+    }
+    uint32_t index = e->byte_count++;
+    for (unsigned i = 0; i < GRANULE; i++) {
+        e->bytes[index][i] = *c;
+        if (i > 0)
+            e->bytes[index][i].more = copy_segments(c->more, &failed);
+    }
+    *c = (cell){.write = {.block = index, .who = NL_SIM_MARK_SPLIT, .era = 1}};
+    return failed ? NULL : e->bytes[index];
+}
+
+/* Segments */
+
+static void drop(nl_sim_epochs *e, segment **at) {
+    segment *s = *at;
+    *at = s->next;
+    if (s->capacity > FEW) {
+        nl_mem_free(s);
+        return;
+    }
+    s->next = e->spare;
+    e->spare = s;
+}
+
+static nl_sim_mark mark_of(const segment *s, const item *i) {
+    return (nl_sim_mark){.block = s->block,
+                         .time = i->time,
+                         .pc = i->pc,
+                         .who = (uint16_t)(s->kind | i->thread),
+                         .era = s->era};
+}
+
+/* Has the block passed a barrier since all of the segment? Asked by a thread of the block. */
+static int is_over(const nl_sim_visit *v, const segment *s) {
+    return s->block == v->mark.block && s->barrier < v->order->barrier;
+}
+
+/* Nothing can become ordered after what the block did. */
+static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
+    return e->block[block] == HAS_ENDED;
+}
+
+/* Can an access of the segment conflict with this one, if nothing orders them? */
+static int concerns(const nl_sim_visit *v, const segment *s) {
+    uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
+    if (!(any & NL_SIM_MARK_WRITE))
+        return 0;
+    if (!(s->kind & STRONG) || !(v->mark.who & STRONG))
+        return 1;
+    if ((any & NL_SIM_MARK_NARROW) && s->block != v->mark.block)
+        return 1;
+    return (both & NL_SIM_MARK_VOLATILE) && s->block == v->mark.block;
+}
+
+/* The first item that nothing orders before the access and that is not compatible with it; with
+ * `strong`, compatible ones count too. NULL: none. */
+static const item *find_unordered(const nl_sim_visit *v, const segment *s, int strong) {
+    if (is_over(v, s))
+        return NULL;
+    for (unsigned n = 0; n < s->count; n++) {
+        const item *i = &s->items[n];
+        if (!i->time || (i->thread == v->thread && s->block == v->mark.block))
+            continue;
+        nl_sim_mark m = mark_of(s, i);
+        if (!nl_sim_visit_follows(v, m) && (strong || !nl_sim_visit_is_compatible(v, m)))
+            return i;
+    }
+    return NULL;
+}
+
+/* A segment for `threads` more items than FEW, or for FEW. */
+static segment *make(nl_sim_epochs *e, unsigned capacity) {
+    segment *s = capacity == FEW ? e->spare : NULL;
+    if (s) {
+        e->spare = s->next;
+        return s;
+    }
+    return nl_mem_alloc(sizeof *s + capacity * sizeof *s->items, NULL);
+}
+
+/* Makes the segment at *at larger; -1 without memory. */
+static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
+    segment *old = *at;
+    unsigned capacity = old->capacity < MANY ? MANY : threads;
+    segment *s = make(e, capacity);
+    if (!s)
+        return -1;
+    *s = *old;
+    s->capacity = (uint16_t)capacity;
+    if (capacity == MANY) {
+        memcpy(s->items, old->items, old->count * sizeof *s->items);
+    } else {
+        memset(s->items, 0, capacity * sizeof *s->items);
+        for (unsigned n = 0; n < old->count; n++)
+            s->items[old->items[n].thread] = old->items[n];
+        s->count = (uint16_t)capacity;
+    }
+    drop(e, at);
+    s->next = *at;
+    *at = s;
+    return 0;
+}
+
+/* Records the access in the segment of its block and kind; -1 without memory. */
+static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
+    item made = {v->mark.time, v->mark.pc, v->thread};
+    segment *s = *at;
+    if (s->barrier < v->order->barrier) {
+        s->barrier = v->order->barrier;
+        if (s->capacity > MANY)
+            memset(s->items, 0, s->capacity * sizeof *s->items);
+        else
+            s->count = 0;
+    }
+    if (s->capacity > MANY) {
+        s->items[v->thread] = made;
+        return 0;
+    }
+    for (unsigned n = 0; n < s->count; n++) {
+        if (s->items[n].thread == v->thread) {
+            s->items[n] = made;
+            return 0;
+        }
+    }
+    if (s->count == s->capacity) {
+        if (enlarge(e, at, v->order->threads) < 0)
+            return -1;
+        return put(e, v, at);
+    }
+    s->items[s->count++] = made;
+    return 0;
+}
+
+/* Drops segments of this kind that say nothing more: those before the access, and all but one of
+ * the blocks to which nothing more can happen. */
+static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
+    int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
+    for (segment **at = &c->more; *at;) {
+        segment *s = *at;
+        int same = s->kind == kind && s->block != v->mark.block;
+        int drops = same && ((is_fixed(e, s->block) && has_fixed) || !find_unordered(v, s, 1));
+        if (same && is_fixed(e, s->block))
+            has_fixed = 1;
+        if (drops)
+            drop(e, at);
+        else
+            at = &s->next;
+    }
+}
+
+static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
+    uint16_t kind = v->mark.who & KIND;
+    for (segment **at = &c->more; *at; at = &(*at)->next) {
+        segment *s = *at;
+        if (s->kind != kind || s->block != v->mark.block)
+            continue;
+        if (at != &c->more) { /* to the front */
+            *at = s->next;
+            s->next = c->more;
+            c->more = s;
+        }
+        return put(e, v, &c->more);
+    }
+    if (c->more)
+        prune(e, v, c, kind);
+    segment *s = make(e, FEW);
+    if (!s)
+        return -1;
+    *s = (segment){.next = c->more,
+                   .block = v->mark.block,
+                   .barrier = v->order->barrier,
+                   .era = v->mark.era,
+                   .kind = kind,
+                   .capacity = FEW};
+    c->more = s;
+    return put(e, v, &c->more);
+}
+
+/* Accesses */
+
+static int is_same_moment(nl_sim_mark a, nl_sim_mark b) {
+    return a.time == b.time && a.block == b.block && a.era == b.era &&
+           !((a.who ^ b.who) & NL_SIM_MARK_THREAD);
+}
+
+static void compare_segments(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t address,
+                             nl_sim_epochs_conflict *conflict) {
+    for (segment **at = &c->more; *at;) {
+        segment *s = *at;
+        if (s->era != v->mark.era || nl_sim_visit_is_foreign(v, s->block)) {
+            drop(e, at);
+            continue;
+        }
+        const item *i = concerns(v, s) ? find_unordered(v, s, 0) : NULL;
+        if (i)
+            conflict(v, mark_of(s, i), address);
+        at = &s->next;
+    }
+}
+
+static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t address,
+                      nl_sim_epochs_conflict *conflict) {
+    int writes = v->mark.who & NL_SIM_MARK_WRITE, plain = !(v->mark.who & STRONG);
+    int mine = is_same_moment(c->write, v->mark);
+    if (mine && plain) {
+        if (!writes)
+            return 0; /* whoever conflicts with the read conflicts with the write */
+        c->write.who |= v->mark.who & NL_SIM_MARK_UPDATE;
+        if (!c->read.era && !c->more)
+            return 0;
+    }
+    if (!writes && plain && is_same_moment(c->read, v->mark))
+        return 0;
+    if (c->write.era && !mine && !nl_sim_visit_follows(v, c->write))
+        conflict(v, c->write, address);
+    if (writes && c->read.era && !nl_sim_visit_follows(v, c->read))
+        conflict(v, c->read, address);
+    if (c->more)
+        compare_segments(e, v, c, address, conflict);
+    if (!plain)
+        return record(e, v, c);
+    if (writes) {
+        if (!mine)
+            c->write = v->mark;
+        c->read.era = 0;
+        while (c->more)
+            drop(e, &c->more);
+        return 0;
+    }
+    if (c->read.era && !nl_sim_visit_follows(v, c->read))
+        return record(e, v, c);
+    c->read = v->mark;
+    return 0;
+}
+
+int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_conflict *conflict) {
+    for (uintptr_t at = v->address, end = at + v->size; at < end;) {
+        uintptr_t next = at / GRANULE * GRANULE + GRANULE;
+        cell *c = find_cell(e, at);
+        if (!c)
+            return -1;
+        if (next > end)
+            next = end;
+        if (!is_split(c) && next - at == GRANULE) {
+            if (visit_cell(e, v, c, at, conflict) < 0)
+                return -1;
+            at = next;
+            continue;
+        }
+        cell *bytes = split(e, c);
+        if (!bytes)
+            return -1;
+        for (; at < next; at++) {
+            if (visit_cell(e, v, &bytes[at % GRANULE], at, conflict) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int competes_in(const nl_sim_visit *v, const cell *c) {
+    for (const segment *s = c->more; s; s = s->next) {
+        if ((s->kind & STRONG) && ((s->kind | v->mark.who) & NL_SIM_MARK_WRITE) &&
+            s->era == v->mark.era && find_unordered(v, s, 1))
+            return 1;
+    }
+    return 0;
+}
+
+int nl_sim_epochs_competes(nl_sim_epochs *e, const nl_sim_visit *v) {
+    for (uintptr_t at = v->address; at < v->address + v->size; at++) {
+        const cell *c = find_cell(e, at);
+        if (!c)
+            return 0;
+        if (competes_in(v, is_split(c) ? &e->bytes[c->write.block][at % GRANULE] : c))
+            return 1;
+        if (!is_split(c))
+            at |= GRANULE - 1;
+    }
+    return 0;
+}
+
+int nl_sim_epochs_renew(nl_sim_epochs *e, uintptr_t address, size_t size) {
+    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
+        cell *c = find_cell(e, at);
+        if (!c)
+            return -1;
+        for (unsigned i = 0; is_split(c) && i < GRANULE; i++) {
+            cell *byte = &e->bytes[c->write.block][i];
+            free_segments(byte->more);
+            *byte = (cell){.more = NULL};
+        }
+        if (is_split(c))
+            continue;
+        free_segments(c->more);
+        *c = (cell){.more = NULL};
+    }
+    return 0;
+}
+
+static int search_cell(const cell *c, nl_sim_epochs_find *find, void *data) {
+    if ((c->write.era && find(data, c->write)) || (c->read.era && find(data, c->read)))
+        return 1;
+    for (const segment *s = c->more; s; s = s->next) {
+        for (unsigned n = 0; n < s->count; n++) {
+            if (s->items[n].time && find(data, mark_of(s, &s->items[n])))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+int nl_sim_epochs_search(nl_sim_epochs *e, uintptr_t address, nl_sim_epochs_find *find,
+                         void *data) {
+    const cell *c = find_cell(e, address);
+    if (!c || !is_split(c))
+        return c && search_cell(c, find, data);
+    for (unsigned i = 0; i < GRANULE; i++) {
+        if (search_cell(&e->bytes[c->write.block][i], find, data))
+            return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* sim/check/visit: one access of memory while it is compared with earlier accesses of the same
+ * bytes, and the mark that remains of an access. Used by race.c and epochs.c. */
+#ifndef NL_SIM_CHECK_VISIT_H
+#define NL_SIM_CHECK_VISIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "sim/check/order.h"
+#include "sim/engine/cluster.h"
+#include "sim/engine/job.h"
+#include "sim/engine/worker.h"
+
+/* nl_sim_mark.who: the thread, and */
+enum {
+    NL_SIM_MARK_THREAD = 0x3ff,
+    NL_SIM_MARK_WRITE = 0x400,
+    NL_SIM_MARK_ATOMIC = 0x800,
+    NL_SIM_MARK_VOLATILE = 0x1000, /* and not ATOMIC */
+    NL_SIM_MARK_UPDATE = 0x2000,   /* a plain write of what its thread has just read */
+    NL_SIM_MARK_NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
+    NL_SIM_MARK_SPLIT = 0x8000,    /* of a cell: the bytes have cells of their own */
+};
+
+/* One access; all zero: none. */
+typedef struct nl_sim_mark {
+    uint32_t block, time;
+    int32_t pc; /* from the launch's code */
+    uint16_t who;
+    uint16_t era; /* barriers over the grid until then, plus 1 */
+} nl_sim_mark;
+
+typedef struct nl_sim_visit {
+    nl_sim_worker *w;
+    struct nl_sim_race *race;
+    struct nl_sim_race_block *b;
+    const nl_sim_order *order;
+    nl_sim_mark mark;
+    unsigned thread, kind;
+    int shared;
+    uintptr_t address;
+    size_t size;
+    const void *pc;
+    int told; /* a conflict of this access has been reported: others are of the same kind */
+} nl_sim_visit;
+
+static inline unsigned nl_sim_mark_thread(nl_sim_mark m) {
+    return m.who & NL_SIM_MARK_THREAD;
+}
+
+/* Can both blocks touch the shared memory of one of them at a time? */
+static inline int nl_sim_visit_share_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
+    return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
+}
+
+/* Does the marked access belong to shared memory of an earlier block? */
+static inline int nl_sim_visit_is_foreign(const nl_sim_visit *v, uint32_t block) {
+    return v->shared && block != v->mark.block &&
+           !nl_sim_visit_share_cluster(v->w, block, v->mark.block);
+}
+
+/* Did the marked access happen before this one, or does it not concern it? */
+static inline int nl_sim_visit_follows(const nl_sim_visit *v, nl_sim_mark m) {
+    if (m.era != v->mark.era || nl_sim_visit_is_foreign(v, m.block))
+        return 1;
+    return nl_sim_order_before(v->order, v->thread, m.block, nl_sim_mark_thread(m), m.time,
+                               !(m.who & NL_SIM_MARK_WRITE));
+}
+
+static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m) {
+    return m.block == v->mark.block &&
+           nl_sim_mark_thread(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
+}
+
+/* May both happen at once, because both are atomic or volatile? */
+static inline int nl_sim_visit_is_compatible(const nl_sim_visit *v, nl_sim_mark m) {
+    uint16_t strong = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE;
+    if (!(m.who & strong) || !(v->mark.who & strong))
+        return 0;
+    if (((m.who | v->mark.who) & NL_SIM_MARK_NARROW) && m.block != v->mark.block)
+        return 0;
+    return (m.who & NL_SIM_MARK_ATOMIC) || (v->mark.who & NL_SIM_MARK_ATOMIC) ||
+           !nl_sim_visit_is_same_warp(v, m);
+}
+
+#endif
