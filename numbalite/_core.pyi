@@ -596,20 +596,41 @@ class ReductionPlan:
         /,
     ) -> None: ...
 
-def reduction_plan(
-    array: DeviceArray,
-    where: DeviceArray | None,
-    out: DeviceArray,
-    axes: tuple[int, ...],
-    accumulator: int,
-    serial: bool,
-    any_order: bool,
-    reorderable: bool,
-    initial: bytes | None,
-    divisor: float,
-    cached_bytes: int,
-    segmented: int = -1,
-) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]]]: ...
+@final
+class Reducer:
+    def __new__(
+        cls,
+        find: Callable[..., tuple[Dispatcher, np.dtype[Any]]],
+        stored: np.dtype[Any],
+        loop: np.dtype[Any],
+        result: np.dtype[Any],
+        any_order: bool,
+        reorderable: bool = False,
+        exclusive: bool = False,
+    ) -> Reducer: ...
+    def reduce(
+        self,
+        array: DeviceArray,
+        axes: tuple[int, ...],
+        out: DeviceArray,
+        initial: bytes | None = None,
+        where: DeviceArray | None = None,
+        segments: DeviceArray | None = None,
+        axis: int = -1,
+        divisor: float = 1.0,
+        stream: Any = None,
+    ) -> None: ...
+    def scan(
+        self,
+        array: DeviceArray,
+        out: DeviceArray,
+        axis: int,
+        initial: bytes | None = None,
+        stream: Any = None,
+        /,
+    ) -> None: ...
+
+def reduction_observer(function: Callable[[bool, list[tuple[Any, ...]]], Any] | None, /) -> Any: ...
 def scan_plan(
     array: DeviceArray,
     out: DeviceArray,
@@ -640,7 +661,9 @@ def reduction_limit(name: str, value: int, /) -> int: ...
 class Reduction:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def _note(self, plan: Any, made: Any, arr: Any, res: Any, axis: Any, /) -> None: ...
+    def _note(
+        self, array: np.dtype[Any], res: np.dtype[Any] | None, reducer: Reducer, /
+    ) -> None: ...
 
 @final
 class Recording: ...
@@ -686,13 +709,11 @@ class Ufunc:
     def _note(
         self,
         method: str,
-        plan: Any,
-        made: Any,
-        array: Any,
-        axis: Any,
-        dtype: Any,
-        out: Any,
-        keepdims: Any,
+        array: np.dtype[Any],
+        dtype: np.dtype[Any] | None,
+        out: np.dtype[Any] | None,
+        reducer: Reducer,
+        initial: bytes | None,
         /,
     ) -> None: ...
     @overload

@@ -76,6 +76,29 @@ static int sort_dimensions(const nl_layout *l, int *order) {
     return n;
 }
 
+void nl_layout_set_as(nl_layout *l, const int64_t *strides) {
+    int inwards[NL_MAX_DIMS], count = 0; /* dimensions, the innermost one first */
+    int64_t step = l->itemsize;
+    for (int axis = l->ndim - 1; axis >= 0; axis--) {
+        int at = count;
+        for (int i = count - 1; i >= 0; i--) {
+            int other = inwards[i];
+            if (l->shape[axis] == 1 || l->shape[other] == 1 || !strides[axis] || !strides[other])
+                continue;
+            if (llabs(strides[other]) <= llabs(strides[axis]))
+                break;
+            at = i;
+        }
+        for (int i = count++; i > at; i--)
+            inwards[i] = inwards[i - 1];
+        inwards[at] = axis;
+    }
+    for (int i = 0; i < count; i++) {
+        l->strides[inwards[i]] = step;
+        step *= l->shape[inwards[i]] > 1 ? l->shape[inwards[i]] : 1;
+    }
+}
+
 void nl_layout_set_k(nl_layout *l) {
     int order[NL_MAX_DIMS], n;
     if (l->ndim == 1) { /* as nearly always */

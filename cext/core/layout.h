@@ -24,6 +24,10 @@ void nl_layout_set_f(nl_layout *layout);
 /* Those of a block without gaps in which the dimensions have the order that their strides have now.
  * Dimensions of one element get 0. */
 void nl_layout_set_k(nl_layout *layout);
+/* Those of a block without gaps in which the dimensions have the order in which NumPy's iterator
+ * visits an array of this shape with these strides ("K"): a dimension with stride 0 stays between
+ * its neighbours. */
+void nl_layout_set_as(nl_layout *layout, const int64_t *strides);
 /* Low bits of the addresses of the elements, the first of which is at `address`: an element type of
  * alignment a (a power of two up to 256) may be read where these bits & (a - 1) are 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);

@@ -63,6 +63,9 @@ enum limit {
     MAX_PART_BYTES_ANY_ORDER,
     USUAL_PARTS, /* so many that the last ones to begin do not delay the end */
     BUSY_PARTS,  /* parts, or results, that keep a device busy */
+    /* not limits, but facts about the devices: */
+    CACHED_BYTES, /* an array of so many bytes may be in the L2 cache */
+    SERIAL_PLANS, /* 0: none, although the threads of a block run one after another */
     LIMITS,
 };
 
@@ -72,6 +75,8 @@ static struct {
 } limits[LIMITS] = {
     [USUAL_PARTS] = {"USUAL_PARTS", 4096},
     [BUSY_PARTS] = {"BUSY_PARTS", 1024},
+    [CACHED_BYTES] = {"CACHED_BYTES", 0},
+    [SERIAL_PLANS] = {"SERIAL_PLANS", 1},
     [TEAM_ROWS] = {"TEAM_ROWS", 1 << 12},
     [STRIPE_BYTES] = {"STRIPE_BYTES", 1 << 11},
     [NARROW_PART_BYTES] = {"NARROW_PART_BYTES", 1 << 16},
@@ -88,6 +93,10 @@ int64_t *nl_reduceplan_limit(const char *name) {
         if (strcmp(limits[i].name, name) == 0)
             return &limits[i].value;
     return NULL;
+}
+
+int nl_reduceplan_allows_serial(void) {
+    return limits[SERIAL_PLANS].value != 0;
 }
 
 typedef nl_reduce_dim dim;
@@ -697,7 +706,7 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
     }
     f->cached =
         nl_reducelaunch_count(&kept) * nl_reducelaunch_count(&reduced) * r->traits.itemsize <=
-        r->cached_bytes;
+        limits[CACHED_BYTES].value;
     nl_reducelaunch_sort(&kept, nl_reducelaunch_by_input);
     kept = nl_reducelaunch_merged(&kept);
     for (int i = 0; i < kept.count; i++)

@@ -43,11 +43,12 @@ typedef struct nl_reduce_request {
     const void *initial; /* a number, or NULL */
     size_t initial_size; /* its bytes, at most `accumulator` */
     double divisor;
-    int64_t cached_bytes; /* an array of so many bytes may be in the L2 cache */
 } nl_reduce_request;
 
-/* A limit by its name in reduceplan.c, for tests; NULL for an unknown one. */
+/* A limit, or a fact about the devices, by its name in reduceplan.c; NULL for an unknown one. */
 int64_t *nl_reduceplan_limit(const char *name);
+/* Is a plan for serial threads allowed? */
+int nl_reduceplan_allows_serial(void);
 
 /* The launches of a reduction. No axis is empty. The caller sets the storage of the plan. */
 void nl_reduceplan_make(const nl_reduce_request *request, nl_reduce_plan *plan);

@@ -45,6 +45,8 @@ enum limit {
     TILE_RUNS,           /* of a warp in a tile, at most: they are exchanged one by one */
     PIPELINE_THREADS,    /* of a block, as in reduceplan.py */
     PIPELINE_TURNS,      /* tiles for each block, at least */
+    /* not a limit, but a fact about the devices: */
+    PIPELINES, /* so many blocks can have a pipeline; 0: the device has none */
     LIMITS,
 };
 
@@ -62,7 +64,12 @@ static struct {
     [TILE_RUNS] = {"TILE_RUNS", 16},
     [PIPELINE_THREADS] = {"PIPELINE_THREADS", 384},
     [PIPELINE_TURNS] = {"PIPELINE_TURNS", 4},
+    [PIPELINES] = {"PIPELINES", 0},
 };
+
+int64_t nl_scanplan_pipelines(void) {
+    return limits[PIPELINES].value;
+}
 
 int64_t *nl_scanplan_limit(const char *name) {
     for (int i = 0; i < LIMITS; i++)

@@ -18,8 +18,9 @@ typedef struct nl_scan_request {
     size_t initial_size; /* its bytes, at most `accumulator` */
 } nl_scan_request;
 
-/* A limit by its name in scanplan.c, for tests; NULL for an unknown one. */
+/* A limit, or a fact about the devices, by its name in scanplan.c; NULL for an unknown one. */
 int64_t *nl_scanplan_limit(const char *name);
+int64_t nl_scanplan_pipelines(void);
 
 /* Bytes of storage that suffice for the plan of a scan. */
 size_t nl_scanplan_storage(int64_t accumulator);

@@ -290,6 +290,15 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
     return launch(l, args, nargs, l->stream != NULL);
 }
 
+int nl_py_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking, PyObject *stream,
+                 PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
+    memcpy(&l.shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    PyObject *done = launch_any(&l, args, nargs);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* ---- keywords and defaults ---- */
 
 static Py_ssize_t position_of(PyObject *names, PyObject *name) {

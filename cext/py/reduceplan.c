@@ -1,11 +1,11 @@
 /* py/reduceplan: how reductions and scans are divided (core/reduceplan, core/scanplan), for Python.
  */
-#include "core/reduceplan.h"
+#include "py/reduceplan.h"
 
 #include <limits.h>
+#include "core/reduceplan.h"
 #include "core/scanplan.h"
 #include "py/devarray.h"
-#include "py/state.h"
 
 static const char *const kind_names[] = {
     [NL_REDUCE_NONE] = "",
@@ -30,8 +30,7 @@ static const char *const kind_names[] = {
     [NL_SCAN_PIPELINED] = "pipelined_scan",
 };
 
-/* The name of a kernel: its kind and template arguments, "stripes2x8". */
-static PyObject *kernel_name(const nl_reduce_schedule *s) {
+PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *s) {
     const char *kind = kind_names[s->kind];
     if (s->ahead)
         return PyUnicode_FromFormat("%s%dx%d", kind, s->width, s->ahead);
@@ -90,7 +89,7 @@ static PyObject *reduction_schedule(PyObject *Py_UNUSED(module), PyObject *args)
     t.address = address;
     t.accumulator = accumulator;
     nl_reduce_schedule s = nl_reduceplan_schedule(&of_results, &of_elements, &t);
-    return Py_BuildValue("NiiLLL", kernel_name(&s), s.threads, s.team, (long long)s.parts,
+    return Py_BuildValue("NiiLLL", nl_py_reduceplan_name(&s), s.threads, s.team, (long long)s.parts,
                          (long long)s.chunk, (long long)s.groups);
 }
 
@@ -129,14 +128,6 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* ---- the launches of a call ---- */
 
-/* Allocates the storage of a plan. */
-static int start_plan(nl_reduce_plan *plan, size_t storage) {
-    plan->storage = PyMem_Malloc(storage);
-    if (!plan->storage)
-        PyErr_NoMemory();
-    return plan->storage ? 0 : -1;
-}
-
 /* The size of an accumulator, and its initial number. */
 static int check_number(long long accumulator, const Py_buffer *initial) {
     if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
@@ -162,133 +153,43 @@ static PyObject *slots_of(const nl_reduce_step *step) {
 
 static PyObject *reduction_step_of(const nl_reduce_step *step) {
     return Py_BuildValue(
-        "NNiiNNLiNN", kernel_name(&step->schedule), kernel_name(&step->last), (int)step->reads,
-        (int)step->writes, PyBool_FromLong(step->wide), PyBool_FromLong(step->cached),
-        (long long)step->grid, step->schedule.threads,
+        "NNiiNNLiNN", nl_py_reduceplan_name(&step->schedule), nl_py_reduceplan_name(&step->last),
+        (int)step->reads, (int)step->writes, PyBool_FromLong(step->wide),
+        PyBool_FromLong(step->cached), (long long)step->grid, step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
         slots_of(step));
 }
 
 static PyObject *scan_step_of(const nl_reduce_step *step) {
     return Py_BuildValue(
-        "NiiNiLiNNL", kernel_name(&step->schedule), (int)step->reads, (int)step->writes,
+        "NiiNiLiNNL", nl_py_reduceplan_name(&step->schedule), (int)step->reads, (int)step->writes,
         PyBool_FromLong(step->wide), step->vec, (long long)step->grid, step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
         slots_of(step), (long long)step->shared_bytes);
 }
 
-static PyObject *launches_of(const nl_reduce_plan *plan,
-                             PyObject *(*describe)(const nl_reduce_step *)) {
-    PyObject *steps = PyList_New(0), *scratch = PyList_New(0), *item = NULL;
-    for (int i = 0; steps && scratch && i < plan->step_count; i++) {
-        item = describe(&plan->steps[i]);
+PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan) {
+    PyObject *steps = PyList_New(0);
+    for (int i = 0; steps && i < plan->step_count; i++) {
+        PyObject *item =
+            is_scan ? scan_step_of(&plan->steps[i]) : reduction_step_of(&plan->steps[i]);
         if (!item || PyList_Append(steps, item) < 0)
             Py_CLEAR(steps);
         Py_XDECREF(item);
     }
-    for (int i = 0; steps && scratch && i < plan->scratch_count; i++) {
-        item = Py_BuildValue("iL", (int)plan->scratch[i].kind, (long long)plan->scratch[i].count);
+    return steps;
+}
+
+static PyObject *scratch_of(const nl_reduce_plan *plan) {
+    PyObject *scratch = PyList_New(0);
+    for (int i = 0; scratch && i < plan->scratch_count; i++) {
+        PyObject *item =
+            Py_BuildValue("iL", (int)plan->scratch[i].kind, (long long)plan->scratch[i].count);
         if (!item || PyList_Append(scratch, item) < 0)
             Py_CLEAR(scratch);
         Py_XDECREF(item);
     }
-    if (steps && scratch)
-        return Py_BuildValue("NN", steps, scratch);
-    Py_XDECREF(steps);
-    Py_XDECREF(scratch);
-    return NULL;
-}
-
-/* The axes as bits; -1 for one that the array does not have. */
-static int read_axes(PyObject *axes, int ndim, uint64_t *bits) {
-    *bits = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); i++) {
-        long axis = PyLong_AsLong(PyTuple_GET_ITEM(axes, i));
-        if (axis == -1 && PyErr_Occurred())
-            return -1;
-        if (axis < 0 || axis >= ndim) {
-            PyErr_Format(PyExc_ValueError, "axis %ld of an array of %d dimensions", axis, ndim);
-            return -1;
-        }
-        *bits |= (uint64_t)1 << axis;
-    }
-    return 0;
-}
-
-static int check_arrays(const nl_py_state *state, PyObject *array, PyObject *where, PyObject *out,
-                        const nl_reduce_request *r) {
-    int kept = 0;
-    if (!nl_py_array_check(state, array) || !nl_py_array_check(state, out) ||
-        (where != Py_None && !nl_py_array_check(state, where))) {
-        PyErr_SetString(PyExc_TypeError, "a reduction is planned for device arrays");
-        return -1;
-    }
-    const nl_py_array *a = (const nl_py_array *)array;
-    for (int i = 0; i < a->ndim; i++) {
-        kept += !(r->axes >> i & 1) || i == r->segmented;
-        if (a->shape[i] < 1) {
-            PyErr_SetString(PyExc_ValueError, "a reduction is planned for arrays with elements");
-            return -1;
-        }
-    }
-    if (((nl_py_array *)out)->ndim == kept &&
-        (where == Py_None || ((nl_py_array *)where)->ndim == a->ndim))
-        return 0;
-    PyErr_SetString(PyExc_ValueError, "the output has the axes that are not reduced, the mask all");
-    return -1;
-}
-
-static PyObject *reduction_plan(PyObject *module, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"array",        "where",     "out",         "axes",    "accumulator",
-                            "serial",       "any_order", "reorderable", "initial", "divisor",
-                            "cached_bytes", "segmented", NULL};
-    nl_py_state *state = nl_py_state_of(module);
-    PyObject *array, *where, *out, *axes;
-    Py_buffer initial = {.buf = NULL};
-    nl_reduce_request r = {.segmented = -1};
-    long long accumulator, cached_bytes;
-    nl_reduce_plan plan;
-    PyObject *result = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOO!Lpppz*dL|i:reduction_plan", names,
-                                     &array, &where, &out, &PyTuple_Type, &axes, &accumulator,
-                                     &r.traits.serial, &r.traits.any_order, &r.reorderable,
-                                     &initial, &r.divisor, &cached_bytes, &r.segmented))
-        return NULL;
-    if (check_number(accumulator, &initial) < 0)
-        goto done;
-    if (!nl_py_array_check(state, array)) {
-        PyErr_SetString(PyExc_TypeError, "a reduction is planned for device arrays");
-        goto done;
-    }
-    const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
-    if (read_axes(axes, a->ndim, &r.axes) < 0 || check_arrays(state, array, where, out, &r) < 0)
-        goto done;
-    r.traits.itemsize = a->itemsize;
-    r.traits.accumulator = accumulator;
-    r.traits.address = (int64_t)(a->address % 16);
-    r.traits.masked = where != Py_None;
-    r.ndim = a->ndim;
-    r.shape = a->shape;
-    r.strides = nl_py_array_strides(a);
-    r.where = where == Py_None ? NULL : nl_py_array_strides((const nl_py_array *)where);
-    r.output = nl_py_array_strides(o);
-    r.initial = initial.buf;
-    r.initial_size = initial.buf ? (size_t)initial.len : 0;
-    r.cached_bytes = cached_bytes;
-    r.segments = 1;
-    for (int i = 0, at = 0; i < a->ndim; i++) {
-        if (i == r.segmented)
-            r.segments = o->shape[at];
-        at += !(r.axes >> i & 1) || i == r.segmented;
-    }
-    if (start_plan(&plan, nl_reducelaunch_storage(accumulator)) < 0)
-        goto done;
-    nl_reduceplan_make(&r, &plan);
-    result = launches_of(&plan, reduction_step_of);
-    PyMem_Free(plan.storage);
-done:
-    PyBuffer_Release(&initial);
-    return result;
+    return scratch;
 }
 
 /* The arrays of a scan: `out` has the shape of `array`, which is not empty. */
@@ -319,9 +220,13 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
                           &r.serial, &pipelines, &initial))
         return NULL;
     if (check_number(accumulator, &initial) < 0 ||
-        check_scanned(nl_py_state_of(module), array, out, r.axis) < 0 ||
-        start_plan(&plan, nl_scanplan_storage(accumulator)) < 0)
+        check_scanned(nl_py_state_of(module), array, out, r.axis) < 0)
         goto done;
+    plan.storage = PyMem_Malloc(nl_scanplan_storage(accumulator));
+    if (!plan.storage) {
+        PyErr_NoMemory();
+        goto done;
+    }
     const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
     r.stored = a->itemsize;
     r.accumulator = accumulator;
@@ -336,27 +241,33 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     r.initial = initial.buf;
     r.initial_size = initial.buf ? (size_t)initial.len : 0;
     nl_scanplan_make(&r, &plan);
-    result = launches_of(&plan, scan_step_of);
+    result = Py_BuildValue("NN", nl_py_reduceplan_steps(&plan, 1), scratch_of(&plan));
     PyMem_Free(plan.storage);
 done:
     PyBuffer_Release(&initial);
     return result;
 }
 
+static PyObject *reduction_observer(PyObject *module, PyObject *observer) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *before = state->plan_observer;
+    state->plan_observer = Py_NewRef(observer);
+    return before ? before : Py_NewRef(Py_None);
+}
+
 static PyMethodDef functions[] = {
-    {"reduction_plan", (PyCFunction)(void (*)(void))reduction_plan, METH_VARARGS | METH_KEYWORDS,
-     "reduction_plan(array, where, out, axes, accumulator, serial, any_order, reorderable, "
-     "initial, "
-     "divisor, cached_bytes, segmented=-1): (steps, scratch). A step is (kernel, kernel of its "
-     "last "
-     "block or '', what it reads, what it writes: 0 the array's dtype, 1 accumulators, 2 the "
-     "output's, wide, cached, grid, threads, plan, slots), a scratch array (0 accumulators, 1 "
-     "booleans, 2 a counter; count)."},
+    {"reduction_observer", reduction_observer, METH_O,
+     "reduction_observer(function): function(is it a scan, steps) is called with the plan of each "
+     "reduction and scan, for tests; None: none is. Returns the one before. A step of a scan is as "
+     "in "
+     "scan_plan, one of a reduction (kernel, kernel of its last block or '', what it reads, what "
+     "it writes, wide, cached, grid, threads, plan, slots)."},
     {"scan_plan", scan_plan, METH_VARARGS,
-     "scan_plan(array, out, axis, accumulator, serial, pipelines, initial): (steps, scratch). A "
-     "step is (kernel, dtypes that it reads and writes as in reduction_plan, wide, columns that "
-     "are one element, grid, threads, plan, slots, bytes of shared memory), a scratch array as in "
-     "reduction_plan (3: zeroed uint32)."},
+     "scan_plan(array, out, axis, accumulator, serial, pipelines, initial): (steps, scratch), for "
+     "tests. A step is (kernel, what it reads, what it writes: 0 the array's dtype, 1 "
+     "accumulators, 2 the output's, wide, columns that are one element, grid, threads, plan, "
+     "slots, bytes of shared memory), a scratch array (0 accumulators, 1 booleans, 2 a counter, 3 "
+     "zeroed uint32; count)."},
     {"reduction_schedule", reduction_schedule, METH_VARARGS,
      "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order, "
      "serial): "

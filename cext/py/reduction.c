@@ -1,383 +1,56 @@
-/* py/reduction: from a call to its launches.
+/* py/reduction: the calls of ufunc.reduce, ufunc.accumulate and cuda.reduce.
  *
- * How a call is made depends on shapes, strides, dtypes and alignment alone, and on whether the
- * arrays share memory; no address is in the key but for its low bits, and no device. The key leads
- * to a plan: launches with their configurations, and the scratch arrays between them. */
+ * Calls whose dtypes are equal are one class: they have the same Reducer and the same initial
+ * number. Python finds these for the first call of a class, and makes the calls that this file does
+ * not read: of host arrays, with a mask, with wrong arguments. All other calls are planned here,
+ * from their geometry. */
 #include "py/reduction.h"
 
 #include <string.h>
 #include "core/device.h"
-#include "py/capture.h"
 #include "py/devcopy.h"
 #include "py/devarray.h"
-#include "py/recording.h"
+#include "py/launches.h"
 #include "py/owner.h"
+#include "py/reducer.h"
 #include "py/stream.h"
 #include "py/ufunc.h"
 #include "py/value.h"
 
-enum {
-    MAX_CALLS = 1024, /* of 2 to 3 KB, for a ufunc */
-    MAX_STEPS = 16,
-    MAX_SCRATCH = 16,
-    MAX_AXES = NL_MAX_DIMS,
-    ALIGNMENT = 16,
-    MAX_SLOTS = 6,  /* arrays of a launch, behind the plan */
-    GIVEN = 4,      /* input, mask, output, segments */
-    NO_DTYPE = 255, /* none was asked for */
-};
+enum { NO_DTYPE = 255 /* none was given */ };
 
-/* ---- plans ---- */
+/* ---- classes ---- */
 
-typedef struct step {
-    PyObject *kernel, *launcher; /* a Dispatcher, and what it gives for the default stream */
-    PyObject *grid, *block, *plan;
-    PyObject *shared; /* bytes of dynamic shared memory */
-    int slot_count;
-    uint8_t slots[MAX_SLOTS]; /* those given, then the scratch arrays */
-} step;
+/* A call as it was written; borrowed, NULL or None where nothing was given. */
+typedef struct request {
+    char method; /* 'r': reduce, 'a': accumulate, 'c': cuda.reduce */
+    PyObject *array, *axis, *dtype, *out, *keepdims, *stream;
+} request;
 
-/* What a launch leaves as it was filled can be used by the next one on the same stream; `kept` is
- * the array of the default stream's last one. */
-typedef struct scratch {
-    PyObject *descr, *filling; /* a 0-d array, or NULL */
-    int64_t count;
-    int is_kept;
-    PyObject *kept; /* or NULL */
-} scratch;
+static int is_given(PyObject *value) {
+    return value && value != Py_None;
+}
 
-typedef struct reduction_plan {
-    PyObject_HEAD nl_py_state *state;
-    int step_count, scratch_count;
-    step steps[MAX_STEPS];
-    scratch scratch[MAX_SCRATCH];
-} reduction_plan;
+static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
+    return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
+}
 
-static PyObject *empty(nl_py_state *state, PyObject *descr, const nl_layout *shape,
-                       PyObject *strides) {
-    nl_layout layout = *shape;
+/* The number of a dtype, NO_DTYPE for None; -1 where Python has to read it. */
+static int number_of(PyObject *dtype) {
+    PyObject *descr = NULL;
+    if (!is_given(dtype))
+        return NO_DTYPE;
+    if (nl_host_is_descr(dtype))
+        descr = Py_NewRef(dtype);
+    else if (nl_host_is_scalar_type(dtype))
+        descr = nl_host_descr(dtype);
+    if (!descr) {
+        PyErr_Clear();
+        return -1;
+    }
     nl_element element = nl_host_element(descr);
-    layout.itemsize = element.itemsize;
-    if (strides == Py_None)
-        nl_layout_set_c(&layout);
-    else if (nl_py_strides_from(strides, &layout, "strides") < 0)
-        return NULL;
-    return nl_py_array_empty(state, descr, element, &layout);
-}
-
-/* What stands for an array where only the address of its first element matters. */
-static PyObject *first_of(PyObject *obj) {
-    nl_py_array *a = (nl_py_array *)obj;
-    nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
-    return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_array_view(a, a->address, &layout);
-}
-
-static PyObject *configure(const step *s, PyObject *stream) {
-    PyObject *config = PyTuple_Pack(4, s->grid, s->block, stream, s->shared);
-    PyObject *launcher = config ? PyObject_GetItem(s->kernel, config) : NULL;
-    Py_XDECREF(config);
-    return launcher;
-}
-
-static PyObject *launcher_on(const step *s, PyObject *stream) {
-    return stream ? configure(s, stream) : Py_NewRef(s->launcher);
-}
-
-static int launch(const step *s, PyObject *const *arrays, PyObject *stream) {
-    PyObject *args[1 + MAX_SLOTS] = {s->plan}, *done = NULL;
-    PyObject *launcher = launcher_on(s, stream);
-    for (int i = 0; i < s->slot_count; i++)
-        args[1 + i] = arrays[s->slots[i]];
-    if (launcher)
-        done = PyObject_Vectorcall(launcher, args, 1 + s->slot_count, NULL);
-    Py_XDECREF(launcher);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
-}
-
-static int is_current(const nl_py_array *array) {
-    nl_error ignored = {0};
-    const nl_device *device = nl_device_current(&ignored);
-    return array->buffer->device == device && array->buffer->generation == device->generation;
-}
-
-static PyObject *fill_scratch(reduction_plan *p, const scratch *s, PyObject *stream) {
-    nl_layout layout = {.ndim = 1, .shape = {s->count}};
-    PyObject *array = empty(p->state, s->descr, &layout, Py_None);
-    if (array && s->filling) {
-        PyObject *done =
-            PyObject_CallMethod(array, "_fill", "OO", s->filling, stream ? stream : Py_None);
-        if (!done)
-            Py_CLEAR(array);
-        Py_XDECREF(done);
-    }
-    return array;
-}
-
-/* What a graph uses is the graph's alone: it may run beside later calls. */
-static PyObject *make_scratch(reduction_plan *p, scratch *s, PyObject *stream) {
-    if (!s->is_kept || stream || nl_capture_under_way() || nl_py_stream_here)
-        return fill_scratch(p, s, stream);
-    PyObject *kept = p->state->kept_scratch, *array = NULL, *key = PyLong_FromVoidPtr(s);
-    if (key && PyDict_GetItemRef(kept, key, &array) >= 0 &&
-        !(array && is_current((nl_py_array *)array))) {
-        Py_XSETREF(array, fill_scratch(p, s, NULL));
-        if (array && PyDict_SetItem(kept, key, array) < 0)
-            Py_CLEAR(array);
-    }
-    Py_XDECREF(key);
-    return array;
-}
-
-static void forget_scratch(reduction_plan *p, scratch *s) {
-    PyObject *kept = p->state->kept_scratch, *key = s->is_kept ? PyLong_FromVoidPtr(s) : NULL;
-    if (key && kept && PyDict_Contains(kept, key) == 1)
-        PyDict_DelItem(kept, key);
-    Py_XDECREF(key);
-}
-
-/* The plan as a whole is what can be done again: which scratch arrays it has is its own business.
- */
-static int run_recorded(reduction_plan *p, PyObject *const *given, PyObject *stream) {
-    PyObject *args[GIVEN + 1] = {given[0], given[1], given[2], given[3], stream ? stream : Py_None};
-    PyObject *method = PyObject_GetAttrString((PyObject *)p, "run");
-    PyObject *done = method ? nl_py_record_call(method, args, GIVEN + 1, NULL) : NULL;
-    Py_XDECREF(method);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
-}
-
-/* `given`: the four arrays; those that the plan does not use may be any. `stream` NULL: the default
- * one. */
-static int run(reduction_plan *p, PyObject *const *given, PyObject *stream) {
-    if (nl_py_is_recording())
-        return run_recorded(p, given, stream);
-    PyObject *arrays[GIVEN + MAX_SCRATCH];
-    int count = 0, result = -1;
-    while (count < GIVEN) {
-        arrays[count] = first_of(given[count]);
-        if (!arrays[count])
-            goto done;
-        count++;
-    }
-    for (int i = 0; i < p->scratch_count; i++) {
-        arrays[count] = make_scratch(p, &p->scratch[i], stream);
-        if (!arrays[count])
-            goto done;
-        count++;
-    }
-    for (int i = 0; i < p->step_count; i++)
-        if (launch(&p->steps[i], arrays, stream) < 0)
-            goto done;
-    result = 0;
-done:
-    while (count > 0)
-        Py_DECREF(arrays[--count]);
-    return result;
-}
-
-static int read_slots(PyObject *obj, int most, step *s) {
-    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) > MAX_SLOTS)
-        goto wrong;
-    s->slot_count = (int)PyTuple_GET_SIZE(obj);
-    for (int i = 0; i < s->slot_count; i++) {
-        long slot = PyLong_AsLong(PyTuple_GET_ITEM(obj, i));
-        if (slot < 0 || slot >= most)
-            goto wrong;
-        s->slots[i] = (uint8_t)slot;
-    }
-    return 0;
-wrong:
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "a step has at most %d slots, below %d", MAX_SLOTS, most);
-    return -1;
-}
-
-static int add_step(reduction_plan *p, PyObject *obj) {
-    step *s = &p->steps[p->step_count];
-    PyObject *slots, *none = PyLong_FromLong(0);
-    int result = -1;
-    s->shared = none;
-    if (!none ||
-        !PyArg_ParseTuple(obj, "OOOOO|O", &s->kernel, &s->grid, &s->block, &s->plan, &slots,
-                          &s->shared) ||
-        read_slots(slots, GIVEN + p->scratch_count, s) < 0)
-        goto done;
-    s->launcher = configure(s, none);
-    if (!s->launcher)
-        goto done;
-    Py_INCREF(s->kernel);
-    Py_INCREF(s->grid);
-    Py_INCREF(s->block);
-    Py_INCREF(s->plan);
-    Py_INCREF(s->shared);
-    p->step_count++;
-    result = 0;
-done:
-    Py_XDECREF(none);
-    return result;
-}
-
-static int add_scratch(reduction_plan *p, PyObject *obj) {
-    long long count;
-    int is_kept = 0;
-    PyObject *dtype, *filling = NULL;
-    if (!PyArg_ParseTuple(obj, "LO|Op", &count, &dtype, &filling, &is_kept))
-        return -1;
-    if (!nl_host_is_descr(dtype) || count < 0) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a scratch array is (count, numpy.dtype[, 0-d array[, is it kept]])");
-        return -1;
-    }
-    p->scratch[p->scratch_count].is_kept = is_kept;
-    p->scratch[p->scratch_count].filling = Py_XNewRef(filling);
-    p->scratch[p->scratch_count].count = count;
-    p->scratch[p->scratch_count++].descr = Py_NewRef(dtype);
-    return 0;
-}
-
-static int add_all(reduction_plan *p, PyObject *items, int most,
-                   int (*add)(reduction_plan *, PyObject *)) {
-    int result = -1;
-    PyObject *tuple = PySequence_Tuple(items);
-    if (!tuple)
-        return -1;
-    if (PyTuple_GET_SIZE(tuple) > most) {
-        PyErr_Format(PyExc_ValueError, "a plan has at most %d parts of a kind", most);
-        goto done;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
-        PyObject *item = PyTuple_GET_ITEM(tuple, i);
-        if (!PyTuple_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "a part of a plan is a tuple, not %.80s",
-                         Py_TYPE(item)->tp_name);
-            goto done;
-        }
-        if (add(p, item) < 0)
-            goto done;
-    }
-    result = 0;
-done:
-    Py_DECREF(tuple);
-    return result;
-}
-
-static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
-    PyObject *steps, *scratches;
-    nl_py_state *state = nl_py_state_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "OO:ReductionPlan", &steps, &scratches))
-        return NULL;
-    reduction_plan *p = (reduction_plan *)type->tp_alloc(type, 0);
-    if (!p)
-        return NULL;
-    p->state = state;
-    if (add_all(p, scratches, MAX_SCRATCH, add_scratch) < 0 ||
-        add_all(p, steps, MAX_STEPS, add_step) < 0)
-        Py_CLEAR(p);
-    return (PyObject *)p;
-}
-
-static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
-    reduction_plan *p = (reduction_plan *)self;
-    Py_VISIT(Py_TYPE(self));
-    for (int i = 0; i < p->step_count; i++) {
-        Py_VISIT(p->steps[i].kernel);
-        Py_VISIT(p->steps[i].launcher);
-        Py_VISIT(p->steps[i].plan);
-    }
-    return 0;
-}
-
-/* No tp_clear: every cycle goes through the dict of who reduces, which can be cleared. */
-static void plan_dealloc(PyObject *self) {
-    reduction_plan *p = (reduction_plan *)self;
-    PyObject_GC_UnTrack(self);
-    for (int i = 0; i < p->step_count; i++) {
-        Py_DECREF(p->steps[i].kernel);
-        Py_DECREF(p->steps[i].launcher);
-        Py_DECREF(p->steps[i].grid);
-        Py_DECREF(p->steps[i].block);
-        Py_DECREF(p->steps[i].plan);
-        Py_DECREF(p->steps[i].shared);
-    }
-    for (int i = 0; i < p->scratch_count; i++) {
-        Py_DECREF(p->scratch[i].descr);
-        Py_XDECREF(p->scratch[i].filling);
-        forget_scratch(p, &p->scratch[i]);
-    }
-    nl_py_free(self);
-}
-
-static PyObject *stream_or_null(PyObject *stream) {
-    return !stream || stream == Py_None || (PyLong_CheckExact(stream) && !PyObject_IsTrue(stream))
-               ? NULL
-               : stream;
-}
-
-static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    reduction_plan *p = (reduction_plan *)self;
-    if (nargs != GIVEN + 1)
-        return PyErr_Format(PyExc_TypeError, "run() takes %d arrays and a stream", GIVEN);
-    for (int i = 0; i < GIVEN; i++)
-        if (!nl_py_array_check(p->state, args[i]))
-            return PyErr_Format(PyExc_TypeError, "run() takes device arrays, not %.80s",
-                                Py_TYPE(args[i])->tp_name);
-    return run(p, args, stream_or_null(args[GIVEN])) < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-static PyMethodDef plan_methods[] = {
-    {"run", (PyCFunction)(void (*)(void))plan_run, METH_FASTCALL,
-     "run(input, where, output, segments, stream): launches; arrays that the plan does not use may "
-     "be any."},
-    {NULL, NULL, 0, NULL}};
-
-static PyType_Slot plan_slots[] = {
-    {Py_tp_doc,
-     "ReductionPlan(steps, scratch): launches that reduce or scan an array. A step is (Dispatcher, "
-     "grid, block, plan of the kernel, slots[, bytes of dynamic shared memory]): a slot is 0 for "
-     "the "
-     "input, 1 the mask, 2 the output, 3 the segments, from 4 on the scratch arrays, which are "
-     "given "
-     "as (count, dtype), or with a 0-d array that fills them, and made anew for each run; one that "
-     "is "
-     "kept (a fourth item, True) only where the stream or the device is another."},
-    {Py_tp_new, plan_new},
-    {Py_tp_dealloc, plan_dealloc},
-    {Py_tp_traverse, plan_traverse},
-    {Py_tp_methods, plan_methods},
-    {0, NULL}};
-
-static PyType_Spec plan_spec = {
-    .name = "numbalite._core.ReductionPlan",
-    .basicsize = sizeof(reduction_plan),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = plan_slots,
-};
-
-/* ---- keys ---- */
-
-typedef struct head {
-    char method;
-    uint8_t keepdims, dtype, axes; /* how many; MAX_AXES + 1: None */
-    int32_t number;
-} head;
-
-/* Of one array; shape and strides follow. */
-typedef struct array_head {
-    uint8_t present, dtype, alignment, ndim;
-    uint8_t shared; /* of the second array: does it share memory with the first? */
-    uint8_t unused[3];
-} array_head;
-
-typedef struct key {
-    size_t size;
-    unsigned char bytes[sizeof(head) + MAX_AXES * sizeof(int64_t) +
-                        2 * (sizeof(array_head) + 2 * NL_MAX_DIMS * sizeof(int64_t))];
-} key;
-
-static void append(key *k, const void *bytes, size_t size) {
-    memcpy(k->bytes + k->size, bytes, size);
-    k->size += size;
+    Py_DECREF(descr);
+    return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
 
 static int is_plain(const nl_py_state *state, PyObject *value) {
@@ -386,151 +59,148 @@ static int is_plain(const nl_py_state *state, PyObject *value) {
            a->buffer->device->ordinal == nl_device_selected();
 }
 
-static void append_array(key *k, PyObject *obj, int shared) {
-    const nl_py_array *a = (const nl_py_array *)obj;
-    array_head h = {
-        1, a->dtype, (uint8_t)(a->address % ALIGNMENT), (uint8_t)a->ndim, (uint8_t)shared, {0}};
-    append(k, &h, sizeof h);
-    append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t));
-}
-
-static int share_memory(PyObject *a, PyObject *b) {
-    const nl_py_array *x = (const nl_py_array *)a, *y = (const nl_py_array *)b;
-    return nl_ranges_meet(nl_py_array_range(x), nl_py_array_range(y));
-}
-
-/* 1.0 and True are equal to 1, but are not to be taken for it: only ints have keys. */
-static int append_axis(key *k, PyObject *axis) {
-    int64_t number;
-    if (!PyLong_CheckExact(axis))
-        return 0;
-    number = PyLong_AsLongLong(axis);
-    if (number == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
+/* (Reducer, bytes of the initial number or None), new reference. NULL without an exception: the
+ * call is for Python. */
+static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
+    PyObject *found = NULL;
+    int dtype = number_of(r->dtype), out = NO_DTYPE;
+    if (dtype < 0 || !is_plain(state, r->array) || (r->keepdims && !PyBool_Check(r->keepdims)))
+        return NULL;
+    if (is_given(r->out)) {
+        const nl_py_array *o = (const nl_py_array *)r->out;
+        if (!is_plain(state, r->out) || o->flags & NL_PY_ARRAY_NO_TARGET)
+            return NULL;
+        out = o->dtype;
     }
-    append(k, &number, sizeof number);
-    return 1;
-}
-
-static int append_axes(key *k, head *h, PyObject *axis) {
-    if (!axis || axis == Py_None) {
-        h->axes = MAX_AXES + 1;
-        return 1;
-    }
-    if (!PyTuple_CheckExact(axis)) {
-        h->axes = 1;
-        return append_axis(k, axis);
-    }
-    if (PyTuple_GET_SIZE(axis) > MAX_AXES)
-        return 0;
-    h->axes = (uint8_t)PyTuple_GET_SIZE(axis);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axis); i++)
-        if (!append_axis(k, PyTuple_GET_ITEM(axis, i)))
-            return 0;
-    return 1;
-}
-
-int nl_py_reduction_gives(PyObject *value) {
-    return value && value != Py_None;
-}
-
-/* Is it a call of those that can be known: device arrays of numbers on this thread's device? */
-static int make_key(const nl_py_state *state, const nl_py_call *r, key *k) {
-    head h = {.method = r->method, .dtype = NO_DTYPE, .number = r->number};
-    k->size = sizeof h;
-    if (!is_plain(state, r->array) || (r->keepdims && !PyBool_Check(r->keepdims)) ||
-        !append_axes(k, &h, r->axis))
-        return 0;
-    if (nl_py_reduction_gives(r->dtype)) {
-        if (!nl_host_is_descr(r->dtype) || nl_host_element(r->dtype).class != NL_ELEMENT_PLAIN)
-            return 0;
-        h.dtype = (uint8_t)nl_host_element(r->dtype).dtype;
-    }
-    h.keepdims = r->keepdims == Py_True;
-    append_array(k, r->array, 0);
-    if (nl_py_reduction_gives(r->out)) {
-        if (!is_plain(state, r->out) || ((nl_py_array *)r->out)->flags & NL_PY_ARRAY_NO_TARGET)
-            return 0;
-        append_array(k, r->out, share_memory(r->array, r->out));
-    }
-    memcpy(k->bytes, &h, sizeof h);
-    return 1;
-}
-
-/* ---- known calls ---- */
-
-/* (plan, shape, dtype of the result, its strides or None for C order) */
-static PyObject *find(PyObject *known, const nl_py_state *state, const nl_py_call *r) {
-    key k;
-    PyObject *found = NULL, *bytes = NULL;
-    if (make_key(state, r, &k))
-        bytes = PyBytes_FromStringAndSize((char *)k.bytes, (Py_ssize_t)k.size);
-    if (bytes && PyDict_GetItemRef(known, bytes, &found) < 0)
+    PyObject *key = class_key(r->method, ((nl_py_array *)r->array)->dtype, dtype, out);
+    if (key && PyDict_GetItemRef(classes, key, &found) < 0)
         found = NULL;
-    Py_XDECREF(bytes);
+    Py_XDECREF(key);
     return found;
 }
 
-static PyObject *make_result(nl_py_state *state, PyObject *known) {
-    nl_layout layout;
-    if (nl_py_shape_from(PyTuple_GET_ITEM(known, 1), &layout) < 0)
+/* _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial) */
+static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
+                      PyObject *const *args) {
+    int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
+    if (array < 0 || array == NO_DTYPE || dtype < 0 || out < 0) /* calls with these go to Python */
+        return Py_NewRef(Py_None);
+    if (!Py_IS_TYPE(args[3], state->reducer_type) ||
+        !(args[4] == Py_None || PyBytes_Check(args[4])) ||
+        (args[4] != Py_None &&
+         PyBytes_GET_SIZE(args[4]) > ((nl_py_reducer *)args[3])->accumulator)) {
+        PyErr_SetString(PyExc_TypeError, "a class has a Reducer, and bytes of an accumulator");
         return NULL;
-    return empty(state, PyTuple_GET_ITEM(known, 2), &layout, PyTuple_GET_ITEM(known, 3));
+    }
+    PyObject *key = class_key(method, (nl_dtype)array, dtype, out);
+    PyObject *value = PyTuple_Pack(2, args[3], args[4]);
+    int result = key && value ? PyDict_SetItem(classes, key, value) : -1;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *nl_py_reduction_repeat(PyObject *known, nl_py_state *state, const nl_py_call *r) {
-    PyObject *found = find(known, state, r), *result = NULL;
+/* ---- planned calls ---- */
+
+static int share_memory(const nl_py_array *a, const nl_py_array *b) {
+    return nl_ranges_meet(nl_py_array_range(a), nl_py_array_range(b));
+}
+
+static int is_same(const nl_py_array *a, const nl_py_array *b) {
+    return a->address == b->address && a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
+}
+
+/* Can the results of a reduction along `axes` be written to out=? *output: strides of the other
+ * axes. */
+static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t axes, int keepdims,
+                       int64_t *output) {
+    const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
+    int at = 0, kept = 0;
+    int64_t count = 1;
+    if (!nl_py_reducer_writes(reducer, o))
+        return 0;
+    if (r->method == 'c' && !is_given(r->axis)) /* any array: its first element */
+        return !nl_py_reducer_is_empty(o);
+    for (int i = 0; i < a->ndim; i++) {
+        int is_reduced = axes >> i & 1;
+        if (is_reduced && !keepdims)
+            continue;
+        if (at == o->ndim || o->shape[at] != (is_reduced ? 1 : a->shape[i]))
+            return 0;
+        if (!is_reduced) {
+            output[kept++] = nl_py_array_strides(o)[at];
+            count *= a->shape[i];
+        }
+        at++;
+    }
+    return at == o->ndim && ((r->method == 'c' && count == 1) || !share_memory(a, o));
+}
+
+static PyObject *reduce_planned(nl_py_reducer *reducer, PyObject *initial, const request *r) {
+    const nl_py_array *a = (const nl_py_array *)r->array;
+    int64_t output[NL_MAX_DIMS];
+    int keepdims = r->keepdims == Py_True;
+    nl_py_reduced call = {.array = r->array,
+                          .stream = nl_py_stream_or_null(r->stream),
+                          .segmented = -1,
+                          .output = output,
+                          .divisor = 1.0};
+    if (!nl_py_reducer_axes(r->axis, a->ndim, &call.axes) ||
+        (r->method == 'r' && !reducer->reorderable && (call.axes & (call.axes - 1))))
+        return NULL;
+    if (initial != Py_None) {
+        call.initial = PyBytes_AS_STRING(initial);
+        call.initial_size = (size_t)PyBytes_GET_SIZE(initial);
+    }
+    PyObject *out;
+    if (!is_given(r->out))
+        out = nl_py_reducer_result(reducer, a, call.axes, keepdims, r->method == 'c', output);
+    else if (read_output(r, reducer, call.axes, keepdims, output))
+        out = Py_NewRef(r->out);
+    else
+        return NULL;
+    if (out && nl_py_reducer_reduce(reducer, &call, out) < 0)
+        Py_CLEAR(out);
+    return out;
+}
+
+static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
+    const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
+    int64_t output[NL_MAX_DIMS];
+    uint64_t axes;
+    int axis = 0;
+    if (!is_given(r->axis) || !nl_py_reducer_axes(r->axis, a->ndim, &axes) || !axes ||
+        (axes & (axes - 1)))
+        return NULL;
+    while (!(axes >> axis & 1))
+        axis++;
+    PyObject *out;
+    if (!is_given(r->out))
+        out = nl_py_reducer_result(reducer, a, 0, 0, 0, output);
+    else if (nl_py_reducer_writes(reducer, o) && a->ndim == o->ndim &&
+             memcmp(a->shape, o->shape, (size_t)a->ndim * sizeof(int64_t)) == 0 &&
+             (is_same(a, o) || !share_memory(a, o)))
+        out = Py_NewRef(r->out);
+    else
+        return NULL;
+    if (out && nl_py_reducer_scan(reducer, r->array, out, axis, NULL, 0,
+                                  nl_py_stream_or_null(r->stream)) < 0)
+        Py_CLEAR(out);
+    return out;
+}
+
+/* The result, or NULL: without an exception if the call is for Python. */
+static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const request *r) {
+    const nl_py_array *a = (const nl_py_array *)r->array;
+    PyObject *found = find_class(classes, state, r), *result = NULL;
     if (!found)
         return NULL;
-    reduction_plan *plan = (reduction_plan *)PyTuple_GET_ITEM(found, 0);
-    result = nl_py_reduction_gives(r->out) ? Py_NewRef(r->out) : make_result(state, found);
-    if (result) {
-        PyObject *given[GIVEN] = {r->array, r->array, result, r->array};
-        if (run(plan, given, stream_or_null(r->stream)) < 0)
-            Py_CLEAR(result);
-    }
+    nl_py_reducer *reducer = (nl_py_reducer *)PyTuple_GET_ITEM(found, 0);
+    if (!nl_py_reducer_is_empty(a) && nl_py_reducer_reads(reducer, a))
+        result = r->method == 'a' ? scan_planned(reducer, r)
+                                  : reduce_planned(reducer, PyTuple_GET_ITEM(found, 1), r);
     Py_DECREF(found);
-    return result;
-}
-
-/* Makes room for one more call: dicts are ordered by insertion. */
-static int evict_oldest(PyObject *known) {
-    PyObject *key;
-    Py_ssize_t at = 0;
-    if (PyDict_Size(known) < MAX_CALLS || !PyDict_Next(known, &at, &key, NULL))
-        return 0;
-    Py_INCREF(key);
-    int result = PyDict_DelItem(known, key);
-    Py_DECREF(key);
-    return result;
-}
-
-int nl_py_reduction_note(PyObject *known, nl_py_state *state, const nl_py_call *r, PyObject *plan,
-                         PyObject *made) {
-    const nl_py_array *a = (const nl_py_array *)made;
-    key k;
-    if (!Py_IS_TYPE(plan, state->reduction_plan_type) || !nl_py_array_check(state, made) ||
-        !make_key(state, r, &k))
-        return 0;
-    /* Only where the result was written to where it is wanted. */
-    if (nl_py_reduction_gives(r->out) && (((nl_py_array *)r->out)->address != a->address ||
-                                          !(((nl_py_array *)r->out)->flags & NL_PY_ARRAY_C)))
-        return 0;
-    int result = -1;
-    PyObject *bytes = PyBytes_FromStringAndSize((char *)k.bytes, (Py_ssize_t)k.size);
-    PyObject *shape = nl_py_tuple_from(a->shape, a->ndim);
-    PyObject *strides = a->flags & NL_PY_ARRAY_C
-                            ? Py_NewRef(Py_None)
-                            : nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
-    PyObject *value = shape && strides ? PyTuple_Pack(4, plan, shape, a->descr, strides) : NULL;
-    if (bytes && value) {
-        result = evict_oldest(known) < 0 ? -1 : PyDict_SetItem(known, bytes, value);
-    }
-    Py_XDECREF(bytes);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    Py_XDECREF(value);
     return result;
 }
 
@@ -575,7 +245,7 @@ static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) 
     PyObject *array = NULL;
     if (nl_py_array_check(state, obj) || nl_host_is_exact_array(obj))
         return Py_NewRef(obj);
-    if (nl_py_stream_from(state, stream_or_null(stream), &handle, &blocking) < 0 ||
+    if (nl_py_stream_from(state, nl_py_stream_or_null(stream), &handle, &blocking) < 0 ||
         nl_py_value_read(state, obj, &v) < 0)
         return NULL;
     if (v.kind != NL_PY_VALUE_DEVICE)
@@ -615,26 +285,14 @@ static int read_call(int takes_more, PyObject *const *args, Py_ssize_t nargs, Py
     return !values[INITIAL] && (!values[WHERE] || values[WHERE] == Py_True);
 }
 
-static nl_py_call request_of(char method, PyObject *const *values) {
-    return (nl_py_call){.method = method,
-                        .array = values[ARRAY],
-                        .axis = values[AXIS],
-                        .dtype = values[DTYPE],
-                        .out = values[OUT],
-                        .keepdims = values[KEEPDIMS],
-                        .stream = values[STREAM]};
-}
-
-static PyObject *call_known(nl_py_ufunc *u, char method, PyObject **values) {
-    PyObject *zero = PyLong_FromLong(0);
-    if (!zero)
-        return NULL;
-    if (!values[AXIS])
-        values[AXIS] = zero;
-    nl_py_call r = request_of(method, values);
-    PyObject *result = nl_py_reduction_repeat(u->reductions, u->state, &r);
-    Py_DECREF(zero);
-    return result;
+static request request_of(char method, PyObject *const *values) {
+    return (request){.method = method,
+                     .array = values[ARRAY],
+                     .axis = values[AXIS],
+                     .dtype = values[DTYPE],
+                     .out = values[OUT],
+                     .keepdims = values[KEEPDIMS],
+                     .stream = values[STREAM]};
 }
 
 static PyObject *reduce_on_stream(PyObject *self, PyObject *const *args, size_t nargsf,
@@ -650,7 +308,7 @@ static PyObject *accumulate_on_stream(PyObject *self, PyObject *const *args, siz
 static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
                       Py_ssize_t nargs, PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *result;
+    PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *zero, *result;
     Py_ssize_t count = nargs + nl_py_named(keywords);
     if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
                           args, (size_t)nargs, keywords, &result))
@@ -662,7 +320,12 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
         return NULL;
     put_argument(args, count, values[ARRAY], array, changed);
     values[ARRAY] = array;
-    result = call_known(u, method, values);
+    zero = PyLong_FromLong(0);
+    if (!values[AXIS])
+        values[AXIS] = zero;
+    const request r = request_of(method, values);
+    result = zero ? call_planned(u->reductions, u->state, &r) : NULL;
+    Py_XDECREF(zero);
     if (!result && !PyErr_Occurred())
         result = ask_python(self, otherwise, changed, nargs, keywords);
     Py_DECREF(array);
@@ -681,20 +344,11 @@ PyObject *nl_py_ufunc_accumulate(PyObject *self, PyObject *const *args, Py_ssize
 
 PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    if (nargs != 8 || !PyUnicode_Check(args[0]))
-        return PyErr_Format(PyExc_TypeError,
-                            "_note() takes a method's name, a plan, the array that was written, "
-                            "and array, axis, dtype, out, keepdims of the call");
+    if (nargs != 6 || !PyUnicode_Check(args[0]))
+        return PyErr_Format(PyExc_TypeError, "_note() accepts a method's name, the dtypes of the "
+                                             "call, a Reducer and bytes");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
-    nl_py_call r = {.method = is_reduce ? 'r' : 'a',
-                    .array = args[3],
-                    .axis = args[4],
-                    .dtype = args[5],
-                    .out = args[6],
-                    .keepdims = is_reduce ? args[7] : NULL};
-    return nl_py_reduction_note(u->reductions, u->state, &r, args[1], args[2]) < 0
-               ? NULL
-               : Py_NewRef(Py_None);
+    return note(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
 }
 
 /* ---- cuda.reduce ---- */
@@ -702,30 +356,31 @@ PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nar
 typedef struct reduction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
-    PyObject *known;
+    PyObject *classes; /* dict: number of a class -> (Reducer, initial) */
 } reduction;
 
 enum { ARR, SIZE, RES, INIT, ON_STREAM, ALONG, REDUCTION_PARAMETERS };
 static const char *const reduction_parameters[REDUCTION_PARAMETERS] = {"arr",  "size",   "res",
                                                                        "init", "stream", "axis"};
 
-static nl_py_call request_of_reduction(PyObject *const *values) {
-    return (nl_py_call){.method = 'c',
-                        .array = values[ARR],
-                        .axis = values[ALONG],
-                        .out = values[RES],
-                        .stream = values[ON_STREAM]};
+static request request_of_reduction(PyObject *const *values) {
+    return (request){.method = 'c',
+                     .array = values[ARR],
+                     .axis = values[ALONG],
+                     .out = values[RES],
+                     .stream = values[ON_STREAM]};
 }
 
 /* None where the result was written to res=, an array where there is an axis, else a number. */
-static PyObject *returned(nl_py_state *state, const nl_py_call *r, PyObject *made) {
+static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;
-    if (nl_py_reduction_gives(r->out))
+    if (is_given(r->out))
         result = Py_NewRef(Py_None);
-    else if (nl_py_reduction_gives(r->axis))
+    else if (is_given(r->axis))
         result = Py_NewRef(made);
-    else if (!stream_or_null(r->stream) || nl_py_stream_from(state, r->stream, &handle, NULL) == 0)
+    else if (!nl_py_stream_or_null(r->stream) ||
+             nl_py_stream_from(state, r->stream, &handle, NULL) == 0)
         result = nl_py_array_read_on((nl_py_array *)made, handle);
     Py_DECREF(made);
     return result;
@@ -748,9 +403,9 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
         return NULL;
     put_argument(args, count, values[ARR], array, changed);
     values[ARR] = array;
-    nl_py_call r = request_of_reduction(values);
-    if (!nl_py_reduction_gives(values[SIZE]) && !nl_py_reduction_gives(values[INIT]))
-        made = nl_py_reduction_repeat(f->known, f->state, &r);
+    request r = request_of_reduction(values);
+    if (!is_given(values[SIZE]) && !is_given(values[INIT]))
+        made = call_planned(f->classes, f->state, &r);
     if (made)
         result = returned(f->state, &r, made);
     else
@@ -768,42 +423,41 @@ static PyObject *reduction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     nl_py_inherit_vectorcall(type);
     f->vectorcall = reduction_vectorcall;
     f->state = state;
-    f->known = PyDict_New();
-    if (!f->known)
+    f->classes = PyDict_New();
+    if (!f->classes)
         Py_CLEAR(f);
     return (PyObject *)f;
 }
 
 static PyObject *reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     reduction *f = (reduction *)self;
-    if (nargs != 5)
-        return PyErr_Format(PyExc_TypeError, "_note() takes a plan, the array that was written, "
-                                             "and arr, res, axis of the call");
-    nl_py_call r = {.method = 'c', .array = args[2], .out = args[3], .axis = args[4]};
-    return nl_py_reduction_note(f->known, f->state, &r, args[0], args[1]) < 0 ? NULL
-                                                                              : Py_NewRef(Py_None);
+    if (nargs != 3)
+        return PyErr_Format(PyExc_TypeError,
+                            "_note() accepts the dtypes of arr and res, and a Reducer");
+    PyObject *all[] = {args[0], Py_None, args[1], args[2], Py_None};
+    return note(f->classes, f->state, 'c', all);
 }
 
 static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((reduction *)self)->known);
+    Py_VISIT(((reduction *)self)->classes);
     return 0;
 }
 
 static int reduction_clear(PyObject *self) {
-    PyDict_Clear(((reduction *)self)->known); /* it stays: calls read it */
+    PyDict_Clear(((reduction *)self)->classes); /* it stays: calls read it */
     return 0;
 }
 
 static void reduction_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
-    Py_XDECREF(((reduction *)self)->known);
+    Py_XDECREF(((reduction *)self)->classes);
     nl_py_free(self);
 }
 
 static PyMethodDef reduction_methods[] = {
     {"_note", (PyCFunction)(void (*)(void))reduction_note, METH_FASTCALL,
-     "_note(plan, made, arr, res, axis): how a call was made, and the array that it wrote."},
+     "_note(array, res, reducer): what reduces arrays of a dtype, to res= of a dtype or None."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef reduction_members[] = {
@@ -811,8 +465,8 @@ static PyMemberDef reduction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot reduction_slots[] = {
-    {Py_tp_doc, "Base of cuda.reduce. Calls with arrays of a known geometry are made here; the "
-                "others go to _work_out."},
+    {Py_tp_doc, "Base of cuda.reduce. Calls of device arrays are planned here; the first one with "
+                "its dtypes, and those of other arrays, go to _work_out."},
     {Py_tp_new, reduction_new},
     {Py_tp_dealloc, reduction_dealloc},
     {Py_tp_traverse, reduction_traverse},
@@ -831,11 +485,5 @@ static PyType_Spec reduction_spec = {
 };
 
 int nl_py_reduction_exec(PyObject *module) {
-    nl_py_state *state = nl_py_state_of(module);
-    state->kept_scratch = PyDict_New();
-    return !state->kept_scratch ||
-                   nl_py_add_type(module, &plan_spec, NULL, &state->reduction_plan_type) < 0 ||
-                   nl_py_add_type(module, &reduction_spec, NULL, &state->reduction_type) < 0
-               ? -1
-               : 0;
+    return nl_py_add_type(module, &reduction_spec, NULL, &nl_py_state_of(module)->reduction_type);
 }

@@ -30,6 +30,7 @@
     X(PyTypeObject, recording_type) \
     X(PyTypeObject, recorded_type) \
     X(PyTypeObject, reduction_plan_type) \
+    X(PyTypeObject, reducer_type) \
     X(PyTypeObject, reduction_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
@@ -46,7 +47,9 @@
     X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
     X(PyObject, no_value)       /* numpy._NoValue: what is not given */ \
-    X(PyObject, kept_scratch)   /* dict: scratch of a ReductionPlan -> its array */ \
+    X(PyObject, kept_scratch)   /* dict: address of a Reducer -> its counter */ \
+    X(PyObject, zero_uint32)    /* 0-d array */ \
+    X(PyObject, plan_observer)  /* reduction_observer: called with each plan, or None */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
     X(PyObject, code_indices)   /* dict: and back */ \
@@ -169,6 +172,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_typecode_exec) \
     X(nl_py_recording_exec) \
     X(nl_py_recorded_exec) \
+    X(nl_py_launches_exec) \
+    X(nl_py_reducer_exec) \
     X(nl_py_reduction_exec) \
     X(nl_py_reduceplan_exec) \
     X(nl_py_module_exec) \

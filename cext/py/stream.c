@@ -47,6 +47,12 @@ static int has_protocol(PyObject *argument) {
     return found != NULL;
 }
 
+PyObject *nl_py_stream_or_null(PyObject *stream) {
+    return !stream || stream == Py_None || (PyLong_CheckExact(stream) && !PyObject_IsTrue(stream))
+               ? NULL
+               : stream;
+}
+
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     nl_error err;
     if (blocking != NULL)

@@ -30,6 +30,8 @@ PyObject *nl_py_stream_swap(PyObject *stream);
 PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
                             PyObject *const *args, size_t nargsf, PyObject *keywords);
 
+/* The same object, or NULL for NULL, None and 0. */
+PyObject *nl_py_stream_or_null(PyObject *stream);
 /* Reads a stream argument: NULL, None and 0 are the thread's current stream (the captured one in a
  * thread that captures), else a Stream or an object with __cuda_stream__; anything else is a
  * TypeError. blocking: the stream is ordered with the legacy default stream (NULL if not wanted).

@@ -25,7 +25,7 @@ typedef struct nl_py_ufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *reductions; /* dict of the calls that are known (py/reduction) */
+    PyObject *reductions; /* dict: number of a class of calls -> (Reducer, initial) */
     PyObject *check;      /* check(last input, where), before a loop over integers; or NULL */
     int nin, nout;
     nl_py_overloads types, kernels;

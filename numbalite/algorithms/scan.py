@@ -106,7 +106,7 @@ class Scan(Operation):
             if x.size:
                 reduceloops.accumulate(
                     self._loops, x, axis, x.dtype, target, stream,
-                    initial=start, exclusive=bool(exclusive), is_kept=True,
+                    initial=start, exclusive=bool(exclusive),
                 )  # fmt: skip
             return given.finish(out, target)
 

@@ -109,7 +109,7 @@ def _plan(loops, what, array, mask, out, steps):
     way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
     plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
     kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
-    scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), np.array(0, "u4"))]
+    scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), True)]
     used = scratch if way.parts > 1 and what != "cover" else []
     statuses = _STATUSES if used else _OUTPUT
     todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, statuses, _COUNT))]

@@ -153,10 +153,10 @@ class ReductionMethods:
         *,
         stream=0,
     ):
-        """A call of `reduce` that is not known yet; the next one like it is made in C."""
+        """A call of `reduce` that C code does not plan: the first one with its dtypes, and of host arrays."""
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
-        can_be_known = where is True and initial is _NO_VALUE
+        is_class = where is True and initial is _NO_VALUE
         x = call.array
         axes = operands.axes_of(axis, x.ndim)
         if len(axes) > 1 and not self._is_reorderable():
@@ -184,16 +184,23 @@ class ReductionMethods:
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
             loops, folded = self._folds_in(x.dtype, loop)
-            plan = fold(
+            reducer = fold(
                 loops, x, axes, folded, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
-            if can_be_known:
-                self._note("reduce", plan, target, array, axis, dtype, call.given, keepdims)
+            if is_class and reducer is not None:
+                self._note_class("reduce", call, dtype, reducer, initial)
             return call.result(target)
 
+    def _note_class(self, method, call, dtype, reducer, initial):
+        """Calls of device arrays with these dtypes are planned in C from now on."""
+        if call.is_device and (call.out is None or call.out_on_device):
+            start = None if initial is None else initial.tobytes()
+            dtype = None if dtype is None else np.dtype(dtype)
+            self._note(method, call.array.dtype, dtype, call.out_dtype, reducer, start)
+
     def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
-        """A call of `accumulate` that is not known yet; the next one like it is made in C."""
+        """A call of `accumulate` that C code does not plan: the first one with its dtypes, and of host arrays."""
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
         along = _one_axis(axis, call.array, "accumulate")
@@ -203,8 +210,8 @@ class ReductionMethods:
             x = call.upload()
             target = call.target(x.shape, x.strides, loop, x, exact=True)
             if x.size:
-                plan = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
-                self._note("accumulate", plan, target, array, axis, dtype, call.given, None)
+                reducer = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
+                self._note_class("accumulate", call, dtype, reducer, None)
             return call.result(target)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):

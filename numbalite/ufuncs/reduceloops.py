@@ -47,7 +47,6 @@ def are_serial() -> bool:
     return _core.driver_has("serial_threads")
 
 
-@functools.cache
 def pipelines() -> int:
     """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
     most = 0
@@ -59,11 +58,17 @@ def pipelines() -> int:
     return most
 
 
-@functools.cache
 def cached_bytes() -> int:
     """The bytes of an array that may be in the L2 cache, next to others."""
     devices = range(_core.device_count())
     return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
+
+
+@functools.cache
+def describe_devices() -> None:
+    """What plans in C depend on, next to geometry. Plans, and therefore results, are the same on all devices."""
+    _core.reduction_limit("PIPELINES", pipelines())
+    _core.reduction_limit("CACHED_BYTES", cached_bytes())
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -202,6 +207,7 @@ class Loops:
         self.options = options or Options()
         self._lock = RLock()
         self._loops = {}
+        self._reducers = {}
         self._plans = {}
 
     def generated(
@@ -304,6 +310,29 @@ class Loops:
                 found = self._loops[key] = Loop(kernel, ("plan", *taken))
             return found
 
+    def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:
+        """What reduces and scans arrays of a dtype, in C."""
+        key = (*map(code_of, (stored, loop, result)), reorderable, exclusive)
+        found = self._reducers.get(key)
+        if found is None:
+            describe_devices()
+            find = functools.partial(self._kernel, (stored, loop, result))
+            made = _core.Reducer(
+                find, stored, loop, result, self.commutes(loop), reorderable, exclusive
+            )
+            found = self._reducers.setdefault(key, made)
+        return found
+
+    def _kernel(self, dtypes, kind, last, reads, writes, masked, wide, exclusive, cached, vec):
+        """(the kernel, the dtype of its plan) of a launch that the planner in C has made."""
+        loop = dtypes[1]
+        kernel = self.loop(
+            kind, dtypes[reads], loop, dtypes[writes], masked, wide and not last,
+            exclusive=exclusive, last=last, cached=cached, vec=vec,
+        )  # fmt: skip
+        size = plans.plan_size(wide and not last, vec * loop.itemsize) * (2 if last else 1)
+        return kernel, np.dtype((np.void, size))
+
     def planned(self, key, make):
         """What ``make()`` gave for this key before, or gives now."""
         with self._lock:
@@ -341,107 +370,38 @@ class OwnLoops(Loops):
         return Images(source), ()
 
 
-# ---------------------------------------------------------------------------------------- reductions
-
-_STATUSES = np.dtype("u4"), np.array(0, "u4")
-_COUNTER = *_STATUSES, True  # it is zero again after each launch
+# ---------------------------------------------------------------------------------- reductions and scans
 
 
-def _scratch_arrays(loop, scratch):
-    """Scratch arrays as _core.ReductionPlan has them; the numbers in one have the dtype ``loop``."""
-    kinds = (loop,), (np.dtype(bool),), _COUNTER, _STATUSES
-    return [(count, *kinds[kind]) for kind, count in scratch]
-
-
-def _reduction_step(loops, dtypes, masked, step):
-    """A launch as _core.ReductionPlan has it. `dtypes` are the array's, the accumulator's and the output's."""
-    kind, last, reads, writes, wide, cached, grid, threads, plan, slots = step
-    kernel = loops.loop(
-        kind, dtypes[reads], dtypes[1], dtypes[writes], masked, wide and not last, last=last,
-        cached=cached,
-    )  # fmt: skip
-    return kernel, grid, threads, np.void(plan), slots
+def aligned(array, stream):
+    """The array, or a copy if its elements are not aligned."""
+    return array if operands.is_aligned(array) else array.copy(stream=stream)
 
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
            segments=None, divisor=1.0):  # fmt: skip
     """Reduces ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, ``out`` aligned, nothing empty. ``loop`` is the dtype of the accumulators; ``initial`` the
+    All on the current device, ``out`` aligned, no array empty. ``loop`` is the dtype of the accumulators; ``initial`` the
     bytes of one; ``where`` a boolean array of the array's shape. ``reorderable`` allows any order of the axes (not of the
     elements along one). ``segments`` is (axis, int64 array (n, 2) of begins and ends): the axis is reduced by segments,
-    and `out` has n there. ``divisor`` is for operations that divide their result. Returns the plan, None if the array had
-    to be copied first.
+    and `out` has n there. ``divisor`` is for operations that divide their result. Returns the Reducer.
     """
-    if not operands.is_aligned(array):
-        reduce(
-            loops, array.copy(stream=stream), axes, loop, out,
-            initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
-            divisor=divisor,
-        )  # fmt: skip
-        return None
-    axis, ends = segments or (-1, array)
-    steps, scratch = _core.reduction_plan(
-        array, where, out, axes, loop.itemsize, are_serial(), loops.commutes(loop), reorderable,
-        initial, divisor, cached_bytes(), axis,
+    reducer = loops.reducer(array.dtype, loop, out.dtype, reorderable)
+    axis, ends = segments or (-1, None)
+    reducer.reduce(
+        aligned(array, stream), axes, out, initial=initial, where=where, segments=ends, axis=axis,
+        divisor=divisor, stream=stream,
     )  # fmt: skip
-    dtypes = array.dtype, loop, out.dtype
-    plan = _core.ReductionPlan(
-        [_reduction_step(loops, dtypes, where is not None, step) for step in steps],
-        _scratch_arrays(loop, scratch),
-    )
-    plan.run(array, array if where is None else where, out, ends, stream)
-    return plan
+    return reducer
 
 
-# ----------------------------------------------------------------------------------------------- scans
-
-
-def _scan_step(loops, dtypes, exclusive, step):
-    """A launch as _core.ReductionPlan has it. Only the scan that writes the output is exclusive."""
-    kind, reads, writes, wide, vec, grid, threads, plan, slots, shared = step
-    kernel = loops.loop(
-        kind, dtypes[reads], dtypes[1], dtypes[writes], wide=wide,
-        exclusive=exclusive and writes == 2, vec=vec,
-    )  # fmt: skip
-    return kernel, grid, threads, np.void(plan), slots, shared
-
-
-def accumulate(
-    loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False, is_kept=False
-):
+def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
     """Scans ``array`` along ``axis`` into ``out``, which has its shape.
 
     ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that comes before the first element.
-    ``exclusive``: each result is that of the elements before; it requires ``initial``. ``is_kept``: the plan is stored
-    for the next call with arrays of this geometry. Returns the plan, None if the array had to be copied first.
+    ``exclusive``: each result is that of the elements before; it requires ``initial``. Returns the Reducer.
     """
-    if not operands.is_aligned(array):
-        array = array.copy(stream=stream)
-        accumulate(
-            loops, array, axis, loop, out, stream,
-            initial=initial, exclusive=exclusive, is_kept=is_kept,
-        )  # fmt: skip
-        return None
-
-    def make():
-        serial = are_serial()
-        steps, scratch = _core.scan_plan(
-            array, out, axis, loop.itemsize, serial, 0 if serial else pipelines(), initial
-        )
-        dtypes = array.dtype, loop, out.dtype
-        return _core.ReductionPlan(
-            [_scan_step(loops, dtypes, exclusive, step) for step in steps],
-            _scratch_arrays(loop, scratch),
-        )
-
-    if is_kept:
-        key = (
-            "scan", array.shape, array.strides, code_of(array.dtype), axis, code_of(loop), out.strides,
-            code_of(out.dtype), array._address % 16, out._address % 16, initial, exclusive,
-        )  # fmt: skip
-        plan = loops.planned(key, make)
-    else:
-        plan = make()
-    plan.run(array, array, out, array, stream)
-    return plan
+    reducer = loops.reducer(array.dtype, loop, out.dtype, exclusive=exclusive)
+    reducer.scan(aligned(array, stream), out, axis, initial, stream)
+    return reducer

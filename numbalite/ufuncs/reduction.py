@@ -135,7 +135,7 @@ class Reduce(_core.Reduction):
         return self.function
 
     def _work_out(self, arr, size=None, res=None, init=None, stream=0, axis=None):
-        """A call that is not known yet; the next one like it is made in C."""
+        """A call that C code does not plan: the first one with its dtypes, and of host arrays."""
         on_device = operands.is_on_device(arr)
         array = operands.device_view(arr) if on_device else operands.host_array(arr)
         operands.check_dtype(array.dtype, self.__name__)
@@ -152,10 +152,9 @@ class Reduce(_core.Reduction):
                 f"give init="
             )
         with assign.on_device_of(array if on_device else None):
-            can_be_known = size is None and init is None
-            return self._run(arr, array, axes, shape, initial, res, stream, axis, can_be_known)
+            return self._run(arr, array, axes, shape, initial, res, stream, axis)
 
-    def _run(self, given, array, axes, shape, initial, res, stream, axis, can_be_known):
+    def _run(self, given, array, axes, shape, initial, res, stream, axis):
         on_device = operands.is_on_device(given)
         target = host_result = None
         if res is not None and operands.is_on_device(res):
@@ -172,9 +171,9 @@ class Reduce(_core.Reduction):
             or (math.prod(shape) != 1 and assign.overlap(array, target))
         ):
             out = operands.empty(shape, array.dtype)
-        plan = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
-        if can_be_known:
-            self._note(plan, out, given, res, axis)
+        reducer = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        if on_device and reducer is not None:
+            self._note(array.dtype, None if target is None else out.dtype, reducer)
         if target is not None:
             if out is not target:
                 operands.copy(out, target, stream)

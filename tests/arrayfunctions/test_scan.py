@@ -85,14 +85,13 @@ def test_tiles_of_columns(as_on_a_gpu):
 
 
 @pytest.fixture
-def pipelines(monkeypatch, driver_kind, reduction_limits, scan_steps):
+def pipelines(driver_kind, reduction_limits, scan_steps):
     """Lines of a few thousand elements are scanned in a pipeline, by three blocks; their tiles make many windows."""
     if driver_kind == "sim":
-        monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
+        reduction_limits(SERIAL_PLANS=0)
     elif not reduceloops.pipelines():
         pytest.skip("needs bulk copies: compute capability 9.0")
-    monkeypatch.setattr(reduceloops, "pipelines", lambda: 3)
-    reduction_limits(PIPELINE_THREADS=32, PIPELINE_TURNS=1)
+    reduction_limits(PIPELINES=3, PIPELINE_THREADS=32, PIPELINE_TURNS=1)
     return scan_steps
 
 

@@ -23,9 +23,13 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
     """Reductions are divided as GPUs have it; the simulator has simpler plans of its own."""
+    from numbalite import _core
     from numbalite.ufuncs import reduceloops
 
     monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
+    before = _core.reduction_limit("SERIAL_PLANS", 0)
+    yield
+    _core.reduction_limit("SERIAL_PLANS", before)
 
 
 @pytest.fixture
@@ -33,8 +37,10 @@ def reduction_limits():
     """Sets limits of cext/core/reduceplan.c and scanplan.c by name, so that small arrays are reduced and scanned as large
     ones are."""
     from numbalite import _core
+    from numbalite.ufuncs import reduceloops
 
     before = {}
+    reduceloops.describe_devices()  # which sets some
 
     def set_limits(**values):
         for name, value in values.items():
@@ -45,46 +51,27 @@ def reduction_limits():
         _core.reduction_limit(name, value)
 
 
-class PlannedSteps:
-    """numbalite._core, with the launches of the reductions and scans that are planned."""
-
-    def __init__(self, core):
-        self._core = core
-        self.steps = {"reduction_plan": [], "scan_plan": []}
-
-    def __getattr__(self, name):
-        found = getattr(self._core, name)
-        if name not in self.steps:
-            return found
-
-        def plan(*given):
-            made = found(*given)
-            self.steps[name].append(made[0])
-            return made
-
-        return plan
-
-
 @pytest.fixture
-def planned_steps(monkeypatch):
+def planned_steps():
+    """{is it a scan: [the launches of each one that is planned in the test]}"""
     from numbalite import _core
-    from numbalite.ufuncs import reduceloops
 
-    watched = PlannedSteps(_core)
-    monkeypatch.setattr(reduceloops, "_core", watched)
-    return watched.steps
+    planned = {False: [], True: []}
+    _core.reduction_observer(lambda is_scan, steps: planned[is_scan].append(steps))
+    yield planned
+    _core.reduction_observer(None)
 
 
 @pytest.fixture
 def reduction_steps(planned_steps):
-    """The launches of the reductions that are planned in the test, as _core.reduction_plan returns them."""
-    return planned_steps["reduction_plan"]
+    """The launches of the reductions that are planned in the test, as _core.reduction_observer has them."""
+    return planned_steps[False]
 
 
 @pytest.fixture
 def scan_steps(planned_steps):
-    """The launches of the scans that are planned in the test, as _core.scan_plan returns them."""
-    return planned_steps["scan_plan"]
+    """The launches of the scans that are planned in the test, as _core.reduction_observer has them."""
+    return planned_steps[True]
 
 
 @pytest.fixture(params=["as here", "as on a GPU"])

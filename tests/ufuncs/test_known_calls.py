@@ -1,4 +1,4 @@
-"""Reductions that are called again with arrays of a known geometry: they are as the first time, and strict."""
+"""Reductions that are called again with arrays of the same dtypes: they are as the first time, and strict."""
 
 import gc
 import sys
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numbalite import _core, cuda, vectorize
+from numbalite.runtime import shapes
 
 RNG = np.random.default_rng(5)
 
@@ -196,24 +197,96 @@ def frames_of(call):
     return names[1:]  # the call itself
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda d, out, total: np.add.reduce(d, axis=0),
-        lambda d, out, total: np.add.reduce(d, axis=0, out=out),
-        lambda d, out, total: np.multiply.accumulate(d, axis=1),
-        lambda d, out, total: add.reduce(d, None, keepdims=True),
-        lambda d, out, total: add.accumulate(d),
-        lambda d, out, total: total(d, axis=1),
-        lambda d, out, total: total(d, res=out, axis=0),
-        lambda d, out, total: np.add(d, 1.0),
-    ],
-)
+CALLS = [
+    lambda d, out, total: np.add.reduce(d, axis=0),
+    lambda d, out, total: np.add.reduce(d, axis=0, out=out),
+    lambda d, out, total: np.multiply.accumulate(d, axis=1),
+    lambda d, out, total: add.reduce(d, None, keepdims=True),
+    lambda d, out, total: add.accumulate(d),
+    lambda d, out, total: total(d, axis=1),
+    lambda d, out, total: total(d, res=out, axis=0),
+    lambda d, out, total: np.add(d, 1.0),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_no_python_runs_in_a_call_that_is_known(call, total):
     d = cuda.to_device(numbers((6, 40000)))  # longer than what one thread scans or folds
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
     assert frames_of(lambda: call(d, out, total)) in ([], ["<lambda>"])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_python_runs_for_a_new_shape(call, total):
+    d = cuda.to_device(numbers((6, 40000)))
+    out = cuda.device_array(40000, np.float32)
+    call(d, out, total)
+    part = d[1:]
+    assert frames_of(lambda: call(part, out, total)) in ([], ["<lambda>"])
+
+
+def drawn(rng):
+    """A host array of integers with a random layout: transposed, turned round, with gaps or repeated elements."""
+    shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 5))]
+    x = np.array(rng.integers(-9, 9, shape), np.float32).transpose(rng.permutation(len(shape)))
+    x = x[tuple(slice(None, None, int(step)) for step in rng.choice([1, 1, -1, 2], x.ndim))]
+    if rng.random() < 0.3:
+        x = np.broadcast_to(x[:1], x.shape)
+    return x
+
+
+def on_device(x):
+    """A device array with the layout of a host array."""
+    base = x
+    while base.base is not None:
+        base = base.base
+    offset = x.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    d = cuda.to_device(np.ascontiguousarray(base).ravel())
+    first = d[offset // 4 :] if offset < base.nbytes else d
+    return first._view(x.shape, x.strides, np.dtype("f4"))
+
+
+def test_results_have_the_layout_of_numpy(total):
+    rng = np.random.default_rng(6)
+    add.reduce(cuda.to_device(numbers((2, 2)))), add.accumulate(cuda.to_device(numbers(2)))
+    for _ in range(150):
+        x = drawn(rng)
+        d = on_device(x)
+        axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
+        keepdims = bool(rng.random() < 0.4)
+        found, want = add.reduce(d, axes, keepdims=keepdims), x.sum(axes, keepdims=keepdims)
+        kept = x.strides if keepdims else [s for i, s in enumerate(x.strides) if i not in axes]
+        np.testing.assert_array_equal(found.copy_to_host(), want)
+        assert found.strides == shapes.packed_as(want.shape, 4, tuple(kept))
+        axis = int(rng.integers(x.ndim))
+        found, want = add.accumulate(d, axis), np.add.accumulate(x, axis)
+        np.testing.assert_array_equal(found.copy_to_host(), want)
+        assert found.strides == shapes.packed_as(x.shape, 4, x.strides)
+        found, want = total(d, axis=axes), x.sum(axes)
+        np.testing.assert_array_equal(found.copy_to_host(), want)
+        assert found.is_c_contiguous()
+
+
+def test_results_are_written_to_outputs_of_any_layout(total):
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        x = drawn(rng)
+        d, axis = on_device(x), int(rng.integers(x.ndim))
+        want = x.sum(axis)
+        memory = cuda.device_array(3 * want.size + 5, np.float32)
+        memory.fill(0)
+        step = int(rng.choice([1, 2, -1]))
+        parts = shapes.packed(want.shape, 4 * abs(step), str(rng.choice(["C", "F"])))
+        out = memory[2:]._view(want.shape, parts, np.dtype("f4"))
+        if step < 0 and out.ndim:
+            out = out[(slice(None, None, -1),) * out.ndim]
+        for reduce, name in (add.reduce, "out"), (total, "res"):
+            out.fill(0)
+            for _ in range(2):
+                reduce(d, axis=axis, **{name: out})
+            np.testing.assert_array_equal(out.copy_to_host(), want)
+            assert not memory[:2].copy_to_host().any()
 
 
 def test_scans_of_known_geometries():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from numbalite import _core, cuda
+from numbalite.ufuncs import element, reduceloops
 
 LENGTHS = 1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 64, 100, 256, 1000, 4096, 5000, 123_457
 
@@ -57,13 +58,45 @@ def test_an_unknown_limit():
         _core.reduction_limit("LENGTH", 3)
 
 
-def test_calls_with_more_shapes_than_a_table_holds():
-    """The oldest calls are evicted, not all of them."""
+def test_calls_with_many_shapes():
     ones = cuda.to_device(np.ones(1200, "i4"))
     for _ in range(2):
         sums = [int(np.add.reduce(ones[:n])) for n in range(1, 1150)]
         assert sums == list(range(1, 1150))
     assert int(np.add.reduce(ones[:1149])) == 1149
+
+
+def test_arrays_that_a_reducer_does_not_accept():
+    f4 = np.dtype("f4")
+    function = element.element_function(source="a + b", args="a, b", name="total")
+    reducer = reduceloops.Loops(lambda dtype: function, "total").reducer(f4, f4, f4)
+    x, out = cuda.to_device(np.ones((3, 4), f4)), cuda.device_array(3, f4)
+    mask, ends = cuda.to_device(np.ones((3, 3), bool)), cuda.to_device(np.zeros((3, 2), "i8"))
+    bytes_ = cuda.to_device(np.zeros(49, "u1"))
+    misaligned = bytes_[1:]._view((3, 4), (16, 4), f4)
+    for arguments, keywords, error in (
+        ((np.ones((3, 4), f4), (1,), out), {}, TypeError),
+        ((x, (1,), np.ones(3, f4)), {}, TypeError),
+        ((x, (1,), None), {}, TypeError),
+        ((misaligned, (1,), out), {}, ValueError),
+        ((x[:0], (1,), out), {}, ValueError),
+        ((x, (0,), out), {}, ValueError),
+        ((x, (2,), out), {}, ValueError),
+        ((x, (1, 1), out), {}, ValueError),
+        ((x, (1,), x), {}, ValueError),
+        ((x, (1,), out), {"where": mask}, ValueError),
+        ((x, (1,), out), {"initial": bytes(5)}, ValueError),
+        ((x, (1,), out), {"segments": ends}, ValueError),
+    ):
+        with pytest.raises(error):
+            reducer.reduce(*arguments, **keywords)
+    for arguments in ((x, out, 1), (x, x, 2), (x, x, -1), (x[:0], x[:0], 0), (x, x, 1, bytes(5))):
+        with pytest.raises(ValueError):
+            reducer.scan(*arguments)
+    with pytest.raises(TypeError, match=r"find returns \(Dispatcher, dtype of its plan\)"):
+        _core.Reducer(lambda *given: None, f4, f4, f4, True).reduce(x, (1,), out)
+    with pytest.raises(TypeError, match="numpy.dtype"):
+        _core.Reducer(print, f4, f4, 4, True)
 
 
 def read_plan(plan, itemsize):

@@ -1,0 +1,52 @@
+/* py/launches: the launches of a reduction, a scan or a selection, and the scratch arrays between
+ * them. A launch is a kernel, its configuration and the plan that the kernel reads. */
+#ifndef NL_PY_LAUNCHES_H
+#define NL_PY_LAUNCHES_H
+
+#include "py/state.h"
+#include "core/launch.h"
+#include "core/reducelaunch.h"
+
+enum {
+    NL_PY_MAX_STEPS = NL_REDUCE_MAX_STEPS,
+    NL_PY_MAX_SCRATCH = NL_REDUCE_MAX_SCRATCH,
+    NL_PY_GIVEN = NL_REDUCE_SCRATCH, /* input, mask, output, segments */
+};
+
+/* The objects are strong references. */
+typedef struct nl_py_step {
+    PyObject *kernel;   /* a Dispatcher */
+    PyObject *launcher; /* of the default stream, or NULL: none is kept */
+    PyObject *plan;     /* numpy.void */
+    nl_launch shape;
+    int slot_count;
+    uint8_t slots[NL_REDUCE_MAX_SLOTS]; /* those given, then the scratch arrays */
+} nl_py_step;
+
+typedef struct nl_py_scratch {
+    PyObject *descr;
+    int64_t count;
+    int is_zeroed;
+    int is_kept; /* each launch leaves zeros: the next one on the same stream uses it again */
+} nl_py_scratch;
+
+typedef struct nl_py_launches {
+    nl_py_state *state;
+    PyObject *owner; /* strong, or NULL: kept scratch arrays are its own */
+    int step_count, scratch_count;
+    nl_py_step steps[NL_PY_MAX_STEPS];
+    nl_py_scratch scratch[NL_PY_MAX_SCRATCH];
+} nl_py_launches;
+
+/* A step without kernel, plan and slots. 0, or -1 with an exception: the launch is too large. */
+int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared);
+/* Empty launches; only used entries are initialised. */
+void nl_py_launches_init(nl_py_launches *l, nl_py_state *state, PyObject *owner);
+void nl_py_launches_clear(nl_py_launches *l);
+/* `given`: the four arrays; those that the launches do not use may be any. `stream` NULL: the
+ * default one. 0, or -1 with an exception. */
+int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream);
+/* Before an owner is freed. */
+void nl_py_launches_forget(nl_py_state *state, PyObject *owner);
+
+#endif

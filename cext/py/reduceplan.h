@@ -1,0 +1,13 @@
+/* py/reduceplan: plans of reductions and scans as Python objects. */
+#ifndef NL_PY_REDUCEPLAN_H
+#define NL_PY_REDUCEPLAN_H
+
+#include "py/state.h"
+#include "core/reducelaunch.h"
+
+/* A list of tuples, as reduction_observer documents them. */
+PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan);
+/* The name of a kernel: its kind and template arguments, "stripes2x8"; "" for no kernel. */
+PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *schedule);
+
+#endif

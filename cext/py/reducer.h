@@ -1,0 +1,60 @@
+/* py/reducer: the type Reducer: reductions and scans by one operation of arrays of one dtype. A
+ * call is planned in C from its geometry (core/reduceplan, core/scanplan). The kernels depend on
+ * dtypes and kinds alone; Python is called once for each. */
+#ifndef NL_PY_REDUCER_H
+#define NL_PY_REDUCER_H
+
+#include "py/devarray.h"
+#include "core/reduceplan.h"
+
+typedef struct nl_py_reducer {
+    PyObject_HEAD nl_py_state *state;
+    PyObject *find;          /* see reducer_doc */
+    PyObject *kernels;       /* dict: number of a variant -> (Dispatcher, dtype of its plan) */
+    PyObject *loop, *result; /* dtypes of accumulators and of results */
+    nl_dtype stored;
+    int64_t accumulator; /* bytes */
+    int any_order;       /* elements may be combined in any order */
+    int reorderable;     /* axes may be combined in any order */
+    int exclusive;       /* of scans */
+    unsigned low_bits;   /* of addresses and strides, which must be 0 */
+    unsigned low_bits_of_results;
+    PyObject *weakrefs;
+} nl_py_reducer;
+
+/* One call. The arrays are on the current device, aligned and not empty. */
+typedef struct nl_py_reduced {
+    PyObject *array, *where; /* where: booleans of the array's shape, or NULL */
+    PyObject *segments;      /* begins and ends, or NULL */
+    PyObject *stream;        /* NULL: the default one */
+    uint64_t axes;           /* one bit each */
+    int segmented;           /* the axis of the segments, or -1 */
+    const int64_t *output;   /* strides of the other axes in the result */
+    const void *initial;     /* a number, or NULL */
+    size_t initial_size;
+    double divisor;
+} nl_py_reduced;
+
+/* Does the array have aligned elements? */
+static inline int nl_py_reducer_reads(const nl_py_reducer *r, const nl_py_array *a) {
+    return !(a->misaligned & r->low_bits);
+}
+static inline int nl_py_reducer_writes(const nl_py_reducer *r, const nl_py_array *a) {
+    return !(a->misaligned & r->low_bits_of_results);
+}
+
+/* Plans and launches. 0, or -1 with an exception. */
+int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *call, PyObject *out);
+int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axis,
+                       const void *initial, size_t initial_size, PyObject *stream);
+/* A new array for the result of a reduction along `axes`: with the axes in the order of the array's
+ * in memory, or in C order. With `keepdims` reduced axes have one element. Strides of the axes that
+ * are not reduced: in `output`. */
+PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
+                               int keepdims, int in_c_order, int64_t *output);
+/* axis= as bits; 0 where Python has to read it. None and NULL: all axes. */
+int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
+/* Is there an axis without elements? */
+int nl_py_reducer_is_empty(const nl_py_array *array);
+
+#endif
