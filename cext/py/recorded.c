@@ -13,8 +13,8 @@
 #include "py/stream.h"
 
 enum {
-    MAX_KNOWN = 256,
-    MAX_TRIES = 3, /* calls of one key that are recorded: kernels are compiled in the first */
+    ENTRY_SIZE = 128, /* bytes of an entry in a dict, and of its key without the content */
+    MAX_TRIES = 3,    /* calls of one key that are recorded: kernels are compiled in the first */
     MAX_INPUTS = 128,
     MAX_DEPTH = 3,
     KEY_SIZE = 1 << 13,
@@ -22,12 +22,16 @@ enum {
     SAME = 255, /* instead of a number of arrays, which is below MAX_INPUTS */
 };
 
+/* Of the cached calls of one function. Changed by tests. */
+static size_t max_bytes = 1 << 20;
+
 typedef struct recorded {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *function;
     PyObject *direct; /* a function in C that is asked first, or NULL */
     PyObject *known;  /* dict: key -> Recording, or how often there was none */
+    size_t bytes;     /* of `known` */
     PyObject *dict;   /* of attributes: those of the function that tell what it is */
     PyObject *weakrefs;
 } recorded;
@@ -219,29 +223,70 @@ none:
 
 /* ---- calls ---- */
 
-/* Recordings stay, keys that came once go: those of a loop, say, whose arguments differ each time.
- * But half of the room is to be free. */
-static int make_room(const recorded *f) {
-    PyObject *all = PyDict_Copy(f->known), *bytes, *value;
+static size_t size_of(const recorded *f, PyObject *bytes, PyObject *value) {
+    size_t size = ENTRY_SIZE + (size_t)PyBytes_GET_SIZE(bytes);
+    return Py_IS_TYPE(value, f->state->recording_type) ? size + nl_py_recording_size(value) : size;
+}
+
+/* Was it repeated since the last eviction? */
+static int was_repeated(const recorded *f, PyObject *value) {
+    return Py_IS_TYPE(value, f->state->recording_type) && nl_py_recording_was_repeated(value);
+}
+
+/* Evicts the oldest calls that were not repeated since the last eviction, until a quarter of the
+ * capacity is free. `all`: the cached calls. */
+static int evict_from(recorded *f, PyObject *all) {
+    PyObject *bytes, *value;
     Py_ssize_t at = 0;
-    int result = all ? 0 : -1;
+    size_t limit = max_bytes - max_bytes / 4;
+    size_t excess = f->bytes > limit ? f->bytes - limit : 0;
     PyDict_Clear(f->known);
-    while (result == 0 && PyDict_Size(f->known) < MAX_KNOWN / 2 &&
-           PyDict_Next(all, &at, &bytes, &value))
-        if (Py_IS_TYPE(value, f->state->recording_type))
-            result = PyDict_SetItem(f->known, bytes, value);
-    Py_XDECREF(all);
+    f->bytes = 0;
+    while (PyDict_Next(all, &at, &bytes, &value)) {
+        size_t size = size_of(f, bytes, value);
+        if (excess > 0 && !was_repeated(f, value)) {
+            excess -= size < excess ? size : excess;
+            continue;
+        }
+        if (PyDict_SetItem(f->known, bytes, value) < 0)
+            return -1;
+        f->bytes += size;
+    }
+    return 0;
+}
+
+/* If all calls were repeated, the second round evicts the oldest. */
+static int evict(recorded *f) {
+    int result = 0;
+    for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
+        PyObject *all = PyDict_Copy(f->known);
+        result = all ? evict_from(f, all) : -1;
+        Py_XDECREF(all);
+    }
     return result;
 }
 
-static int note(const recorded *f, PyObject *bytes, PyObject *value) {
-    if (PyDict_Size(f->known) >= MAX_KNOWN && make_room(f) < 0)
-        return -1;
-    return PyDict_SetItem(f->known, bytes, value);
+static int note(recorded *f, PyObject *bytes, PyObject *value) {
+    PyObject *before = NULL;
+    int result;
+    Py_BEGIN_CRITICAL_SECTION((PyObject *)f);
+    if (PyDict_GET_SIZE(f->known) == 0) /* Python code clears it */
+        f->bytes = 0;
+    result = PyDict_GetItemRef(f->known, bytes, &before) < 0 ? -1 : 0;
+    if (result == 0)
+        result = PyDict_SetItem(f->known, bytes, value);
+    if (result == 0) {
+        f->bytes += size_of(f, bytes, value);
+        f->bytes -= before ? size_of(f, bytes, before) : 0;
+        result = evict(f);
+    }
+    Py_END_CRITICAL_SECTION();
+    Py_XDECREF(before);
+    return result;
 }
 
 /* The function, in a call that may be one to record: the first one only leaves its key. */
-static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes, PyObject *tries,
+static PyObject *call_function(recorded *f, const key *k, PyObject *bytes, PyObject *tries,
                                PyObject *const *args, size_t nargsf, PyObject *keywords) {
     long before = tries ? PyLong_AsLong(tries) : 0;
     PyObject *recording = NULL, *result;
@@ -261,7 +306,7 @@ static PyObject *call_function(const recorded *f, const key *k, PyObject *bytes,
 }
 
 /* The call of a key, recorded or repeated. */
-static PyObject *call_known(const recorded *f, const key *k, PyObject *bytes, PyObject *const *args,
+static PyObject *call_known(recorded *f, const key *k, PyObject *bytes, PyObject *const *args,
                             size_t nargsf, PyObject *keywords) {
     PyObject *known = NULL, *result;
     if (PyDict_GetItemRef(f->known, bytes, &known) < 0)
@@ -276,7 +321,7 @@ static PyObject *call_known(const recorded *f, const key *k, PyObject *bytes, Py
 
 static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
                                      PyObject *keywords) {
-    const recorded *f = (recorded *)self;
+    recorded *f = (recorded *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     key k; /* not cleared: it is large */
     PyObject *bytes, *result;
@@ -402,12 +447,28 @@ static PyType_Spec recorded_spec = {
     .slots = recorded_slots,
 };
 
+static PyObject *limit_recordings(PyObject *Py_UNUSED(module), PyObject *argument) {
+    size_t size = PyLong_AsSize_t(argument), before = max_bytes;
+    if (size == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    max_bytes = size;
+    return PyLong_FromSize_t(before);
+}
+
+static PyMethodDef functions[] = {
+    {"limit_recordings", limit_recordings, METH_O,
+     "limit_recordings(size): the bytes of cached calls that each function keeps, 1 MiB at first. "
+     "Returns the limit before."},
+    {NULL, NULL, 0, NULL}};
+
 int nl_py_recorded_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *numpy = PyImport_ImportModule("numpy");
     state->no_value = numpy ? PyObject_GetAttrString(numpy, "_NoValue") : NULL;
     Py_XDECREF(numpy);
     if (!state->no_value)
+        return -1;
+    if (nl_py_add_functions(module, functions) < 0)
         return -1;
     return nl_py_add_type(module, &recorded_spec, NULL, &state->recorded_type);
 }

@@ -6,6 +6,7 @@
 #include "py/recording.h"
 
 #include <string.h>
+#include "base/lock.h"
 #include "base/mem.h"
 #include "py/stream.h"
 
@@ -13,6 +14,7 @@ enum {
     MAX_VALUES = 512,
     MAX_CALLS = 48,
     MAX_ARGUMENTS = 768,
+    CALLABLE_SIZE = 512, /* bytes, about: of a launcher or a plan */
     MAX_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
 };
 
@@ -42,6 +44,8 @@ typedef struct recording {
     value *values;
     recorded_call *calls;
     int16_t *arguments;
+    size_t size;          /* bytes */
+    uint32_t is_repeated; /* since nl_py_recording_was_repeated */
 } recording;
 
 struct nl_py_recorder {
@@ -391,6 +395,11 @@ static PyObject *finished(nl_py_recorder *r, PyObject *result) {
     made->calls = shrunk(made->calls, (size_t)made->call_count * sizeof *made->calls);
     made->arguments =
         shrunk(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
+    made->size = sizeof *made + (size_t)made->value_count * sizeof *made->values +
+                 (size_t)made->call_count * (sizeof *made->calls + CALLABLE_SIZE) +
+                 (size_t)made->argument_count * sizeof *made->arguments;
+    for (int i = 0; i < made->value_count; i++)
+        made->size += 2 * (size_t)made->values[i].ndim * sizeof(int64_t);
     return Py_NewRef(made);
 }
 
@@ -528,8 +537,20 @@ static int call_again(replay *r, const recorded_call *call) {
     return 0;
 }
 
+size_t nl_py_recording_size(PyObject *object) {
+    return ((recording *)object)->size;
+}
+
+int nl_py_recording_was_repeated(PyObject *object) {
+    recording *r = (recording *)object;
+    int result = nl_atomic_load32_relaxed(&r->is_repeated) != 0;
+    nl_atomic_store32_relaxed(&r->is_repeated, 0);
+    return result;
+}
+
 PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs, PyObject *stream) {
     const recording *of = (recording *)recorded;
+    nl_atomic_store32_relaxed(&((recording *)recorded)->is_repeated, 1);
     PyObject *result = NULL;
     int done = 0;
     replay r; /* not cleared as a whole: it is large */

@@ -42,5 +42,9 @@ PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *
                        PyObject **recording);
 /* The same for other inputs, and their stream, without the function: its result. */
 PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs, PyObject *stream);
+/* Its memory in bytes. */
+size_t nl_py_recording_size(PyObject *recording);
+/* Was it replayed since this was last asked? */
+int nl_py_recording_was_repeated(PyObject *recording);
 
 #endif

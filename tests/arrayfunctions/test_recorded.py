@@ -304,7 +304,14 @@ def test_recordings_keep_no_arrays(live):
     assert _core.live()["buffers"] == before
 
 
-def test_many_calls_are_not_all_kept():
+@pytest.fixture
+def little_memory():
+    before = _core.limit_recordings(1 << 14)
+    yield
+    _core.limit_recordings(before)
+
+
+def test_calls_that_are_repeated_stay_cached(little_memory):
     @recorded
     def rolled(a, n):
         return np.roll(a, n)
@@ -312,10 +319,29 @@ def test_many_calls_are_not_all_kept():
     d = cuda.to_device(np.ones(3))
     for _ in range(TIMES):
         rolled(d, -1)
+    most = 0
     for n in range(600):
         rolled(d, n)
-    assert len(rolled._known) <= 256
-    assert ours_in(lambda: rolled(d, -1)) == []  # that came again
+        rolled(d, -1)
+        most = max(most, len(rolled._known))
+    assert 4 < most < 100 and most // 2 < len(rolled._known)
+    assert ours_in(lambda: rolled(d, -1)) == []
+
+
+def test_calls_that_are_not_repeated_are_evicted(little_memory):
+    @recorded
+    def rolled(a, n):
+        return np.roll(a, n)
+
+    d = cuda.to_device(np.ones(3))
+    for n in range(200):
+        for _ in range(TIMES):
+            rolled(d, n)
+    assert 4 < len(rolled._known) < 100
+    assert ours_in(lambda: rolled(d, 199)) == [] != ours_in(lambda: rolled(d, 0))
+    rolled._known.clear()
+    for n in range(200):
+        equal(rolled(d, n), np.ones(3))
 
 
 def test_large_edges_are_slabs():
