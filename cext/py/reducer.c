@@ -4,6 +4,7 @@
 #include <string.h>
 #include "core/scanplan.h"
 #include "driver/driver.h"
+#include "core/device.h"
 #include "py/dispatcher.h"
 #include "py/launches.h"
 #include "py/reduceplan.h"
@@ -371,6 +372,26 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *reducer_made(PyObject *self, PyObject *args) {
+    nl_py_reducer *r = (nl_py_reducer *)self;
+    PyObject *axis, *out;
+    int keepdims, in_c_order;
+    int64_t output[NL_MAX_DIMS];
+    nl_py_reduced c = {.segmented = -1, .output = output};
+    if (!PyArg_ParseTuple(args, "OOppd:made", &c.array, &axis, &keepdims, &in_c_order, &c.divisor))
+        return NULL;
+    const nl_py_array *a = (const nl_py_array *)c.array;
+    if (!nl_py_array_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
+        (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
+        !nl_py_reducer_reads(r, a) || nl_py_reducer_is_empty(a) ||
+        !nl_py_reducer_axes(axis, a->ndim, &c.axes))
+        return Py_NewRef(Py_None);
+    out = nl_py_reducer_result(r, a, c.axes, keepdims, in_c_order, output);
+    if (out && nl_py_reducer_reduce(r, &c, out) < 0)
+        Py_CLEAR(out);
+    return out;
+}
+
 static PyObject *reducer_scan(PyObject *self, PyObject *args) {
     nl_py_reducer *r = (nl_py_reducer *)self;
     PyObject *array, *out, *stream = Py_None;
@@ -471,6 +492,10 @@ static PyMethodDef reducer_methods[] = {
      "reduce(array, axes, out, initial=None, where=None, segments=None, axis=-1, divisor=1.0, "
      "stream=None): writes the results along the other axes to out. initial: bytes of an "
      "accumulator. segments: begins and ends of the parts of one axis."},
+    {"made", reducer_made, METH_VARARGS,
+     "made(array, axis, keepdims, in_c_order, divisor): a new array with the results, whose axes "
+     "have the order of the array's in memory, or C order. None for an array or an axis that "
+     "Python code has to read: it is on another device, not aligned, or empty."},
     {"scan", reducer_scan, METH_VARARGS,
      "scan(array, out, axis, initial=None, stream=None): the running results along an axis."},
     {NULL, NULL, 0, NULL}};

@@ -60,12 +60,15 @@ def run(
 ) -> Any:  # fmt: skip
     """The result of a reduction by loops of our own, in the order of what is left of the array's axes ("K"),
     or in C order."""
+    keepdims = keepdims is not np._NoValue and bool(keepdims)
+    reducer = loops.reducer(a.dtype, loops.loop_dtype, dtype, reorder)
+    made = reducer.made(a, axis, keepdims, order == "C", divisor)
+    if made is not None:
+        return made
     axes = operands.axes_of(axis, a.ndim)
     kept = operands.without(a.shape, axes)
     with assign.on_device_of(a):
         lies = [operands.without(a.strides, axes)] if order == "K" else []
         made = operands.empty_along(kept, dtype, *lies)
         fold(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
-    if keepdims is np._NoValue or not keepdims:
-        return made
-    return np.expand_dims(made, axes)
+    return np.expand_dims(made, axes) if keepdims else made
