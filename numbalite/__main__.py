@@ -1,4 +1,4 @@
-"""numbalite info | demo | run | gdb | editor | cache clear; also as python -m numbalite
+"""numbalite info | demo | run | profile | gdb | editor | cache clear; also as python -m numbalite
 
 `info` tells what is there and what is not, and works when nothing is.
 """
@@ -15,6 +15,8 @@ USAGE = """usage: numbalite COMMAND
   demo          runs a few kernels and shows what they do
   run FILE ...  runs a Python program that imports numba on numbalite (also: -m MODULE ..., -c CODE ...;
                 options of Python before these: run -W ignore FILE)
+  profile FILE ...  runs a Python program on the simulator and prints what its kernels' accesses cost on a GPU,
+                by line (--gpu H200, --json)
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   editor        tells an editor of kernels: .clangd for *.cu files, --vscode for strings in Python
   cache         where the disk cache is and how much it holds
@@ -26,7 +28,7 @@ USAGE = """usage: numbalite COMMAND
 def main(argv=None) -> int:
     """Runs a command; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] in (["run"], ["gdb"]):
+    if arguments[:1] in (["run"], ["gdb"], ["profile"]):
         return run(arguments)  # a program of the user's deals with its own output
     try:
         status = run(arguments)
@@ -63,6 +65,10 @@ def run(arguments) -> int:
         from numbalite.numba import program
 
         return program.run(arguments)
+    if command == "profile":
+        from numbalite.profiler import program
+
+        return program.main(arguments)
     if command == "gdb" and arguments:
         from numbalite.compilers.sim import debugger
 

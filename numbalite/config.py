@@ -100,6 +100,8 @@ CHECKS = {
 }
 ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
 """What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
+PROFILE = 1024
+"""No check: launches count their accesses (numbalite.profiler)."""
 NO_CHECKS = 1 << 30
 """Nothing, whatever debug=True means otherwise."""
 
@@ -122,8 +124,8 @@ def parse_checks(text: str) -> int:
 
 
 def check_names(mask: int) -> tuple:
-    """The names of a mask's checks."""
-    return tuple(name for name, bit in CHECKS.items() if mask & bit)
+    """The names of a mask's checks, and "profile"."""
+    return tuple(name for name, bit in {**CHECKS, "profile": PROFILE}.items() if mask & bit)
 
 
 def _seconds(text):

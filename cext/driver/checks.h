@@ -18,12 +18,14 @@ enum {
     NL_CHECK_STACK = 128,    /* more stack or shared memory than there is */
     NL_CHECK_STREAM = 256,   /* operations of two streams that touch the same memory unordered */
     NL_CHECK_OVERFLOW = 512, /* signed arithmetic of indices that does not fit */
+    NL_CHECK_PROFILE = 1024, /* nothing is looked for: accesses are counted (profile.h) */
 
     /* Those that look at every access, and those of them that a compiled kernel knows. */
     NL_CHECK_TWIN = NL_CHECK_MEMORY | NL_CHECK_UNWRITTEN | NL_CHECK_RACE,
     NL_CHECK_ACCESSES = NL_CHECK_TWIN | NL_CHECK_STREAM,
     /* Those for which a kernel is compiled once more. */
-    NL_CHECK_COMPILED = NL_CHECK_TWIN | NL_CHECK_DIVIDE | NL_CHECK_NAN | NL_CHECK_OVERFLOW,
+    NL_CHECK_COMPILED =
+        NL_CHECK_TWIN | NL_CHECK_DIVIDE | NL_CHECK_NAN | NL_CHECK_OVERFLOW | NL_CHECK_PROFILE,
     /* What debug=True means for a kernel. */
     NL_CHECK_DEBUG = NL_CHECK_TWIN | NL_CHECK_SYNC | NL_CHECK_HANG | NL_CHECK_DIVIDE |
                      NL_CHECK_STACK | NL_CHECK_OVERFLOW,
@@ -37,6 +39,7 @@ typedef struct nl_checks {
     uint64_t limit_ms; /* a kernel that runs longer hangs; 0: none */
     int exact;         /* races: decides, and records verdicts */
     uint64_t record;   /* exact: the number under which verdicts are recorded */
+    uint64_t profile;  /* with NL_CHECK_PROFILE: who gets the counters (nl_driver.OpenProfile) */
 } nl_checks;
 
 /* What an exact search for races says of the launches of a kernel. The larger counts. */
@@ -59,7 +62,7 @@ typedef struct nl_verdict {
 /* What a launch is checked for by a thread that asks for `mask`; is_debug: the kernel was compiled
  * with debug=True. */
 static inline uint32_t nl_checks_of_launch(uint32_t mask, int is_debug) {
-    if (is_debug && !(mask & NL_CHECK_NONE))
+    if (is_debug && !(mask & (NL_CHECK_NONE | NL_CHECK_PROFILE)))
         mask |= NL_CHECK_DEBUG;
     return mask & ~(uint32_t)NL_CHECK_NONE;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "driver/checks.h"
+#include "driver/profile.h"
 #include "driver/cuda_abi.h"
 #include "driver/driver_calls.h"
 
@@ -40,6 +41,12 @@ typedef struct nl_driver {
     /* Takes one of the verdicts that were recorded under the number, after all its launches: 1, or
      * 0 if there is none. NULL as above. */
     int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
+    /* Counters of launches: a block of code whose launches have this token in nl_checks.profile,
+     * 0 without memory; its oldest finished launch, which the caller frees with nl_mem_free, or
+     * NULL; the end of the block. NULL as above. */
+    uint64_t (*OpenProfile)(void);
+    nl_profile *(*TakeProfile)(uint64_t token);
+    void (*CloseProfile)(uint64_t token);
     /* The user's line at which the calling thread issues its next operation, for reports. NULL as
      * above. */
     void (*SetCaller)(const char *file, int line);

@@ -118,6 +118,9 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->SetProcessChecks = NULL;
     table->Checks = NULL;
     table->TakeVerdict = NULL;
+    table->OpenProfile = NULL;
+    table->TakeProfile = NULL;
+    table->CloseProfile = NULL;
     table->SetCaller = NULL;
     table->StreamNumber = NULL;
     table->HostKnows = NULL;

@@ -12,18 +12,19 @@
 
 #include <frameobject.h>
 
-/* (mask, seed or None, limit in milliseconds[, record]) */
+/* (mask, seed or None, limit in milliseconds[, record[, profile]]) */
 static int parse(PyObject *args, nl_checks *checks) {
     unsigned mask;
     PyObject *seed;
-    unsigned long long limit, record = 0;
+    unsigned long long limit, record = 0, profile = 0;
     *checks = (nl_checks){.mask = 0};
-    if (!PyArg_ParseTuple(args, "IOK|K", &mask, &seed, &limit, &record))
+    if (!PyArg_ParseTuple(args, "IOK|KK", &mask, &seed, &limit, &record, &profile))
         return -1;
     checks->mask = mask;
     checks->limit_ms = limit;
     checks->exact = record != 0;
     checks->record = record;
+    checks->profile = profile;
     if (seed != Py_None) {
         checks->shuffled = 1;
         checks->seed = PyLong_AsUnsignedLongLongMask(seed);
@@ -31,6 +32,12 @@ static int parse(PyObject *args, nl_checks *checks) {
             return -1;
     }
     return 0;
+}
+
+int nl_py_profiles; /* some thread has asked for NL_CHECK_PROFILE */
+
+int nl_py_is_profiled_now(void) {
+    return nl_cu.Checks && nl_cu.Checks() & NL_CHECK_PROFILE;
 }
 
 int nl_py_notes_callers; /* some thread has asked for NL_CHECK_STREAM */
@@ -92,6 +99,7 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     if (parse(args, &checks) < 0)
         return NULL;
     nl_py_notes_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
+    nl_py_profiles |= (checks.mask & NL_CHECK_PROFILE) != 0;
     if (nl_cu.SetChecks != NULL)
         nl_cu.SetChecks(&checks);
     Py_RETURN_NONE;
@@ -169,9 +177,11 @@ static PyMethodDef methods[] = {
      "the "
      "calling thread launches them; is_debug: with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
-     "set_checks(mask, seed, limit[, record]): what the calling thread's launches are checked for, "
+     "set_checks(mask, seed, limit[, record[, profile]]): what the calling thread's launches are "
+     "checked for, "
      "where the driver can; without arguments, what the process says. record: a number other than "
-     "0 for an exact search for races, whose verdicts are recorded under it."},
+     "0 for an exact search for races, whose verdicts are recorded under it. profile: a token of "
+     "profile_open."},
     {"take_verdicts", take_verdicts, METH_O,
      "take_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
      "then forgotten."},

@@ -335,7 +335,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
             return result;
         Py_DECREF(result);
     }
-    bytes = make_key(&k, f->state, args, nargs, keywords);
+    bytes = nl_py_is_profiled() ? NULL : make_key(&k, f->state, args, nargs, keywords);
     if (!bytes)
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
     result = call_known(f, &k, bytes, args, nargsf, keywords);

@@ -145,7 +145,7 @@ static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked,
 }
 
 static int is_serial(void) {
-    return nl_cu.serial_threads && nl_reduceplan_allows_serial();
+    return nl_cu.serial_threads && nl_reduceplan_allows_serial() && !nl_py_is_profiled();
 }
 
 /* ---- reductions ---- */

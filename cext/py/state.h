@@ -125,6 +125,14 @@ static inline void nl_py_note_caller(void) {
         nl_py_note_caller_now();
 }
 
+/* Are the accesses of the calling thread's launches counted? Then they are those of a GPU: nothing
+ * is planned for the simulator, and no earlier call is repeated. */
+extern int nl_py_profiles;
+int nl_py_is_profiled_now(void);
+static inline int nl_py_is_profiled(void) {
+    return __builtin_expect(nl_py_profiles, 0) && nl_py_is_profiled_now();
+}
+
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \
@@ -160,6 +168,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_nvjitlink_exec) \
     X(nl_py_testing_exec) \
     X(nl_py_checks_exec) \
+    X(nl_py_profile_exec) \
     X(nl_py_hostarray_exec) \
     X(nl_py_arraytype_exec) \
     X(nl_py_exchange_exec) \

@@ -137,6 +137,7 @@ enum {
     NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value nobody asks for */
     NL_SIM_ACCESS_NARROW = 128, /* an atomic for the threads of the block alone */
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
+    NL_SIM_ACCESS_UPDATE = 512, /* the first half of an atomic that a compare-and-swap completes */
     NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is told of once more when it is made */
 };
 
@@ -208,6 +209,8 @@ typedef struct nl_sim_checker {
     /* A local variable in which nothing has been written is read (unset.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
+    /* The thread begins another iteration of a loop, or has left it (numbalite/compilers/sim/loops.py). */
+    void (*loop)(unsigned number, int leaves);
 } nl_sim_checker;
 
 enum {

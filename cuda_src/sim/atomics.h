@@ -51,10 +51,20 @@ template <> struct word<2> { typedef unsigned short type; };
 template <> struct word<4> { typedef unsigned int type; };
 template <> struct word<8> { typedef unsigned long long type; };
 
+/* A profiler counts one atomic: the load that follows, not the compare-and-swap behind it. */
+#if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 1024 /* profile */
+NUMBALITE_SIM_OWN void begin_update() {
+    is_update = true;
+}
+#else
+NUMBALITE_SIM_INLINE void begin_update() {}
+#endif
+
 /* *address = change(*address); gives the old value. */
 template <class T, class Change> NUMBALITE_SIM_INLINE T update(T *address, Change change) {
     typedef typename word<sizeof(T)>::type Word;
     Word *place = reinterpret_cast<Word *>(address);
+    begin_update();
     Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(place, &old, bits<Word>(change(bits<T>(old))), true,
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
@@ -109,6 +119,7 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
 #define NUMBALITE_SIM_EXTREME(s, name, T, operation) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
         NUMBALITE_SIM_SCOPE##s \
+        numbalite_sim::begin_update(); \
         T old = __atomic_load_n(address, __ATOMIC_RELAXED); \
         while (value operation old && \
                !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST, \

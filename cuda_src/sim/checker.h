@@ -15,6 +15,7 @@ NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
  * (atomics.h). */
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;
 NUMBALITE_SIM_SHARED __thread bool is_narrow;
+NUMBALITE_SIM_SHARED __thread bool is_update; /* atomics.h */
 
 /* A thread that waits for another in a loop must not keep it from running. */
 NUMBALITE_SIM_SHARED void let_others_run();

@@ -151,7 +151,7 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsig
 }
 static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
 const nl_sim_checker *checker = &absent;
-__thread bool value_is_dropped, is_narrow;
+__thread bool value_is_dropped, is_narrow, is_update;
 
 NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     engine_call call;

@@ -61,6 +61,9 @@ static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     bool narrow = is_narrow;
     is_narrow = false; /* for others that run meanwhile */
+    if (is_update)
+        kind |= NL_SIM_ACCESS_UPDATE;
+    is_update = false;
     check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u), pc);
     is_narrow = narrow;
 }
@@ -258,6 +261,14 @@ NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
 }
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
+
+/* Images that count accesses: iterations of loops (numbalite/compilers/sim/loops.py). */
+NUMBALITE_SIM_HOOK void nl_sim_loop_repeat(unsigned number) {
+    numbalite_sim::checker->loop(number, 0);
+}
+NUMBALITE_SIM_HOOK void nl_sim_loop_leave(unsigned number) {
+    numbalite_sim::checker->loop(number, 1);
+}
 
 #include "arithmetic.h"
 #include "subscript.h"

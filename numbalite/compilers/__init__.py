@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, toolkit
-from numbalite.compilers.image import Image, shared_object
+from numbalite.compilers.image import Image, shared_object, sum_of
 from numbalite.compilers.source import Source
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
 _sources: dict[bytes, Source] = {}  # digest of an image for the simulator -> its Source
+_profiled: dict[int, tuple[Source, Image]] = {}  # sum of an image that counts -> both
 
 watcher: Callable | None = None
 """watcher(source, target) is a context manager around each compilation: notebooks tell of long ones."""
@@ -58,6 +59,8 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
         image = _renamed(image, _present)
     if target[0] == "sim":
         _sources[_digest(shared_object(image.data))] = source
+    if target[0] == "sim" and "profile" in target:
+        _profiled[sum_of(image.data)] = source, image
     return image
 
 
@@ -73,6 +76,11 @@ def warn_of(image: Image, before: Container = ()) -> None:
 def source_of(image: bytes) -> Source | None:
     """What an image for the simulator was compiled from: the driver asks by the image."""
     return _sources.get(_digest(image))
+
+
+def profiled(number: int) -> tuple[Source, Image] | None:
+    """The source and the image that a profiled launch ran, by the sum of its image."""
+    return _profiled.get(number)
 
 
 def _digest(data):

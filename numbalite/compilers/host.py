@@ -214,7 +214,7 @@ def _thread_locals(family):
 
 def checks_mask(checks) -> int:
     """The bits of cext/driver/checks.h."""
-    return sum(config.CHECKS[name] for name in checks)
+    return sum({**config.CHECKS, "profile": config.PROFILE}[name] for name in checks)
 
 
 def _instrumentation(family, checks):
@@ -224,8 +224,9 @@ def _instrumentation(family, checks):
         flags.append("-fsanitize=integer-divide-by-zero")
     if "nan" in checks and family == "gcc" and not _traps_reals():  # clang++: irpatch.py
         flags.append("-fsanitize=float-divide-by-zero")
-    if not {"memory", "unwritten", "race"} & set(checks):
+    if not {"memory", "unwritten", "race", "profile"} & set(checks):
         return flags
+    places = [] if "profile" in checks else ["-fsanitize=bounds", "-fsanitize=alignment"]
     # An access is told as the source has it: of 16 bytes that were vectorised, neither the alignment nor
     # the element would be the user's, and of more than 16 nothing is told.
     if family == "gcc":
@@ -233,8 +234,7 @@ def _instrumentation(family, checks):
         return [
             *flags,
             "-fno-tree-vectorize",
-            "-fsanitize=bounds",
-            "-fsanitize=alignment",
+            *places,
             "-fsanitize=thread",
             "-fno-tree-tail-merge",  # each call of ours has a line of its own
             "-fno-crossjumping",
@@ -246,7 +246,8 @@ def _instrumentation(family, checks):
         "instrument-read-before-write=1",
     ]
     flags += ["-fno-vectorize", "-fno-slp-vectorize"]
-    flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
+    flags += [place.replace("=bounds", "=array-bounds") for place in places]
+    flags.append("-fsanitize=thread")
     flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
     flags += ["-fno-discard-value-names"]  # which tell irpatch.py of bit-fields
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]

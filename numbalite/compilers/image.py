@@ -30,6 +30,11 @@ def simulated(code: bytes) -> bytes:
     )  # fmt: skip
 
 
+def sum_of(data: bytes) -> int:
+    """The sum at the end of an image for the simulator."""
+    return int.from_bytes(data[-8:], "little")
+
+
 def shared_object(data: bytes) -> memoryview:
     """The shared object in an image for the simulator."""
     size = int.from_bytes(data[8 : _SIMULATED.size], "little")

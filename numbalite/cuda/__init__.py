@@ -104,6 +104,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         pinned_array_like,
     )
     from numbalite.ndarray.textures import surface, texture
+    from numbalite.profiler.session import profile
     from numbalite.runtime.checks import checks
     from numbalite.runtime.ipc import IpcArrayHandle, ipc_array, open_ipc_array
     from numbalite.runtime.managers import (
@@ -134,6 +135,7 @@ _LATER = {
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
     "checks": "numbalite.runtime.checks:checks",
+    "profile": "numbalite.profiler.session:profile",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
     "scan": "numbalite.algorithms.scan:Scan",
@@ -280,6 +282,7 @@ __all__ = [
     "pinned",
     "pinned_array",
     "pinned_array_like",
+    "profile",
     "profile_start",
     "profile_stop",
     "profiling",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from numbalite import _core, config, frontend, types
 from numbalite.cxx.definition import Definition
@@ -25,6 +25,9 @@ from numbalite.kernels.compiled import ByTypes, Parameters
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.source import BodySource
 from numbalite.types import Signature
+
+if TYPE_CHECKING:
+    from numbalite.profiler.counters import Launch
 
 
 def _warn_host():
@@ -116,6 +119,19 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     ) -> _core.Launcher:
         """The same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
         return self[griddim, blockdim, stream, sharedmem]
+
+    def profile(
+        self, grid: Any, block: Any, *args: Any, gpu: Any = None, stream: Any = 0, shared: int = 0
+    ) -> Launch:
+        """Launches the kernel once and returns what its accesses cost on a GPU: ``kernel.profile(grid, block, x, y)``.
+
+        ``gpu`` as in ``cuda.profile``. Only the simulator can count accesses.
+        """
+        from numbalite.profiler.session import profile
+
+        with profile(gpu) as p:
+            self[grid, block, stream, shared](*args)
+        return p.launches[-1]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
         """Launches at least ``ntasks`` threads, in blocks of ``tpb`` or of what fills the device."""

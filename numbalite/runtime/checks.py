@@ -150,18 +150,12 @@ class checks:
                 "(NUMBALITE_DRIVER=sim); on a GPU use debug=True, which checks indices and asserts, "
                 "or run the program under compute-sanitizer"
             )
-        stack = _here.__dict__.setdefault("stack", [])
         self._record = next(_records) if self._exact else 0
-        stack.append((self._mask, self._seed, self._limit, self._record))
-        _core.set_checks(*stack[-1])
+        push(self._mask, self._seed, self._limit, self._record)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        stack = getattr(_here, "stack", None)
-        if not stack:
-            raise RuntimeError("cuda.checks is left that was not entered: `with` does both")
-        stack.pop()
-        _core.set_checks(*(stack[-1] if stack else ()))
+        pop("cuda.checks")
         try:
             if isinstance(error, Exception):
                 _wait_beside(error)
@@ -174,6 +168,22 @@ class checks:
 
     def __repr__(self) -> str:
         return f"cuda.checks({', '.join(map(repr, self.names))})"
+
+
+def push(*state: Any) -> None:
+    """From now on the launches of the calling thread are checked so: the arguments of _core.set_checks."""
+    stack = _here.__dict__.setdefault("stack", [])
+    stack.append(state)
+    _core.set_checks(*state)
+
+
+def pop(name: str) -> None:
+    """The end of the block that the last push began; ``name`` is for messages."""
+    stack = getattr(_here, "stack", None)
+    if not stack:
+        raise RuntimeError(f"{name} is left that was not entered: `with` does both")
+    stack.pop()
+    _core.set_checks(*(stack[-1] if stack else ()))
 
 
 def _wait_beside(error):

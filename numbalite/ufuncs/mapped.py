@@ -156,7 +156,7 @@ class MappedFold:
             target._fill(np.array(start, self._dtype), stream)
             return
         every = [_spread(one, shape) for one in given]
-        key = shape, axes, *map(_lies, given, every)
+        key = reduceloops.are_serial(), shape, axes, *map(_lies, given, every)
         found = self._plans.get(key)
         if found is None:
             found = self._planned(given, every, shape, axes)

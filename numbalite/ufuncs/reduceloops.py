@@ -335,6 +335,7 @@ class Loops:
 
     def planned(self, key, make):
         """What ``make()`` gave for this key before, or gives now."""
+        key = are_serial(), key
         with self._lock:
             found = self._plans.get(key)
             if found is None:

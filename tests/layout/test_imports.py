@@ -62,6 +62,7 @@ LATER = {
         f"only Python bodies need the translator; else {FAILED}",
     ),
     "numbalite.kernels.ahead": ("kernels.inspection kernels.module", FAILED),
+    "numbalite.kernels.dispatcher": ("profiler.session", "few programs profile kernels"),
     "numbalite.kernels.devicefunction": ("kernels.exported", "few programs look at PTX"),
     "numbalite.kernels.exported": (
         "kernels.inspection compilers.hints",
@@ -73,6 +74,10 @@ LATER = {
     "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
     "numbalite.kernels.module": ("kernels.inspection kernels.project compilers.hints", FAILED),
     "numbalite.kernels.source": ("compilers.hints", FAILED),
+    "numbalite.profiler.*": (
+        "profiler.advice profiler.html profiler.text",
+        "a profile that is not shown needs none",
+    ),
     "numbalite.runtime.checks": ("compilers", "opening the simulator loads no compiler"),
     "numbalite.compilers.hints": ("compilers.sim.translation", FAILED),
     "numbalite.compilers.pythonisms": ("types.inkernel", FAILED),
@@ -88,7 +93,7 @@ LATER = {
 
 
 # From the bottom up: a package imports from those before it. README's map has the same order.
-ORDER = """types cxx compilers runtime kernels python ndarray ufuncs cpu algorithms functions linalg fft random
+ORDER = """types cxx compilers runtime profiler kernels python ndarray ufuncs cpu algorithms functions linalg fft random
     sparse cuda numba editor jupyter course""".split()
 UPWARD = {
     (

@@ -191,7 +191,7 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
     job->seed = wanted->seed;
     job->shuffled = wanted->shuffled;
     job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
-    job->interleaved = every || job->shuffled;
+    job->interleaved = every || job->shuffled || (wanted->mask & NL_CHECK_PROFILE);
     job->check->every = every;
     if (every)
         nl_sim_shadow_hear_all(1);

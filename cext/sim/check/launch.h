@@ -7,6 +7,7 @@
 #include "sim/engine/worker.h"
 
 struct nl_sim_race;
+struct nl_sim_profile;
 
 typedef struct nl_sim_check {
     nl_checks wanted;
@@ -17,6 +18,7 @@ typedef struct nl_sim_check {
     int depends; /* exact: the schedule decided the order of some atomics (race.h); set at the end
                   */
     int every;   /* all accesses are looked at (conflict.h) */
+    struct nl_sim_profile *profile;    /* NULL: accesses are not counted (profile.h) */
     struct nl_sim_asynccopies *copies; /* NULL: there were none yet */
     nl_sim_findings findings;
 } nl_sim_check;

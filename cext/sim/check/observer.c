@@ -1,6 +1,7 @@
 /* sim/check/observer: which checker hears what. */
 #include "sim/check/observer.h"
 
+#include <string.h>
 #include "sim/check/arena.h"
 #include "sim/check/arithmetic.h"
 #include "sim/check/asynccopy.h"
@@ -9,6 +10,7 @@
 #include "sim/check/conflict.h"
 #include "sim/check/convergence.h"
 #include "sim/check/named.h"
+#include "sim/check/profile.h"
 #include "sim/check/race.h"
 #include "sim/check/reals.h"
 #include "sim/check/shuffle.h"
@@ -26,6 +28,9 @@ static void enter(nl_sim_worker *w) {
     nl_sim_shuffle_enter(w);
     if (nl_sim_arena_open(w) < 0)
         nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
+    w->profile = NULL;
+    if (check->profile)
+        nl_sim_profile_enter(w);
     w->reals = nl_sim_reals_are_trapped(w->job);
     if (w->reals)
         w->modes = nl_sim_reals_enter();
@@ -34,10 +39,13 @@ static void enter(nl_sim_worker *w) {
 static void leave(nl_sim_worker *w) {
     if (w->reals)
         nl_sim_reals_leave(w->modes);
+    if (w->profile)
+        nl_sim_profile_leave(w);
 }
 
 static int begin_block(nl_sim_worker *w) {
     nl_sim_arena_block(w);
+    nl_sim_profile_begin_block(w);
     if (!w->race || nl_sim_race_begin_block(w) == 0)
         return 0;
     nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
@@ -47,6 +55,7 @@ static int begin_block(nl_sim_worker *w) {
 static void end_block(nl_sim_worker *w) {
     if (w->job->check->copies)
         nl_sim_asynccopy_end_block(w);
+    nl_sim_profile_end_block(w);
     if (w->race && w->cluster)
         nl_sim_conflict_end_shared(w);
     if (w->race)
@@ -65,9 +74,14 @@ static void end_thread(nl_sim_worker *w, unsigned thread) {
         nl_sim_race_end_thread(w, thread);
 }
 
-static void grid_barrier(nl_sim_worker *w) {
+static void order_all(nl_sim_worker *w) {
     if (w->race)
         nl_sim_race_barrier(w);
+}
+
+static void grid_barrier(nl_sim_worker *w) {
+    nl_sim_profile_barrier(w, 0);
+    order_all(w);
 }
 
 static void barrier(nl_sim_worker *w) {
@@ -76,12 +90,15 @@ static void barrier(nl_sim_worker *w) {
         w->thread[i].worked = 1;
         nl_sim_shuffle_settle(w, i);
     }
-    grid_barrier(w);
+    nl_sim_profile_barrier(w, 1);
+    order_all(w);
 }
 
 static void tile(nl_sim_worker *w, unsigned first, unsigned count) {
     for (unsigned i = first; i < first + count; i++)
         w->thread[i].worked = 1;
+    for (unsigned i = first / NL_SIM_LANES; i < (first + count) / NL_SIM_LANES; i++)
+        nl_sim_profile_exchanged(w, i, w->warp[i].live);
     if (w->race)
         nl_sim_race_tile(w, first, count);
 }
@@ -105,6 +122,7 @@ static void cluster_wait(nl_sim_worker *w, unsigned thread, unsigned parity) {
 static void exchanged(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     nl_sim_convergence_of_warp(w, warp, group);
     nl_sim_shuffle_mark(w, warp, group);
+    nl_sim_profile_exchanged(w, warp, group->arrived);
     if (w->race)
         nl_sim_race_warp(w, warp, group->arrived);
 }
@@ -170,17 +188,38 @@ const nl_sim_observer nl_sim_check_observer = {
 };
 
 static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
-    int comes_again = nl_sim_check_access(at, size, kind, pc);
     nl_sim_worker *w = nl_sim_current;
+    if (w->job->check->profile)
+        return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
+    int comes_again = nl_sim_check_access(at, size, kind, pc);
     if (w->doubts && !comes_again)
         nl_sim_shuffle_access(w, (uintptr_t)at, size, kind);
     return comes_again;
 }
 
+static void copy(void *to, const void *from, unsigned long long size, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->job->check->profile) {
+        nl_sim_check_copy(to, from, size, pc);
+        return;
+    }
+    nl_sim_profile_copy(w, (uintptr_t)to, (uintptr_t)from, size, pc);
+    memmove(to, from, size);
+}
+
+/* An asynchronous copy is a load and a store of the thread that begins it. */
+static void copying(const nl_sim_copying *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->job->check->profile)
+        nl_sim_asynccopy_step(what, pc);
+    else if (what->step == NL_SIM_COPY_BEGIN)
+        nl_sim_profile_copy(w, (uintptr_t)what->to, (uintptr_t)what->from, (size_t)what->size, pc);
+}
+
 void nl_sim_check_install(void) {
     nl_sim_checker *s = &nl_sim_shadow;
     s->access = access;
-    s->copy = nl_sim_check_copy;
+    s->copy = copy;
     s->fill = nl_sim_check_fill;
     s->shared = nl_sim_arena_shared;
     s->index = nl_sim_check_index;
@@ -192,5 +231,6 @@ void nl_sim_check_install(void) {
     s->name = nl_sim_named_begin;
     s->unname = nl_sim_named_end;
     s->unset = nl_sim_check_unset;
-    s->copying = nl_sim_asynccopy_step;
+    s->copying = copying;
+    s->loop = nl_sim_profile_loop;
 }

@@ -4,6 +4,7 @@
 
 #include "sim/check/check.h"
 #include "sim/check/verdict.h"
+#include "sim/check/profile.h"
 #include "sim/check/observer.h"
 #include "sim/driver/cublas.h"
 #include "sim/driver/outcome.h"
@@ -161,6 +162,9 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
     table->TakeVerdict = nl_sim_verdict_take;
+    table->OpenProfile = nl_sim_profile_open;
+    table->TakeProfile = nl_sim_profile_take;
+    table->CloseProfile = nl_sim_profile_close;
     table->SetCaller = nl_sim_streamclock_set_caller;
     table->StreamNumber = nl_sim_streamclock_number;
     table->HostKnows = nl_sim_streamclock_host_knows;

@@ -10,6 +10,7 @@
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
 #include "sim/check/observer.h"
+#include "sim/check/profile.h"
 #include "sim/check/verdict.h"
 #include "sim/driver/exec.h"
 #include "sim/driver/function.h"
@@ -58,6 +59,13 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
+static int begin_profile(const launch_op *l, nl_sim_job *job) {
+    if (!(l->checks.mask & NL_CHECK_PROFILE) || nl_sim_profile_begin(job) == 0)
+        return 0;
+    nl_sim_fault_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "there is no memory to profile it");
+    return -1;
+}
+
 /* Runs the grid, of this function (NULL: one that only kernels launch); with what went wrong in
  * job->fault. */
 static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
@@ -72,9 +80,10 @@ static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_fu
     job->observer = &nl_sim_check_observer;
     job->check->parameters = function ? nl_sim_module_parameters(function) : NULL;
     job->check->traps_reals = nl_sim_module_traps_reals(l->function->module);
-    if (nl_sim_conflict_begin(job) == 0)
+    if (nl_sim_conflict_begin(job) == 0 && begin_profile(l, job) == 0)
         (void)nl_sim_grid_run(job);
     CUresult status = nl_sim_conflict_end(job);
+    nl_sim_profile_end(job, status);
     int depends = job->check->depends, races = job->check->findings.kinds & NL_CHECK_RACE;
     CUresult found = nl_sim_check_end(job->check, kernel, &fault);
     if (l->checks.exact)

@@ -132,9 +132,10 @@ typedef struct nl_sim_worker {
     int stepping;             /* and it makes a single step */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;
-    struct nl_sim_doubts *doubts; /* shuffle.h; NULL until they are needed */
-    int inside;                   /* on a fiber: what traps now is the kernel */
-    int replaying;                /* looking for the thread that trapped */
+    struct nl_sim_profile_part *profile; /* NULL: accesses are not counted */
+    struct nl_sim_doubts *doubts;        /* shuffle.h; NULL until they are needed */
+    int inside;                          /* on a fiber: what traps now is the kernel */
+    int replaying;                       /* looking for the thread that trapped */
     nl_sim_trap trap;
 
     nl_fiber main; /* the OS thread's own stack */

@@ -26,7 +26,8 @@ floating-point operation and each call of a function from numbers to a number, f
 at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
 checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
 may copy a float4 number by number. Local variables are followed (locals.py). Each way back in a loop gets an instruction with a line: a loop that
-never ends is not optimised away, and where it is can be told. Copies of structs of 3, 5, 6 or 7 bytes
+never ends is not optimised away, and where it is can be told. Images that count accesses get calls at loops
+(loops.py), and one call for each access of a struct's copy. Copies of structs of 3, 5, 6 or 7 bytes
 become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out, and so
 do those of 2, 4 and 8 bytes, of which it makes a single number; and before a bit-field is written, its word counts as written: the other fields in it are read first.
 
@@ -42,7 +43,7 @@ from __future__ import annotations
 import re
 import struct
 
-from numbalite.compilers.sim import indices
+from numbalite.compilers.sim import indices, loops
 from numbalite.compilers.sim.locals import NAMES, Locals
 
 _OPERATION = re.compile(
@@ -77,6 +78,7 @@ _ODD_COPY = re.compile(
     re.MULTILINE,
 )
 _COPIES = "__tsan_memcpy"
+MAX_PIECES = 16
 _TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = call (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
@@ -89,7 +91,7 @@ _FIELD = re.compile(
     re.MULTILINE,
 )
 _WRITE_FIELD = "nl_sim_write_field"
-_ACCESSES = {"memory", "unwritten", "race"}
+_ACCESSES = {"memory", "unwritten", "race", "profile"}
 _ALIGNED = "nl_sim_aligned"
 _LABEL = re.compile(r"label %([\w.]+)")
 _DEBUG = re.compile(r", !dbg ![0-9]+")
@@ -132,6 +134,8 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
         others = unwatched if _ACCESSES.intersection(checks) else set()
         functions = indices.watch(functions, lambda head: _is_users(head, others))
         functions[-1] += indices.declarations(functions)
+    if "profile" in checks:
+        functions = _with_loops(functions, unwatched)
     functions = [_function(f, checks, defined, unwatched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
@@ -314,6 +318,17 @@ def _callees_first(functions):
 # --- operations ------------------------------------------------------------------------------------------
 
 
+def _with_loops(functions, unwatched):
+    marked, number = [], 0
+    for text in functions:
+        if _is_watched(text.partition("\n")[0], unwatched):
+            text, number = loops.mark(text, number)
+        marked.append(text)
+    if number:
+        marked[-1] += loops.DECLARATIONS
+    return marked
+
+
 def _is_users(head, unwatched):
     return not _LIBRARYS.search(head) and _is_watched(head, unwatched)
 
@@ -336,6 +351,8 @@ def _function(text, checks, defined, unwatched):
     if not _is_watched(head, unwatched):  # nobody is told of its accesses (sim/own.h)
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
+        if "profile" in checks:
+            text = _count_copies(text)
         text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
@@ -363,10 +380,7 @@ def _tell_odd_copies(text, by_bytes):
     written."""
     if "@llvm.memcpy." not in text:
         return text
-    own = set(_LOCAL.findall(text))
-    for part, whole in _PART.findall(text):
-        if whole in own:
-            own.add(part)
+    own = _own_pointers(text)
 
     def call(match):
         sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
@@ -383,6 +397,47 @@ def _tell_odd_copies(text, by_bytes):
         return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
 
     return _ODD_COPY.sub(call, text)
+
+
+def _count_copies(text):
+    """Calls in the place of copies of structs: one for each load and store that a GPU makes of it, whose size is
+    the alignment of the struct."""
+    if "@llvm.memcpy." not in text:
+        return text
+    own = _own_pointers(text)
+
+    def calls(match):
+        sides = [_ADDRESS.fullmatch(match[side]) for side in ("to", "from")]
+        size = int(match["size"])
+        if not all(sides) or all(side["name"] in own for side in sides):
+            return match[0]
+        piece = min(16, *(int(side["align"]) for side in sides))
+        if size > piece * MAX_PIECES:
+            piece = size
+        lines, debug = [], match["debug"] or ""
+        for at in range(0, size, piece):
+            given = []
+            for n, side in enumerate(sides):
+                name, kind = side["name"], side["type"]
+                if at:
+                    name = f"%nl.piece.{match.start()}.{at}.{n}"
+                    line = f"getelementptr i8, {kind} {side['name']}, i64 {at}"
+                    lines.append(f"  {name} = {line}{debug}")
+                given.append(f"{kind} nocapture {name}")
+            call = f"call {sides[0]['type']} @{_COPIES}({', '.join(given)}, i64 {min(piece, size - at)})"
+            lines.append(f"  %nl.copy.{match.start() * 1000 + at} = {call}{debug}")
+        return "\n".join(lines)
+
+    return _ODD_COPY.sub(calls, text)
+
+
+def _own_pointers(text):
+    """The local variables, and pointers into them."""
+    own = set(_LOCAL.findall(text))
+    for part, whole in _PART.findall(text):
+        if whole in own:
+            own.add(part)
+    return own
 
 
 def _declared_copies(functions):

@@ -1,0 +1,59 @@
+/* driver/profile: the counters of one launch, which a driver that can count (the simulator) returns
+ * to Python. */
+#ifndef NL_DRIVER_PROFILE_H
+#define NL_DRIVER_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every counter is a sum over the warps of the launch. A request is one access of one warp;
+ * `lanes` is the number of threads that took part in the requests of all kinds. */
+#define NL_PROFILE_COUNTERS(X) \
+    X(global_load_requests) \
+    X(global_load_sectors) \
+    X(global_load_bytes) \
+    X(global_store_requests) \
+    X(global_store_sectors) \
+    X(global_store_bytes) \
+    X(shared_load_requests) \
+    X(shared_load_wavefronts) \
+    X(shared_store_requests) \
+    X(shared_store_wavefronts) \
+    X(bank_conflicts) \
+    X(variable_load_requests) \
+    X(global_atomic_requests) \
+    X(shared_atomic_requests) \
+    X(atomic_passes) \
+    X(requests) \
+    X(lanes) \
+    X(barrier_waits)
+
+enum {
+#define NL_PROFILE_DECLARE(name) NL_PROFILE_##name,
+    NL_PROFILE_COUNTERS(NL_PROFILE_DECLARE)
+#undef NL_PROFILE_DECLARE
+        NL_PROFILE_COUNT
+};
+
+typedef struct nl_profile_line {
+    const char *file; /* never freed; "" if the line is unknown */
+    int line;
+    uint64_t counters[NL_PROFILE_COUNT];
+} nl_profile_line;
+
+typedef struct nl_profile {
+    uint64_t token; /* of the block of code that asked for it (nl_checks.profile) */
+    char kernel[200];
+    char symbol[200]; /* in its image */
+    uint64_t image;   /* the sum of its image (core/image.c) */
+    unsigned grid[3], block[3];
+    uint64_t shared_bytes;   /* dynamic */
+    uint64_t loaded_sectors; /* distinct sectors of 32 bytes of device memory that were read, */
+    uint64_t stored_sectors; /* and those that were written */
+    int incomplete;          /* the launch failed, or there was not enough memory to count */
+    unsigned count;
+    struct nl_profile *next;
+    nl_profile_line lines[];
+} nl_profile;
+
+#endif

@@ -1,0 +1,100 @@
+/* py/profile: the counters of launches, from the driver to Python (numbalite.runtime.profiles). */
+#include "base/mem.h"
+#include "driver/driver.h"
+#include "py/state.h"
+
+static PyObject *profile_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args)) {
+    uint64_t token = nl_cu.OpenProfile ? nl_cu.OpenProfile() : 0;
+    if (nl_cu.OpenProfile && !token)
+        return PyErr_NoMemory();
+    return PyLong_FromUnsignedLongLong(token);
+}
+
+static PyObject *profile_close(PyObject *Py_UNUSED(module), PyObject *number) {
+    unsigned long long token = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    if (nl_cu.CloseProfile)
+        nl_cu.CloseProfile(token);
+    Py_RETURN_NONE;
+}
+
+static PyObject *make_line(const nl_profile_line *line) {
+    PyObject *counters = PyTuple_New(NL_PROFILE_COUNT);
+    for (Py_ssize_t i = 0; counters && i < NL_PROFILE_COUNT; i++) {
+        PyObject *value = PyLong_FromUnsignedLongLong(line->counters[i]);
+        if (!value)
+            Py_CLEAR(counters);
+        else
+            PyTuple_SET_ITEM(counters, i, value);
+    }
+    return counters ? Py_BuildValue("(siN)", line->file, line->line, counters) : NULL;
+}
+
+static PyObject *make_lines(const nl_profile *p) {
+    PyObject *lines = PyTuple_New((Py_ssize_t)p->count);
+    for (unsigned i = 0; lines && i < p->count; i++) {
+        PyObject *line = make_line(&p->lines[i]);
+        if (!line)
+            Py_CLEAR(lines);
+        else
+            PyTuple_SET_ITEM(lines, (Py_ssize_t)i, line);
+    }
+    return lines;
+}
+
+static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
+    unsigned long long token = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : NULL;
+    if (!p)
+        Py_RETURN_NONE;
+    PyObject *lines = make_lines(p), *made = NULL;
+    if (lines)
+        made = Py_BuildValue(
+            "(ssK(III)(III)KKKNN)", p->kernel, p->symbol, (unsigned long long)p->image, p->grid[0],
+            p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2],
+            (unsigned long long)p->shared_bytes, (unsigned long long)p->loaded_sectors,
+            (unsigned long long)p->stored_sectors, PyBool_FromLong(p->incomplete), lines);
+    nl_mem_free(p);
+    return made;
+}
+
+static PyMethodDef methods[] = {
+    {"profile_open", profile_open, METH_NOARGS,
+     "profile_open(): begins to keep the counters of launches; returns a token for set_checks, 0 "
+     "where the driver has no counters."},
+    {"profile_take", profile_take, METH_O,
+     "profile_take(token): the oldest finished launch, as (kernel, symbol, sum of the image, grid, "
+     "block, dynamic shared bytes, distinct sectors read, distinct sectors written, is incomplete, "
+     "((file, line, counters), ...)); None if there is none."},
+    {"profile_close", profile_close, METH_O,
+     "profile_close(token): keeps no counters for it any more."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_names(PyObject *module) {
+    static const char *const names[] = {
+#define NL_NAME(name) #name,
+        NL_PROFILE_COUNTERS(NL_NAME)
+#undef NL_NAME
+    };
+    PyObject *all = PyTuple_New(NL_PROFILE_COUNT);
+    for (Py_ssize_t i = 0; all && i < NL_PROFILE_COUNT; i++) {
+        PyObject *name = PyUnicode_InternFromString(names[i]);
+        if (!name)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, i, name);
+    }
+    if (!all)
+        return -1;
+    int status = PyModule_AddObjectRef(module, "profile_counters", all);
+    Py_DECREF(all);
+    return status;
+}
+
+int nl_py_profile_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods) < 0 ? -1 : add_names(module);
+}

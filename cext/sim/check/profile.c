@@ -1,0 +1,420 @@
+/* sim/check/profile: one part for each worker, which is added to the launch when the worker leaves.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/check/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/check/arena.h"
+#include "sim/check/launch.h"
+#include "sim/check/request.h"
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/scheduler.h"
+#include "sim/engine/shadow.h"
+
+enum { SECTOR = 32, MAX_BARRIERS = 64, MAX_ACCESS = 16, PIECES = 4096 };
+
+typedef struct barrier_line {
+    nl_sim_site site;
+    uint64_t waits;
+} barrier_line;
+
+/* What one worker has counted. */
+struct nl_sim_profile_part {
+    nl_sim_requests *requests;
+    unsigned barrier_count;
+    barrier_line barriers[MAX_BARRIERS];
+    uint64_t loaded, stored;                /* distinct sectors that it was the first to touch */
+    uintptr_t updating[NL_SIM_MAX_THREADS]; /* by an atomic whose first half was counted */
+};
+
+/* One launch. */
+struct nl_sim_profile {
+    nl_mutex lock;
+    int incomplete;
+    uint64_t loaded, stored;
+    uint64_t *loaded_bits, *stored_bits; /* a bit for each sector of simulated memory */
+    size_t bits_size;                    /* bytes */
+    unsigned count, capacity;
+    nl_profile_line *lines;
+};
+
+/* Blocks of code */
+
+typedef struct session {
+    uint64_t token;
+    nl_profile *first, **last;
+    struct session *next;
+} session;
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static session *sessions;
+static uint64_t last_token;
+
+static session *find_lock_held(uint64_t token) {
+    session *s = sessions;
+    while (s && s->token != token)
+        s = s->next;
+    return s;
+}
+
+uint64_t nl_sim_profile_open(void) {
+    session *s = nl_mem_zalloc(sizeof *s, NULL);
+    if (!s)
+        return 0;
+    nl_mutex_lock(&lock);
+    uint64_t token = s->token = ++last_token;
+    s->last = &s->first;
+    s->next = sessions;
+    sessions = s;
+    nl_mutex_unlock(&lock);
+    return token;
+}
+
+nl_profile *nl_sim_profile_take(uint64_t token) {
+    nl_mutex_lock(&lock);
+    session *s = find_lock_held(token);
+    nl_profile *p = s ? s->first : NULL;
+    if (p) {
+        s->first = p->next;
+        if (!s->first)
+            s->last = &s->first;
+    }
+    nl_mutex_unlock(&lock);
+    return p;
+}
+
+void nl_sim_profile_close(uint64_t token) {
+    nl_profile *p;
+    while ((p = nl_sim_profile_take(token)))
+        nl_mem_free(p);
+    nl_mutex_lock(&lock);
+    session **at = &sessions;
+    while (*at && (*at)->token != token)
+        at = &(*at)->next;
+    session *s = *at;
+    if (s)
+        *at = s->next;
+    nl_mutex_unlock(&lock);
+    nl_mem_free(s);
+}
+
+/* Launches */
+
+static uint64_t *map_bits(size_t size) {
+    void *bits = nl_mem_refuses() ? MAP_FAILED
+                                  : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return bits == MAP_FAILED ? NULL : bits;
+}
+
+static void destroy(struct nl_sim_profile *p) {
+    if (p->loaded_bits)
+        munmap(p->loaded_bits, p->bits_size);
+    if (p->stored_bits)
+        munmap(p->stored_bits, p->bits_size);
+    nl_mutex_destroy(&p->lock);
+    nl_mem_free(p->lines);
+    nl_mem_free(p);
+}
+
+int nl_sim_profile_begin(nl_sim_job *job) {
+    struct nl_sim_profile *p = nl_mem_zalloc(sizeof *p, NULL);
+    if (!p)
+        return -1;
+    nl_mutex_init(&p->lock);
+    p->bits_size = nl_sim_shadow.span / SECTOR / 8 + 8;
+    p->loaded_bits = map_bits(p->bits_size);
+    p->stored_bits = map_bits(p->bits_size);
+    if (!p->loaded_bits || !p->stored_bits) {
+        destroy(p);
+        return -1;
+    }
+    job->check->profile = p;
+    nl_sim_shadow_hear_all(1);
+    return 0;
+}
+
+/* As numbalite/compilers/image.py computes it. */
+static uint64_t sum_of(const nl_sim_object *image) {
+    const char *bytes = image->bytes;
+    uint64_t total = 0, totals = 0;
+    for (size_t at = 0; at <= image->size; at += sizeof total) {
+        uint64_t word = 0;
+        size_t rest = image->size - at;
+        memcpy(&word, bytes + at, rest < sizeof word ? rest : sizeof word);
+        total += word;
+        totals += total;
+    }
+    return total ^ (totals << 32 | totals >> 32);
+}
+
+static void fill(nl_profile *out, const nl_sim_job *job, const struct nl_sim_profile *p) {
+    const nl_sim_dim *g = &job->launch.grid, *b = &job->launch.block;
+    snprintf(out->kernel, sizeof out->kernel, "%s", nl_sim_fault_kernel_name(job->kernel));
+    snprintf(out->symbol, sizeof out->symbol, "%s", job->kernel->name);
+    out->image = sum_of(job->image);
+    unsigned sizes[] = {g->x, g->y, g->z, b->x, b->y, b->z};
+    memcpy(out->grid, sizes, sizeof out->grid);
+    memcpy(out->block, sizes + 3, sizeof out->block);
+    out->shared_bytes = job->launch.shared_bytes;
+    out->loaded_sectors = p->loaded;
+    out->stored_sectors = p->stored;
+    out->incomplete = p->incomplete;
+    out->count = p->count;
+    if (p->count)
+        memcpy(out->lines, p->lines, p->count * sizeof *p->lines);
+}
+
+void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
+    struct nl_sim_profile *p = job->check->profile;
+    if (!p)
+        return;
+    nl_sim_shadow_hear_all(-1);
+    job->check->profile = NULL;
+    p->incomplete |= status != CUDA_SUCCESS;
+    uint64_t token = job->check->wanted.profile;
+    nl_profile *out = nl_mem_zalloc(sizeof *out + p->count * sizeof *p->lines, NULL);
+    if (out)
+        fill(out, job, p);
+    destroy(p);
+    nl_mutex_lock(&lock);
+    session *s = out ? find_lock_held(token) : NULL;
+    if (s) {
+        out->token = token;
+        *s->last = out;
+        s->last = &out->next;
+    }
+    nl_mutex_unlock(&lock);
+    if (!s)
+        nl_mem_free(out);
+}
+
+/* Workers */
+
+void nl_sim_profile_enter(nl_sim_worker *w) {
+    struct nl_sim_profile_part *part = nl_mem_zalloc(sizeof *part, NULL);
+    if (part && !(part->requests = nl_sim_requests_create())) {
+        nl_mem_free(part);
+        part = NULL;
+    }
+    w->profile = part;
+    if (!part)
+        w->job->check->profile->incomplete = 1;
+}
+
+static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
+    const char *file = site.file ? site.file : "";
+    for (unsigned i = 0; i < p->count; i++) {
+        nl_profile_line *line = &p->lines[i];
+        if (line->line == site.line && strcmp(line->file, file) == 0)
+            return line;
+    }
+    if (p->count == p->capacity) {
+        unsigned capacity = p->capacity ? 2 * p->capacity : 32;
+        nl_profile_line *lines = nl_mem_resize(p->lines, capacity * sizeof *lines, NULL);
+        if (!lines)
+            return NULL;
+        p->lines = lines;
+        p->capacity = capacity;
+    }
+    nl_profile_line *line = &p->lines[p->count++];
+    *line = (nl_profile_line){.file = file, .line = site.line};
+    return line;
+}
+
+static void add(struct nl_sim_profile *p, nl_sim_site site, const uint64_t *counters) {
+    nl_profile_line *line = find_line(p, site);
+    p->incomplete |= line == NULL;
+    for (unsigned i = 0; line && i < NL_PROFILE_COUNT; i++)
+        line->counters[i] += counters[i];
+}
+
+void nl_sim_profile_leave(nl_sim_worker *w) {
+    struct nl_sim_profile *p = w->job->check->profile;
+    struct nl_sim_profile_part *part = w->profile;
+    w->profile = NULL;
+    if (!part)
+        return;
+    unsigned count;
+    const nl_sim_request_site *sites = nl_sim_requests_sites(part->requests, &count);
+    nl_mutex_lock(&p->lock);
+    for (unsigned i = 0; i < count; i++) {
+        nl_sim_site site = {.file = NULL};
+        (void)nl_sim_lines_find(w->job->image, sites[i].pc, &site);
+        add(p, site, sites[i].counters);
+    }
+    for (unsigned i = 0; i < part->barrier_count; i++) {
+        uint64_t counters[NL_PROFILE_COUNT] = {[NL_PROFILE_barrier_waits] =
+                                                   part->barriers[i].waits};
+        add(p, part->barriers[i].site, counters);
+    }
+    p->loaded += part->loaded;
+    p->stored += part->stored;
+    p->incomplete |= nl_sim_requests_are_starved(part->requests);
+    nl_mutex_unlock(&p->lock);
+    nl_sim_requests_destroy(part->requests);
+    nl_mem_free(part);
+}
+
+void nl_sim_profile_begin_block(nl_sim_worker *w) {
+    if (w->profile)
+        nl_sim_requests_begin(w->profile->requests);
+}
+
+void nl_sim_profile_end_block(nl_sim_worker *w) {
+    for (unsigned i = 0; w->profile && i < w->warps; i++)
+        nl_sim_requests_close(w->profile->requests, i);
+}
+
+static void count_waits(nl_sim_worker *w) {
+    struct nl_sim_profile_part *part = w->profile;
+    unsigned waits = 0, i = 0;
+    for (unsigned warp = 0; warp < w->warps; warp++)
+        waits += w->warp[warp].barrier != 0;
+    while (i < part->barrier_count && !nl_sim_same_site(part->barriers[i].site, w->barrier.site))
+        i++;
+    if (i == MAX_BARRIERS)
+        i--; /* the rest is counted together */
+    else if (i == part->barrier_count)
+        part->barriers[part->barrier_count++] = (barrier_line){.site = w->barrier.site};
+    part->barriers[i].waits += waits;
+}
+
+void nl_sim_profile_barrier(nl_sim_worker *w, int is_barrier) {
+    if (!w->profile)
+        return;
+    if (is_barrier)
+        count_waits(w);
+    nl_sim_profile_end_block(w);
+}
+
+void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+    if (w->profile && lanes == w->warp[warp].live)
+        nl_sim_requests_close(w->profile->requests, warp);
+}
+
+/* Accesses */
+
+/* Returns 0 for memory that is not counted: parameters, and the thread's own variables, which the
+ * compiler for a GPU keeps in registers. */
+static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
+                      nl_sim_request_space *space) {
+    int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
+    if (nl_sim_arena_has(w, address))
+        *space = NL_SIM_REQUEST_SHARED;
+    else if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        *space = NL_SIM_REQUEST_GLOBAL;
+    else if (address - w->image_low < w->image_high - w->image_low)
+        *space = writes ? NL_SIM_REQUEST_GLOBAL : NL_SIM_REQUEST_VARIABLE;
+    else
+        return 0;
+    return 1;
+}
+
+/* Counts the sectors that no access of the launch has touched before. */
+static uint64_t touch(uint64_t *bits, uintptr_t address, size_t size) {
+    uint64_t count = 0;
+    size_t first = (address - nl_sim_shadow.low) / SECTOR;
+    size_t last = (address + size - 1 - nl_sim_shadow.low) / SECTOR;
+    for (size_t s = first; s <= last && s < nl_sim_shadow.span / SECTOR; s++) {
+        uint64_t bit = UINT64_C(1) << s % 64;
+        if (!(bits[s / 64] & bit))
+            count += !(nl_atomic_or(&bits[s / 64], bit) & bit);
+    }
+    return count;
+}
+
+/* What the launch itself has written is in a cache. */
+static int was_stored(const struct nl_sim_profile *p, uintptr_t address) {
+    size_t s = (address - nl_sim_shadow.low) / SECTOR;
+    return (int)(nl_atomic_load(&p->stored_bits[s / 64]) >> s % 64 & 1);
+}
+
+/* An access of one instruction of a GPU. */
+static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                       const void *pc, nl_sim_request_space space) {
+    struct nl_sim_profile *p = w->job->check->profile;
+    struct nl_sim_profile_part *part = w->profile;
+    int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
+    nl_sim_request_kind is = writes ? NL_SIM_REQUEST_STORE : NL_SIM_REQUEST_LOAD;
+    if (kind & NL_SIM_ACCESS_UPDATE || (writes && kind & NL_SIM_ACCESS_ATOMIC))
+        is = NL_SIM_REQUEST_ATOMIC;
+    if (nl_sim_requests_add(part->requests, w->current, pc, address, (unsigned)size, space, is))
+        return 1;
+    if (space == NL_SIM_REQUEST_GLOBAL && address - nl_sim_shadow.low < nl_sim_shadow.span) {
+        if (is != NL_SIM_REQUEST_STORE && !was_stored(p, address))
+            part->loaded += touch(p->loaded_bits, address, size);
+        if (is != NL_SIM_REQUEST_LOAD)
+            part->stored += touch(p->stored_bits, address, size);
+    }
+    return 0;
+}
+
+/* The largest access that a GPU has of so many bytes at the address. */
+static size_t piece_of(uintptr_t address, size_t size) {
+    size_t piece = MAX_ACCESS;
+    while (piece > 1 && (address % piece || piece > size))
+        piece /= 2;
+    return piece;
+}
+
+static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                         const void *pc, nl_sim_request_space space) {
+    for (unsigned i = 0; size && i < PIECES; i++) {
+        size_t piece = piece_of(address, size);
+        while (access_once(w, address, piece, kind, pc, space))
+            nl_sim_scheduler_preempt(w);
+        address += piece;
+        size -= piece;
+    }
+}
+
+int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                          const void *pc) {
+    nl_sim_request_space space;
+    if (!w->profile || kind & NL_SIM_ACCESS_UNTOLD || !find_space(w, address, kind, &space))
+        return 0;
+    uintptr_t *updating = &w->profile->updating[w->current];
+    int is_second_half = kind & NL_SIM_ACCESS_COMPARE && *updating == address;
+    *updating = 0;
+    if (is_second_half)
+        return 0;
+    if (kind & NL_SIM_ACCESS_RANGE) {
+        access_range(w, address, size, kind, pc, space);
+        return 0;
+    }
+    if (access_once(w, address, size, kind, pc, space))
+        return 1;
+    if (kind & NL_SIM_ACCESS_UPDATE)
+        *updating = address;
+    return 0;
+}
+
+/* The copy of a struct: a GPU has its local variables in registers. */
+void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t size,
+                         const void *pc) {
+    nl_sim_request_space space;
+    if (!w->profile)
+        return;
+    if (find_space(w, from, 0, &space))
+        access_range(w, from, size, 0, pc, space);
+    if (find_space(w, to, NL_SIM_ACCESS_WRITE, &space))
+        access_range(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
+}
+
+void nl_sim_profile_loop(unsigned number, int leaves) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->profile)
+        return;
+    if (leaves)
+        nl_sim_requests_leave(w->profile->requests, w->current, number);
+    else
+        nl_sim_requests_repeat(w->profile->requests, w->current, number);
+}

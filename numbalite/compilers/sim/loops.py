@@ -1,0 +1,125 @@
+"""Calls at the iterations of loops, written into LLVM IR for images that count accesses.
+
+Lanes of a warp run one after the other on the simulator. A profiler groups their accesses into those of the whole
+warp, for which it must know in which iteration of which loops each access was made: two lanes whose inner loops have
+different lengths meet again in the next iteration of the outer loop.
+
+A loop is a back edge of the depth-first search from the function's first block, with all blocks that reach the edge
+without its head. The calls do not access memory that the optimiser knows of, so it still moves loads and stores.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LABEL = re.compile(r'^([\w.$-]+|"[^"]+"):')
+_TARGET = re.compile(r'label %([\w.$-]+|"[^"]+")')
+_TERMINATOR = re.compile(r"^  (br|switch|ret|unreachable|indirectbr|resume)\b")
+_REPEAT, _LEAVE = "nl_sim_loop_repeat", "nl_sim_loop_leave"
+_KEEPS_MEMORY = "inaccessiblememonly nounwind willreturn"
+DECLARATIONS = "".join(
+    f"\ndeclare void @{name}(i32) {_KEEPS_MEMORY}\n" for name in (_REPEAT, _LEAVE)
+)
+
+
+class _Block:
+    __slots__ = ("end", "label", "start", "targets")
+
+    def __init__(self, label, start):
+        self.label = label
+        self.start = start  # the line after the label
+        self.end = start  # the line of the terminator
+        self.targets = ()
+
+
+def mark(text: str, first: int) -> tuple[str, int]:
+    """A function with the calls, and the number of the next loop. first: the number of its first loop."""
+    lines = text.split("\n")
+    blocks = _blocks(lines)
+    loops = _loops(blocks)
+    before: dict[int, list] = {}
+    for number, (head, body) in enumerate(loops.items(), first):
+        leaves = set()
+        for label in body:
+            block = blocks[label]
+            if head in block.targets:
+                before.setdefault(block.end, []).append(_call(_REPEAT, number))
+            leaves.update(target for target in block.targets if target not in body)
+        for label in sorted(leaves):
+            at = _after_phis(lines, blocks[label].start)
+            before.setdefault(at, []).append(_call(_LEAVE, number))
+    if not before:
+        return text, first
+    out = []
+    for at, line in enumerate(lines):
+        out += before.get(at, ())
+        out.append(line)
+    return "\n".join(out), first + len(loops)
+
+
+def _call(name, number):
+    return f"  call void @{name}(i32 {number})"
+
+
+def _blocks(lines):
+    """Label -> block, the first one first."""
+    found: dict[str, _Block] = {}
+    block = None
+    for at, line in enumerate(lines[1:], 1):
+        label = _LABEL.match(line)
+        if label or (block is None and line.startswith("  ")):
+            block = _Block(label[1] if label else "", at + 1 if label else at)
+            found[block.label] = block
+        if line == "}":
+            break
+        if block is not None and _TERMINATOR.match(line):
+            block.end = at
+            text = line
+            if line.startswith("  switch") and line.rstrip().endswith("["):
+                rest = at + 1
+                while not lines[rest].startswith("  ]"):
+                    text += lines[rest]
+                    rest += 1
+            block.targets = tuple(_TARGET.findall(text))
+    return found
+
+
+def _loops(blocks):
+    """Head -> labels of the loop's blocks, for each natural loop."""
+    if not blocks:
+        return {}
+    sources: dict[str, list] = {label: [] for label in blocks}
+    for block in blocks.values():
+        for target in block.targets:
+            sources.setdefault(target, []).append(block.label)
+    entry = next(iter(blocks))
+    edges, active, seen = [], {entry}, {entry}
+    stack = [(entry, iter(blocks[entry].targets))]
+    while stack:
+        label, targets = stack[-1]
+        target = next(targets, None)
+        if target is None:
+            active.discard(label)
+            stack.pop()
+        elif target in active:
+            edges.append((label, target))
+        elif target not in seen and target in blocks:
+            seen.add(target)
+            active.add(target)
+            stack.append((target, iter(blocks[target].targets)))
+    loops: dict[str, set] = {}
+    for latch, head in edges:
+        body = loops.setdefault(head, {head})
+        work = [latch]
+        while work:
+            label = work.pop()
+            if label not in body:
+                body.add(label)
+                work += [source for source in sources[label] if source in seen]
+    return loops
+
+
+def _after_phis(lines, at):
+    while " = phi " in lines[at] or " = landingpad " in lines[at]:
+        at += 1
+    return at

@@ -1,0 +1,13 @@
+"""What a kernel's accesses cost on a GPU, counted on the simulator: ``cuda.profile``, ``numbalite profile``.
+
+The simulator counts (cext/sim/check/profile.c). `session` begins and ends a profile, `counters` is what it found,
+by launch, kernel and line. `gpus` reads the data files of GPUs, `resources` reads a cubin and computes the occupancy.
+`advice` says what to change, `text` and `html` show a profile, `program` is the command. Uses compilers and runtime.
+Begin with session.py.
+"""
+
+from numbalite.profiler.counters import Counters, KernelProfile, Launch, Line, Range
+from numbalite.profiler.gpus import GPU
+from numbalite.profiler.session import profile
+
+__all__ = ["GPU", "Counters", "KernelProfile", "Launch", "Line", "Range", "profile"]

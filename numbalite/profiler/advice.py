@@ -1,0 +1,100 @@
+"""Sentences about a launch: the line, what it costs, and what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbalite.profiler.counters import SECTOR
+
+if TYPE_CHECKING:
+    from numbalite.profiler.counters import Launch, Line
+
+MAX_SENTENCES = 8
+_WASTE = 1.5
+"""So many times the sectors that the bytes would fill: less is not worth a sentence."""
+_SERIAL = 4
+_FEW_LANES = 24
+
+
+def of_launch(launch: Launch) -> tuple:
+    """The most expensive first."""
+    found = []
+    for line in launch.lines:
+        found += _global(line, "load", "read")
+        found += _global(line, "store", "write")
+        found += _shared(line)
+        found += _atomics(line)
+        found += _lanes(line)
+    found.sort(key=lambda row: -row[0])
+    return (*(text for _, text in found[:MAX_SENTENCES]), *_of_shape(launch))
+
+
+def _global(line: Line, kind, verb):
+    requests = getattr(line, f"global_{kind}_requests")
+    sectors = getattr(line, f"global_{kind}_sectors")
+    needed = getattr(line, f"global_{kind}_bytes") / SECTOR
+    if not requests or sectors < _WASTE * needed:
+        return
+    least = max(1, needed / requests)
+    if sectors / requests < _WASTE * least:
+        return
+    yield (
+        sectors - least * requests,
+        f"{line.place}: {_number(sectors / requests)} sectors a {kind} request; {_number(least)} if neighbouring "
+        f"threads {verb} neighbouring elements",
+    )
+
+
+def _shared(line: Line):
+    requests = line.shared_load_requests + line.shared_store_requests
+    if not line.bank_conflicts:
+        return
+    wavefronts = line.shared_load_wavefronts + line.shared_store_wavefronts
+    least = (wavefronts - line.bank_conflicts) / requests
+    yield (
+        line.bank_conflicts,
+        f"{line.place}: {_number(wavefronts / requests)} wavefronts a request of shared memory; {_number(least)} "
+        "without bank conflicts: pad the rows of the array by one element, or change the index",
+    )
+
+
+def _atomics(line: Line):
+    if line.atomic_serialisation < _SERIAL:
+        return
+    yield (
+        line.atomic_passes - line.atomic_requests,
+        f"{line.place}: {_number(line.atomic_serialisation)} threads of a warp update one address by an atomic "
+        "operation; 1 if each warp adds its values first",
+    )
+
+
+def _lanes(line: Line):
+    if not line.requests or line.active_lanes >= _FEW_LANES:
+        return
+    yield (
+        line.requests * (1 - line.active_lanes / 32) / 4,
+        f"{line.place}: {_number(line.active_lanes)} of 32 threads take part in an access; 32 if the threads of a warp "
+        "take the same branch",
+    )
+
+
+def _of_shape(launch: Launch):
+    if launch.threads % 32:
+        yield f"blocks of {launch.threads} threads: the last warp of each has only {launch.threads % 32} of 32 threads"
+    if launch.blocks < launch.gpu.multiprocessors:
+        yield (
+            f"{launch.blocks} blocks for the {launch.gpu.multiprocessors} multiprocessors of the {launch.gpu.name}: "
+            "the others have nothing to do"
+        )
+    if launch.occupancy is not None and launch.occupancy == 0:
+        yield f"a block does not fit into a multiprocessor of the {launch.gpu.name}: {launch.occupancy_limit}"
+    elif launch.occupancy is not None and launch.occupancy < 0.5:
+        yield (
+            f"{launch.occupancy:.0%} of the warps that a multiprocessor can hold are resident at once, limited by "
+            f"{launch.occupancy_limit}"
+        )
+
+
+def _number(value):
+    text = f"{value:.1f}"
+    return text.removesuffix(".0")

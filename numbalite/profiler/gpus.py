@@ -1,0 +1,77 @@
+"""GPUs as data files: gpus/*.json, each figure with its source."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import NamedTuple
+
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpus")
+DEFAULT = "H100"
+
+
+class GPU(NamedTuple):
+    """The figures of one GPU. ``sources`` has the document of each of them, by its name."""
+
+    name: str
+    capability: tuple
+    multiprocessors: int
+    clock_mhz: int
+    """The boost clock."""
+    dram_bytes_per_second: float
+    l2_bytes: int
+    l1_bytes: int
+    """L1 cache and shared memory of a multiprocessor."""
+    registers: int
+    """Of a multiprocessor, each of 32 bits."""
+    warps: int
+    """The most at once in a multiprocessor."""
+    blocks: int
+    shared_bytes: int
+    """The most for the blocks of a multiprocessor."""
+    shared_bytes_of_block: int
+    """The most for a block."""
+    reserved_shared_bytes: int
+    """Of each block, for the system."""
+    sources: dict
+
+    def __repr__(self) -> str:
+        major, minor = self.capability
+        return f"<GPU {self.name}: {self.multiprocessors} multiprocessors, compute capability {major}.{minor}>"
+
+
+@functools.cache
+def names() -> tuple:
+    """The names of all GPUs."""
+    files = sorted(name for name in os.listdir(_FOLDER) if name.endswith(".json"))
+    return tuple(_read(name).name for name in files)
+
+
+def find(gpu: str | GPU | None) -> GPU:
+    """A GPU by its name, in any case; None: H100."""
+    if isinstance(gpu, GPU):
+        return gpu
+    if gpu is None:
+        gpu = DEFAULT
+    if not isinstance(gpu, str):
+        raise TypeError(f"gpu is the name of a GPU, one of {', '.join(names())}, not {gpu!r}")
+    wanted = _plain(gpu)
+    for name in sorted(os.listdir(_FOLDER)):
+        if name.endswith(".json") and _plain(name[:-5]) == wanted:
+            return _read(name)
+    raise ValueError(f"there are no data for the GPU {gpu!r}; there are for {', '.join(names())}")
+
+
+def _plain(name):
+    return name.lower().replace(" ", "").replace("-", "").replace("_", "")
+
+
+@functools.cache
+def _read(name):
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        figures = json.load(file)
+    sources = {key: row["source"] for key, row in figures.items() if key != "name"}
+    values = {key: row["value"] for key, row in figures.items() if key != "name"}
+    values["capability"] = tuple(values["capability"])
+    return GPU(figures["name"], sources=sources, **values)

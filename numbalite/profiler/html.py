@@ -1,0 +1,89 @@
+"""A profile in a notebook: the source of each kernel with columns of counters, expensive lines shaded."""
+
+from __future__ import annotations
+
+import linecache
+from html import escape
+from typing import TYPE_CHECKING
+
+from numbalite.profiler import text
+
+if TYPE_CHECKING:
+    from numbalite.profiler.counters import KernelProfile
+    from numbalite.profiler.session import profile
+
+_AROUND = 2
+"""Lines of source above the first line with counters and below the last one."""
+MAX_GAP = 40
+_CELL = "text-align: right; padding: 0 0.6em; white-space: nowrap"
+_SOURCE = "text-align: left; white-space: pre; font-family: monospace; padding: 0 0.6em"
+
+
+def of_profile(p: profile) -> str:
+    """All kernels."""
+    kernels = p.kernels
+    if not kernels:
+        return f"<p>{escape(text.of_profile(p))}</p>"
+    parts = [of_kernel(kernel) for kernel in kernels.values()]
+    return "".join([*parts, f"<p><small>{escape(text.AS_WRITTEN)}</small></p>"])
+
+
+def of_kernel(kernel: KernelProfile) -> str:
+    """One kernel."""
+    count = len(kernel.launches)
+    out = [
+        f"<p><b>{escape(kernel.name)}</b>: {count} launch{'es' if count > 1 else ''}, for the "
+        f"{escape(kernel.launches[0].gpu.name)}</p>"
+    ]
+    seen = dict.fromkeys(tuple(text.facts(launch)) for launch in kernel.launches)
+    out += [f"<p>{escape('. '.join(sentences))}.</p>" for sentences in list(seen)[:3]]
+    out.append(_table(kernel))
+    if kernel.advice:
+        out.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in kernel.advice)}</ul>")
+    return f"<div class='numbalite-profile'>{''.join(out)}</div>"
+
+
+def _table(kernel):
+    heads = zip(*text.COLUMNS, strict=True)
+    head = "".join(
+        f"<th style='{_CELL}' title='{escape(meaning)}'>{escape(name)}</th>"
+        for name, meaning in heads
+    )
+    rows = [f"<tr><th style='{_CELL}'>line</th><th style='text-align: left'>source</th>{head}</tr>"]
+    most = max((text.weight(line) for line in kernel.lines), default=0)
+    for file, lines in _by_file(kernel.lines).items():
+        last = 0
+        for number in _shown(lines):
+            if last and number > last + 1:
+                rows.append("<tr><td></td><td>&#8942;</td></tr>")
+            last = number
+            line = lines.get(number)
+            values = text.cells(line) if line else ("",) * len(text.COLUMNS[0])
+            cells = "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in values)
+            share = text.weight(line) / most if line and most else 0
+            shade = f" style='background: rgba(230, 80, 40, {0.45 * share:.2f})'" if share else ""
+            source = linecache.getline(file, number).rstrip("\n")
+            rows.append(
+                f"<tr{shade}><td style='{_CELL}'>{number or ''}</td>"
+                f"<td style='{_SOURCE}'>{escape(source)}</td>{cells}</tr>"
+            )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _by_file(lines):
+    found: dict = {}
+    for line in lines:
+        found.setdefault(line.file, {})[line.number] = line
+    return found
+
+
+def _shown(lines):
+    """The numbers of the source lines to show: those with counters, and those between and around them."""
+    shown = set()
+    numbers = sorted(lines)
+    for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):
+        end = following if following - number <= MAX_GAP else number + _AROUND
+        shown.update(range(number, end + 1))
+    shown.update(range(max(1, numbers[0] - _AROUND), numbers[0]))
+    shown.update(range(numbers[-1], numbers[-1] + _AROUND + 1))
+    return sorted(shown)

@@ -1,0 +1,138 @@
+"""``with cuda.profile(gpu="H200") as p:``: the launches of the calling thread in the block are counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbalite import _core, config
+from numbalite.errors import CudaSupportError
+from numbalite.profiler import gpus, resources
+from numbalite.profiler.counters import KernelProfile, Launch
+from numbalite.runtime import checks
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class profile:
+    """Counts the accesses of the kernels that the calling thread launches: ``with cuda.profile(gpu="H200") as p: ...``
+
+    ``gpu`` is the GPU for which registers, occupancy and times are computed: "T4", "A100", "RTX 4090", "H100" (the
+    default), "H200" or "B200". Then ``p.launches`` has each launch, ``p.NAME`` or ``p["NAME"]`` all launches of a
+    kernel, ``p.lines`` and ``p.line(12)`` the lines. Printed, it is a table of the source with counters. Only the
+    simulator can count: on a GPU, entering the block is a CudaSupportError.
+
+    A launch that is counted is not checked, and one in a block of ``cuda.checks()`` inside of this one is not counted.
+
+    >>> with cuda.profile(gpu="H200") as p:
+    ...     transpose[grid, block](a, out)
+    >>> p.transpose.line(12).sectors_per_request
+    32.0
+    """
+
+    def __init__(self, gpu: str | gpus.GPU | None = None) -> None:
+        self.gpu = gpus.find(gpu)
+        self._token = 0
+        self._launches: list = []
+        self._resources: dict = {}
+
+    def __enter__(self) -> profile:
+        _core.open()
+        if not _core.driver_has("checks"):
+            raise CudaSupportError(
+                "cuda.profile: only the CPU simulator can count accesses (NUMBALITE_DRIVER=sim); "
+                "on a GPU use NVIDIA's Nsight Compute"
+            )
+        if self._token:
+            raise RuntimeError("cuda.profile: this profile is entered already")
+        self._token = _core.profile_open()
+        checks.push(config.PROFILE, None, 0, 0, self._token)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        checks.pop("cuda.profile")
+        try:
+            if not _core.capture_here():
+                if error is None:
+                    _core.synchronize_all()
+                self._collect()
+        finally:
+            _core.profile_close(self._token)
+            self._token = 0
+
+    def _collect(self):
+        while self._token and (record := _core.profile_take(self._token)) is not None:
+            self._launches.append(Launch(self.gpu, record, self._resources_of(record)))
+
+    def _resources_of(self, record):
+        key = record[2], record[1]
+        if key not in self._resources:
+            # Compiling for the GPU is no launch of this thread.
+            self._resources[key] = resources.of_launch(self.gpu, *key)
+        return self._resources[key]
+
+    @property
+    def launches(self) -> tuple:
+        """All launches, in the order in which they ended; in the block, after waiting for them."""
+        if self._token and not _core.capture_here():
+            _core.synchronize_all()
+            self._collect()
+        return tuple(self._launches)
+
+    @property
+    def kernels(self) -> dict:
+        """Name -> KernelProfile, in the order of the first launches."""
+        found: dict = {}
+        for launch in self.launches:
+            found.setdefault(launch.kernel, []).append(launch)
+        return {name: KernelProfile(name, launches) for name, launches in found.items()}
+
+    def __getitem__(self, name: str) -> KernelProfile:
+        kernels = self.kernels
+        if name not in kernels:
+            names = ", ".join(kernels) or "none"
+            raise KeyError(f"no kernel {name!r} was launched in the block; launched were: {names}")
+        return kernels[name]
+
+    def __getattr__(self, name: str) -> KernelProfile:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as problem:
+            raise AttributeError(problem.args[0]) from None
+
+    def __dir__(self) -> list:
+        return [*super().__dir__(), *filter(str.isidentifier, self.kernels)]
+
+    def _all(self):
+        return KernelProfile("all kernels", self.launches)
+
+    @property
+    def lines(self) -> tuple:
+        """The lines of all kernels."""
+        return self._all().lines
+
+    def line(self, number: int, file: str | None = None) -> Any:
+        """One line, with the counters of all kernels."""
+        return self._all().line(number, file)
+
+    @property
+    def advice(self) -> tuple:
+        """Sentences that name a line and what would change."""
+        return self._all().advice
+
+    def as_dict(self) -> dict:
+        """All of it, for JSON."""
+        kernels = [kernel.as_dict() for kernel in self.kernels.values()]
+        return {"gpu": self.gpu.name, "counters": "as written", "kernels": kernels}
+
+    def __repr__(self) -> str:
+        from numbalite.profiler import text
+
+        return text.of_profile(self)
+
+    def _repr_html_(self) -> str:
+        from numbalite.profiler import html
+
+        return html.of_profile(self)

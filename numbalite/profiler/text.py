@@ -1,0 +1,134 @@
+"""A profile as text: for each kernel a table of the source with counters, and the advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numbalite.profiler.counters import Counters, KernelProfile, Launch, Line
+    from numbalite.profiler.session import profile
+
+MAX_SOURCE = 60
+AS_WRITTEN = (
+    "Counters are as written: the compiler for the GPU may merge, widen or remove accesses."
+)
+COLUMNS = (
+    ("loads", "sect/req", "stores", "sect/req", "shared", "waves/req", "atomics", "lanes", "waits"),
+    (
+        "Requests of warps that load from global memory",
+        "Sectors of 32 bytes for each of them",
+        "Requests that store to global memory",
+        "Sectors for each of them",
+        "Requests of shared memory",
+        "Passes over the banks for each of them",
+        "Atomic operations of warps",
+        "Threads that take part in an access, of 32",
+        "Warps that waited at a barrier",
+    ),
+)
+"""The heads of the columns, and what they mean."""
+
+
+def cells(counters: Counters) -> tuple:
+    """The texts of a row."""
+    shared = counters.shared_load_requests + counters.shared_store_requests
+    wavefronts = counters.shared_load_wavefronts + counters.shared_store_wavefronts
+    return (
+        _count(counters.global_load_requests),
+        _ratio(counters.load_sectors_per_request),
+        _count(counters.global_store_requests),
+        _ratio(counters.store_sectors_per_request),
+        _count(shared),
+        _ratio(wavefronts / shared if shared else 0),
+        _count(counters.atomic_requests),
+        _ratio(counters.active_lanes),
+        _count(counters.barrier_waits),
+    )
+
+
+def _count(value):
+    return str(value) if value else ""
+
+
+def _ratio(value):
+    return f"{value:.1f}" if value else ""
+
+
+def weight(line: Line) -> int:
+    """What a line costs, to compare lines: sectors, passes over the banks, atomic operations one after the other."""
+    return (
+        line.global_load_sectors
+        + line.global_store_sectors
+        + line.shared_load_wavefronts
+        + line.shared_store_wavefronts
+        + line.atomic_passes
+    )
+
+
+def facts(launch: Launch) -> list:
+    """Sentences about a launch."""
+    first = f"grid {_shape(launch.grid)}, block {_shape(launch.block)}"
+    if launch.resources is None:
+        first += f"; no registers and no occupancy: {launch.unavailable}"
+    else:
+        first += (
+            f"; for the {launch.gpu.name} {launch.registers} registers, {launch.local_bytes} bytes of local memory, "
+            f"{launch.shared_bytes} bytes of shared memory, occupancy {launch.occupancy:.0%} (limited by "
+            f"{launch.occupancy_limit})"
+        )
+    low, high = launch.dram_bytes
+    amount = _bytes(high) if low == high else f"{_bytes(low)} to {_bytes(high)}"
+    time = f"{amount} from and to DRAM; at least {_time(launch.time_at_least)}, bound by {launch.bound}"
+    facts = [first, time]
+    if not launch.is_complete:
+        facts.append("the launch did not run to its end: its counters are too small")
+    return facts
+
+
+def _shape(dim):
+    used = [size for n, size in enumerate(dim) if n == 0 or max(dim[n:]) > 1]
+    return str(used[0]) if len(used) == 1 else f"({', '.join(map(str, used))})"
+
+
+def _bytes(value):
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.4g} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def _time(seconds):
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def of_profile(p: profile) -> str:
+    """All kernels."""
+    kernels = p.kernels
+    if not kernels:
+        return f"profile for the {p.gpu.name}: no kernel was launched"
+    return "\n\n".join([*map(of_kernel, kernels.values()), AS_WRITTEN])
+
+
+def of_kernel(kernel: KernelProfile) -> str:
+    """One kernel."""
+    count = len(kernel.launches)
+    out = [f"{kernel.name}: {count} launch{'es' if count > 1 else ''}"]
+    seen = dict.fromkeys(tuple(facts(launch)) for launch in kernel.launches)
+    for sentences in list(seen)[:3]:
+        out += [f"  {sentence}" for sentence in sentences]
+    if len(seen) > 3:
+        out.append(f"  and {len(seen) - 3} more kinds of launches")
+    rows = [("line", *COLUMNS[0], "source")]
+    rows += [(line.place, *cells(line), line.text.strip()[:MAX_SOURCE]) for line in kernel.lines]
+    rows.append(("total", *cells(kernel), ""))
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
+    for row in rows:
+        columns = [row[0].ljust(widths[0])]
+        columns += [text.rjust(width) for text, width in zip(row[1:-1], widths[1:], strict=True)]
+        out.append("  ".join([*columns, row[-1]]).rstrip())
+    out += [f"- {sentence}" for sentence in kernel.advice]
+    return "\n".join(out)
