@@ -66,9 +66,9 @@ def run(arguments) -> int:
 
         return program.run(arguments)
     if command == "profile":
-        from numbalite.profiler import program
+        from numbalite.profiler import program as profiled
 
-        return program.main(arguments)
+        return profiled.main(arguments)
     if command == "gdb" and arguments:
         from numbalite.compilers.sim import debugger
 

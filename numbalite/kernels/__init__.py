@@ -8,5 +8,6 @@ Launcher.
 of it for given types. `images` has it compiled and loaded when it is needed; `kernel` is a kernel in there.
 `dispatcher` and `module` are what users hold: they choose or make the kernel that fits a call. The launch itself
 is C (cext/py/dispatcher.c, launcher.c). Python bodies are
-translated by python/, which is imported for the first one. Uses types, cxx, compilers, runtime and python. Begin with decorators.py.
+translated by python/, which is imported for the first one. Uses types, cxx, compilers, runtime, profiler
+and python. Begin with decorators.py.
 """

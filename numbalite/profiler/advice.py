@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numbalite.profiler.counters import SECTOR
-
 if TYPE_CHECKING:
     from numbalite.profiler.counters import Launch, Line
 
+SECTOR = 32
+"""Bytes of a sector."""
 MAX_SENTENCES = 8
 _WASTE = 1.5
 """So many times the sectors that the bytes would fill: less is not worth a sentence."""

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
+from numbalite.profiler import advice, html, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from numbalite.profiler.gpus import GPU
     from numbalite.profiler.resources import Occupancy, Resources
 
-SECTOR = 32
-"""Bytes of a sector."""
 COUNTERS: tuple = _core.profile_counters
 """The names of the simulator's counters."""
 RATIOS = (
@@ -48,6 +47,25 @@ class Counters:
     """
 
     __slots__ = COUNTERS
+
+    global_load_requests: int
+    global_load_sectors: int
+    global_load_bytes: int
+    global_store_requests: int
+    global_store_sectors: int
+    global_store_bytes: int
+    shared_load_requests: int
+    shared_load_wavefronts: int
+    shared_store_requests: int
+    shared_store_wavefronts: int
+    bank_conflicts: int
+    variable_load_requests: int
+    global_atomic_requests: int
+    shared_atomic_requests: int
+    atomic_passes: int
+    requests: int
+    lanes: int
+    barrier_waits: int
 
     def __init__(self, values: Iterable = ()) -> None:
         for name in COUNTERS:
@@ -200,7 +218,7 @@ class Launch(_WithLines):
         self.block: tuple = block
         self.is_complete = not incomplete
         """Did it run to its end, with all accesses counted?"""
-        self._touched = loaded * SECTOR, stored * SECTOR
+        self._touched = loaded * advice.SECTOR, stored * advice.SECTOR
         self.unavailable = resources if isinstance(resources, str) else ""
         """Why there are no registers and no occupancy; "" if there are."""
         self.resources = None if isinstance(resources, str) else resources
@@ -252,7 +270,10 @@ class Launch(_WithLines):
         sectors = self.global_load_sectors + self.global_store_sectors
         return Range(
             loaded,
-            max(loaded + stored, sectors * SECTOR + 2 * SECTOR * 32 * self.global_atomic_requests),
+            max(
+                loaded + stored,
+                sectors * advice.SECTOR + 2 * advice.SECTOR * 32 * self.global_atomic_requests,
+            ),
         )
 
     @property
@@ -277,8 +298,6 @@ class Launch(_WithLines):
     @property
     def advice(self) -> tuple:
         """Sentences that name a line and what would change."""
-        from numbalite.profiler import advice
-
         return advice.of_launch(self)
 
     def as_dict(self) -> dict:
@@ -346,11 +365,7 @@ class KernelProfile(_WithLines):
         }
 
     def __repr__(self) -> str:
-        from numbalite.profiler import text
-
         return text.of_kernel(self)
 
     def _repr_html_(self) -> str:
-        from numbalite.profiler import html
-
         return html.of_kernel(self)

@@ -7,6 +7,8 @@ import os
 import runpy
 import sys
 
+from numbalite.profiler.session import profile
+
 USAGE = """usage: numbalite profile [--gpu NAME] [--json] FILE ...
 
 Runs a Python program on the simulator and prints the counters of its kernels, by line. --gpu: the GPU for which
@@ -33,9 +35,7 @@ def main(arguments) -> int:
     if not arguments:
         print(USAGE, end="", file=sys.stderr)
         return 2
-    os.environ["NUMBALITE_DRIVER"] = "sim"
-    from numbalite.profiler.session import profile
-
+    os.environ.update(NUMBALITE_DRIVER="sim")
     try:
         session = profile(gpu)
     except ValueError as problem:

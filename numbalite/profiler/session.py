@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numbalite import _core, config
 from numbalite.errors import CudaSupportError
-from numbalite.profiler import gpus, resources
+from numbalite.profiler import gpus, html, resources, text
 from numbalite.profiler.counters import KernelProfile, Launch
 from numbalite.runtime import checks
 
@@ -128,11 +128,7 @@ class profile:
         return {"gpu": self.gpu.name, "counters": "as written", "kernels": kernels}
 
     def __repr__(self) -> str:
-        from numbalite.profiler import text
-
         return text.of_profile(self)
 
     def _repr_html_(self) -> str:
-        from numbalite.profiler import html
-
         return html.of_profile(self)

@@ -74,10 +74,6 @@ LATER = {
     "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
     "numbalite.kernels.module": ("kernels.inspection kernels.project compilers.hints", FAILED),
     "numbalite.kernels.source": ("compilers.hints", FAILED),
-    "numbalite.profiler.*": (
-        "profiler.advice profiler.html profiler.text",
-        "a profile that is not shown needs none",
-    ),
     "numbalite.runtime.checks": ("compilers", "opening the simulator loads no compiler"),
     "numbalite.compilers.hints": ("compilers.sim.translation", FAILED),
     "numbalite.compilers.pythonisms": ("types.inkernel", FAILED),

@@ -39,7 +39,7 @@ def mark(text: str, first: int) -> tuple[str, int]:
     loops = _loops(blocks)
     before: dict[int, list] = {}
     for number, (head, body) in enumerate(loops.items(), first):
-        leaves = set()
+        leaves: set[str] = set()
         for label in body:
             block = blocks[label]
             if head in block.targets:
@@ -50,7 +50,7 @@ def mark(text: str, first: int) -> tuple[str, int]:
             before.setdefault(at, []).append(_call(_LEAVE, number))
     if not before:
         return text, first
-    out = []
+    out: list[str] = []
     for at, line in enumerate(lines):
         out += before.get(at, ())
         out.append(line)
