@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from numbalite.compilers.sim import loops
 from numbalite.compilers.sim.irpatch import patch
 
 
@@ -259,3 +260,55 @@ def test_a_kernel_that_is_inlined_everywhere_is_not_kept():
     text = "define hidden void @k() #0 {\n  ret void\n}\n\ndefine void @g() #0 {\n  ret void\n}\n"
     assert patch(text) == text.replace("hidden", "internal")
     assert patch(text, checks=("race",)) == text
+
+
+LOOPS = """define void @f(i32 %n) #0 {
+entry:
+  br label %outer
+
+outer:                                            ; preds = %inner.end, %entry
+  %i = phi i32 [ 0, %entry ], [ 1, %inner.end ]
+  br label %inner
+
+inner:                                            ; preds = %inner, %outer
+  br i1 undef, label %inner, label %inner.end, !dbg !4
+
+inner.end:                                        ; preds = %inner
+  %j = phi i32 [ 0, %inner ]
+  switch i32 %j, label %outer [
+    i32 1, label %end
+    i32 2, label %other
+  ]
+
+other:                                            ; preds = %inner.end
+  br label %end
+
+end:                                              ; preds = %other, %inner.end
+  ret void
+}
+"""
+
+
+def test_loops_get_calls_at_back_edges_and_at_all_exits():
+    marked, number = loops.mark(LOOPS, 7)
+    assert number == 9
+    calls = {"outer": [], "inner": [], "inner.end": [], "other": [], "end": [], "entry": []}
+    label = ""
+    for line in marked.split("\n"):
+        if line[:1].isalpha() and ":" in line:
+            label = line.partition(":")[0]
+        if "call" in line:
+            calls[label].append(line.split("@nl_sim_loop_")[1])
+    assert calls["entry"] == calls["outer"] == []
+    (inner,) = calls["inner"]
+    assert inner.startswith("repeat")
+    inside = inner.partition("(")[2]
+    outside = "i32 7)" if inside == "i32 8)" else "i32 8)"
+    assert calls["inner.end"] == [f"leave({inside}", f"repeat({outside}"]
+    assert calls["other"] == calls["end"] == [f"leave({outside}"]
+    assert marked.index("%j = phi") < marked.index("@nl_sim_loop_leave")
+
+
+def test_functions_without_loops_stay_as_they_are():
+    text = "define void @f() {\nentry:\n  ret void\n}\n"
+    assert loops.mark(text, 3) == (text, 3)

@@ -11,11 +11,16 @@ import pytest
 from kit.sample import VARIABLE
 
 from numbalite import cuda, float32, vectorize
+from numbalite.compilers import host, hostbuild
 from numbalite.errors import KernelError
 
 pytestmark = pytest.mark.sim
 
 WARP = 32
+needs_ir = pytest.mark.skipif(
+    hostbuild.identify(host.find()).family == "gcc",
+    reason="g++ has no LLVM IR, in which loops and copies of structs are marked",
+)
 
 
 def generator(name):
@@ -176,6 +181,7 @@ __global__ void copy2(const double2 *x, double2 *out) {
 vectors = cuda.module(source=VECTORS)
 
 
+@needs_ir
 def test_a_struct_is_loaded_in_pieces_as_large_as_its_alignment():
     three = np.dtype([(name, np.float32) for name in "abc"])
     x, out = (cuda.to_device(np.zeros(384, np.float32)) for _ in range(2))
@@ -276,6 +282,7 @@ def rows_in_python(lengths, columns, out, n):
         out[row] = total  # result
 
 
+@needs_ir
 @pytest.mark.parametrize("written", ["C++", "Python"])
 def test_threads_meet_again_after_loops_of_different_lengths(written):
     r = generator(written)

@@ -79,7 +79,8 @@ _ODD_COPY = re.compile(
 )
 _COPIES = "__tsan_memcpy"
 MAX_PIECES = 16
-_TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = call (\S+) @{_COPIES}\(", re.MULTILINE)
+_CALL_OF_COPY = "notail call"  # the return address is that of the line
+_TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = {_CALL_OF_COPY} (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
     r"^  (%[\w.]+) = (?:bitcast|getelementptr) [^\n]*?(?:\*|ptr) (%[\w.]+)", re.MULTILINE
@@ -325,7 +326,7 @@ def _with_loops(functions, unwatched):
             text, number = loops.mark(text, number)
         marked.append(text)
     if number:
-        marked[-1] += loops.DECLARATIONS
+        marked[-1] += loops.declarations(functions)
     return marked
 
 
@@ -393,7 +394,7 @@ def _tell_odd_copies(text, by_bytes):
             return match[0]
         kind = sides[0]["type"]
         given = ", ".join(f"{kind} nocapture {side['name']}" for side in sides)
-        call = f"call {kind} @{_COPIES}({given}, i64 {match['size']})"
+        call = f"{_CALL_OF_COPY} {kind} @{_COPIES}({given}, i64 {match['size']})"
         return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
 
     return _ODD_COPY.sub(call, text)
@@ -424,7 +425,7 @@ def _count_copies(text):
                     line = f"getelementptr i8, {kind} {side['name']}, i64 {at}"
                     lines.append(f"  {name} = {line}{debug}")
                 given.append(f"{kind} nocapture {name}")
-            call = f"call {sides[0]['type']} @{_COPIES}({', '.join(given)}, i64 {min(piece, size - at)})"
+            call = f"{_CALL_OF_COPY} {sides[0]['type']} @{_COPIES}({', '.join(given)}, i64 {min(piece, size - at)})"
             lines.append(f"  %nl.copy.{match.start() * 1000 + at} = {call}{debug}")
         return "\n".join(lines)
 

@@ -16,10 +16,7 @@ _LABEL = re.compile(r'^([\w.$-]+|"[^"]+"):')
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]+")')
 _TERMINATOR = re.compile(r"^  (br|switch|ret|unreachable|indirectbr|resume)\b")
 _REPEAT, _LEAVE = "nl_sim_loop_repeat", "nl_sim_loop_leave"
-_KEEPS_MEMORY = "inaccessiblememonly nounwind willreturn"
-DECLARATIONS = "".join(
-    f"\ndeclare void @{name}(i32) {_KEEPS_MEMORY}\n" for name in (_REPEAT, _LEAVE)
-)
+_KEEPS_MEMORY = ("inaccessiblememonly", "memory(inaccessiblemem: readwrite)")  # since LLVM 16
 
 
 class _Block:
@@ -55,6 +52,14 @@ def mark(text: str, first: int) -> tuple[str, int]:
         out += before.get(at, ())
         out.append(line)
     return "\n".join(out), first + len(loops)
+
+
+def declarations(functions: list) -> str:
+    """Of the functions that the calls are of."""
+    effect = _KEEPS_MEMORY[any(" memory(" in text for text in functions)]
+    return "".join(
+        f"\ndeclare void @{name}(i32) {effect} nounwind willreturn\n" for name in (_REPEAT, _LEAVE)
+    )
 
 
 def _call(name, number):
