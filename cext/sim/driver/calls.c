@@ -3,9 +3,9 @@
 #include "sim/driver/calls.h"
 
 #include "sim/check/check.h"
-#include "sim/check/verdict.h"
-#include "sim/check/profile.h"
 #include "sim/check/observer.h"
+#include "sim/check/profile.h"
+#include "sim/check/verdict.h"
 #include "sim/driver/cublas.h"
 #include "sim/driver/outcome.h"
 #include "sim/driver/primary.h"
