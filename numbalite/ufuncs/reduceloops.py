@@ -150,6 +150,26 @@ _TAKEN_BY_KEY = {
 }  # fmt: skip
 
 
+_WIDTHS = 1, 2, 4, 8, 16
+
+
+def _compiled_with(kind, last, size, accumulator):
+    """The kernels of one image, (kind, kind of the last block) each. Widths of columns depend on shapes and on
+    alignment, so all widths of a dtype are compiled at once, as core/reduceplan.c chooses them."""
+    word = _KIND.fullmatch(kind)[1]
+    if word not in ("columns", "narrow"):
+        return [(kind, last)]
+    widths = [one for one in _WIDTHS if one == 1 or (one * size <= 16 and one * accumulator <= 128)]
+    lasts = [
+        max(n for n in _WIDTHS if n == 1 or (n <= one and n * accumulator <= 16)) for one in widths
+    ]
+    kinds = [
+        (f"{word}{one}", f"{word}{of_last}" if last else "")
+        for one, of_last in zip(widths, lasts, strict=True)
+    ]
+    return kinds if (kind, last) in kinds else [(kind, last)]
+
+
 def _rows(taken, size):
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
@@ -207,6 +227,7 @@ class Loops:
         self.options = options or Options()
         self._lock = RLock()
         self._loops = {}
+        self._images_of = {}
         self._reducers = {}
         self._plans = {}
 
@@ -217,6 +238,15 @@ class Loops:
         """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``. ``last`` is the kind
         of fold of the parts that it leaves, for its last block. ``cached``: what it reads may stay in the caches.
         ``vec``: so many neighbours are an element."""
+        return self._generated(
+            [(kind, last)], stored, loop, result, masked, wide, unary, exclusive, cached, vec
+        )
+
+    def _generated(
+        self, kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
+    ):  # fmt: skip
+        """The same for several kernels, (kind, kind of the last block) each, which differ in widths alone."""
+        kind = kinds[0][0]
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
             letter: self._cxx(builder, dtype)
@@ -244,8 +274,9 @@ class Loops:
             names = {
                 letter: f"numbalite::nl_reduce::vec<{cxx}, {vec}>" for letter, cxx in names.items()
             }
-        blocks = plans.blocks_of(kind, vec, vec * loop.itemsize)
-        builder.write_own(_kernel_text(kind, last, names, words, blocks))
+        for kind, last in kinds:
+            blocks = plans.blocks_of(kind, vec, vec * loop.itemsize)
+            builder.write_own(_kernel_text(kind, last, names, words, blocks))
         return builder, function
 
     def _cxx(self, builder, dtype):
@@ -270,10 +301,10 @@ class Loops:
         )
         return function
 
-    def _images(self, builder, function, kind, loop):
-        """(the images of a kernel, the files that the user's lines are from)"""
-        definition = function.definition
-        source = builder.source(definition, self.options, [f"nl_{kind}"], suffix=f"_{kind}")
+    def _images(self, builder, function, kernels, loop):
+        """(the images of kernels, the files that the user's lines are from)"""
+        definition, suffix = function.definition, kernels[0].removeprefix("nl")
+        source = builder.source(definition, self.options, kernels, suffix=suffix)
         explain = element.explainer(function, f"{self.name}({loop}, {loop})")
         return Images(source, explain), (definition.text.label,)
 
@@ -286,15 +317,22 @@ class Loops:
         last="", cached=False, vec=1,
     ) -> Loop:  # fmt: skip
         """The kernel; not compiled before its first launch."""
-        codes = map(code_of, (stored, loop, result))
-        key = kind, *codes, masked, wide, unary, exclusive, last, cached, vec
+        common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
+        key = kind, last, *common
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                builder, function = self.generated(
-                    kind, stored, loop, result, masked, wide, unary, exclusive, last, cached, vec
-                )
-                images, labels = self._images(builder, function, kind + last, loop)
+                kinds = _compiled_with(kind, last, stored.itemsize, loop.itemsize)
+                together = *kinds, *common
+                made = self._images_of.get(together)
+                if made is None:
+                    builder, function = self._generated(
+                        kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
+                    )
+                    names = [f"nl_{one}{of_last}" for one, of_last in kinds]
+                    made = self._images(builder, function, names, loop)
+                    self._images_of[together] = made
+                images, labels = made
                 taken = _TAKEN_BY_BOTH if last else _TAKEN
                 if kind.startswith("by_key"):
                     taken = _TAKEN_BY_KEY
@@ -364,10 +402,10 @@ class OwnLoops(Loops):
         builder.names |= identifiers(self._operation)
         builder.write_own(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
 
-    def _images(self, builder, function, kind, loop):
+    def _images(self, builder, function, kernels, loop):
         fields = self.options.source_fields()
-        name = f"{self.name}_{kind}.cu"
-        source = Source(builder.finish(fields), name, (f"nl_{kind}",), describe=False, **fields)
+        name = f"{self.name}{kernels[0].removeprefix('nl')}.cu"
+        source = Source(builder.finish(fields), name, tuple(kernels), describe=False, **fields)
         return Images(source), ()
 
 

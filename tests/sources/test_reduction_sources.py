@@ -68,6 +68,20 @@ def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
     compiled(nvrtc, loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90)
 
 
+@pytest.mark.parametrize("kind", ["columns", "narrow"])
+@pytest.mark.parametrize("code", some(2, "bhfdD"))
+def test_all_widths_of_columns_are_in_one_image(nvrtc, loops, kind, code):
+    """A width depends on the shape: a new shape compiles no kernel."""
+    stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
+    widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
+    made = [loops.loop(f"{kind}{width}", stored, wide, stored)._kernel.images for width in widths]
+    assert all(images is made[0] for images in made)
+    assert made[0].source.kernels == tuple(f"nl_{kind}{width}" for width in widths)
+    arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
+    result = nvrtc(made[0].source.text, arch)
+    assert result.status == 0, result.log
+
+
 @pytest.mark.parametrize("code", some(2, "bhiqdF"))
 def test_pipelines(nvrtc, loops, code):
     """Bulk copies need compute capability 9.0."""
