@@ -6,14 +6,11 @@ import functools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from numbalite import _core
 from numbalite.ndarray import assign, copyplan
-from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
@@ -21,10 +18,10 @@ _MAX_BYTES = 16 << 20
 """Of a launch; beyond, kernels that copy a part each are as fast or faster."""
 _COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
 """Of parts for which there are kernels; the last ones of others have no blocks."""
-_MAX_DIMS = 4
+_MAX_DIMS = 4  # as in cext/py/batchcopy.c
 _MAX_OF_MANY_DIMS = 16
 """Parts of 4 dimensions, more of which are not in the 4 KB that a kernel's parameters may have."""
-_THREADS, _EACH = 256, 4  # as in cuda_src/templates/join.cu
+_THREADS = 256  # as in cuda_src/templates/join.cu
 
 
 class Part(NamedTuple):
@@ -37,14 +34,6 @@ class Part(NamedTuple):
     to: tuple[int, ...]
     begin: int
     at: int
-
-
-class _Plan(NamedTuple):
-    word: np.dtype
-    ndim: int
-    geometry: tuple[tuple[tuple[int, ...], ...], ...]
-    """(shape, strides on both sides) of each part."""
-    blocks: tuple[int, ...]
 
 
 def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
@@ -75,68 +64,19 @@ def _copied(target, parts):
     """By one launch, if they are small and several."""
     if len(parts) < 2 or any(part.source.device != target.device for part in parts):
         return False
-    lies = [
-        (shape, of, to, (source._address + begin | target._address + at) % 16)
-        for source, shape, of, to, begin, at in parts
-    ]
-    plan = _plan(target.itemsize, tuple(lies))
+    plan = _core.batch_copy_plan(target, parts)
     if plan is None:
         return False
-    if plan.ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
+    size, ndim, blocks, given = plan
+    if ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
         half = len(parts) // 2
         return _copied(target, parts[:half]) and _copied(target, parts[half:])
-    given: list[Any] = []
-    for part, (shape, of, to), blocks in zip(parts, plan.geometry, plan.blocks, strict=True):
-        into = target._view(shape, to, plan.word, part.at)
-        given += into, part.source._view(shape, of, plan.word, part.begin), blocks
     count = next(n for n in _COUNTS if n >= len(parts))
     given += (*given[:2], 0) * (count - len(parts))
-    launch = _kernel(plan.word, plan.ndim, count)
+    launch = _kernel(copyplan.WORDS[size], ndim, count)
     with assign.on_device(target.device):
-        launch[sum(plan.blocks), _THREADS, target.stream](*given)
+        launch[blocks, _THREADS, target.stream](*given)
     return True
-
-
-@functools.lru_cache(512)
-def _plan(itemsize, lies):
-    merged = [_runs(itemsize, *lie[:3]) for lie in lies]
-    size = _word_size(itemsize, merged, [lie[3] for lie in lies])
-    ndim = max(map(len, merged))
-    if ndim > _MAX_DIMS:
-        return None
-    geometry = tuple(_in_words(axes, itemsize, size, ndim) for axes in merged)
-    blocks = tuple(-(-math.prod(shape) // (_THREADS * _EACH)) for shape, _, _ in geometry)
-    return _Plan(copyplan.WORDS[size], ndim, geometry, blocks)
-
-
-def _runs(itemsize, shape, of, to):
-    """Axes (length, strides of both sides) in the order of the target, merged; the last one is a run of elements on both
-    sides, if need be of one."""
-    axes = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
-    axes = shapes.merged(sorted(axes, key=lambda axis: -abs(axis[2])))
-    is_run = axes and axes[-1][1:] == (itemsize, itemsize)
-    return axes if is_run else [*axes, (1, itemsize, itemsize)]
-
-
-def _word_size(itemsize, merged, lows):
-    """The largest one that runs consist of, and all addresses are multiples of."""
-    size = 16
-    while any(
-        low % size
-        or axes[-1][0] * itemsize % size
-        or any(step % size for _, *steps in axes[:-1] for step in steps)
-        for axes, low in zip(merged, lows, strict=True)
-    ):
-        size //= 2
-    return size
-
-
-def _in_words(axes, itemsize, size, ndim):
-    """(shape, strides of both sides) with a number of axes."""
-    length, *_ = axes[-1]
-    axes = [*axes[:-1], (length * itemsize // size, size, size)]
-    axes = [(1, 0, 0)] * (ndim - len(axes)) + axes
-    return tuple(zip(*axes, strict=True))
 
 
 @functools.cache

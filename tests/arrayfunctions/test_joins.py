@@ -1,0 +1,88 @@
+"""Several copies to one new array: concatenate, roll and tile of arrays of any layout; how copies are planned in C."""
+
+import numpy as np
+import pytest
+from kit.sample import some
+
+from numbalite import _core, cuda
+
+DTYPES = "u1", "i2", "f4", "f8", "c16", "V3", "S5"
+
+
+def drawn(rng, shape, dtype):
+    """(host array, device array) of one random layout."""
+    order = rng.permutation(len(shape))
+    padded = [shape[i] + int(rng.integers(0, 3)) for i in order]
+    size = int(np.prod(padded)) * np.dtype(dtype).itemsize
+    memory = rng.integers(0, 255, size, np.uint8).view(dtype).reshape(padded)
+    device = cuda.to_device(memory)
+    parts = tuple(slice(-shape[i], None) for i in order)
+    back = np.argsort(order)
+    host, device = memory[parts].transpose(back), device[parts].transpose(back)
+    if rng.random() < 0.3:
+        host, device = host[::-1], device[::-1]
+    return host, device
+
+
+@pytest.mark.parametrize("dtype", some(3, DTYPES))
+def test_arrays_of_any_layout(dtype):
+    rng = np.random.default_rng(12)
+    for _ in range(25):
+        shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 4))]
+        axis, pairs = int(rng.integers(len(shape))), []
+        for _ in range(rng.integers(1, 5)):
+            length = int(rng.integers(1, 5))
+            pairs.append(
+                drawn(rng, [length if i == axis else n for i, n in enumerate(shape)], dtype)
+            )
+        hosts, devices = zip(*pairs, strict=True)
+        found = np.concatenate(devices, axis).copy_to_host()
+        np.testing.assert_array_equal(found, np.concatenate(hosts, axis))
+        host, device = pairs[0]
+        steps = tuple(int(n) for n in rng.integers(-4, 5, host.ndim))
+        axes = tuple(range(host.ndim))
+        np.testing.assert_array_equal(
+            np.roll(device, steps, axes).copy_to_host(), np.roll(host, steps, axes)
+        )
+        reps = tuple(int(n) for n in rng.integers(1, 4, host.ndim))
+        np.testing.assert_array_equal(np.tile(device, reps).copy_to_host(), np.tile(host, reps))
+
+
+def test_parts_are_copied_as_the_largest_words():
+    a = cuda.to_device(np.zeros((8, 16), "u1"))
+    target = cuda.to_device(np.zeros((8, 32), "u1"))
+
+    def plan(columns, begin, at):
+        part = a, (8, columns), (16, 1), (32, 1), begin, at
+        size, ndim, blocks, given = _core.batch_copy_plan(target, [part])
+        assert (ndim, blocks, len(given)) == (2, 1, 3)
+        assert given[0].shape == given[1].shape == (8, columns // size)
+        return size
+
+    assert [plan(16, 0, 0), plan(8, 8, 16), plan(8, 4, 16), plan(6, 0, 16), plan(3, 0, 0)] == [
+        16, 8, 4, 2, 1,
+    ]  # fmt: skip
+    whole = a, (8, 16), (16, 1), (16, 1), 0, 0
+    size, ndim, blocks, (to, of, count) = _core.batch_copy_plan(target, [whole])
+    assert (size, ndim, blocks, to.shape, count) == (16, 1, 1, (8,), 1)
+
+
+def test_parts_that_cannot_be_planned():
+    a = cuda.to_device(np.zeros((2, 2, 2, 2, 3), "u1"))
+    gaps = a.transpose()
+    assert _core.batch_copy_plan(a, [(gaps, gaps.shape, gaps.strides, a.strides, 0, 0)]) is None
+    good = a, (4,), (1,), (1,), 0, 0
+    for parts, error in (
+        ([], TypeError),
+        ((good,), TypeError),
+        ([good] * 33, TypeError),
+        ([3], TypeError),
+        ([good[:5]], TypeError),
+        ([(np.zeros(4), *good[1:])], TypeError),
+        ([(a, (4, 1), (1,), (1,), 0, 0)], ValueError),
+        ([(a, (0,), (1,), (1,), 0, 0)], ValueError),
+        ([(a, (4,), (1,), (1,), -1, 0)], ValueError),
+        ([(a, (1 << 20,), (1,), (1,), 0, 0)], ValueError),
+    ):
+        with pytest.raises(error):
+            _core.batch_copy_plan(a, parts)
