@@ -27,6 +27,11 @@ template <class T> struct np_sort_of<complex<T>> {
     static constexpr np_sort value = np_sort::complex;
 };
 #endif
+#ifdef NUMBALITE_DUAL_CUH
+template <class T, int N> struct np_sort_of<nl_dual<T, N>> {
+    static constexpr np_sort value = np_sort::real;
+};
+#endif
 template <class T> constexpr bool np_is_integer = np_sort_of<T>::value == np_sort::integer;
 template <class T> constexpr bool np_is_complex = np_sort_of<T>::value == np_sort::complex;
 template <class T> constexpr bool np_is_half = np_sort_of<T>::value == np_sort::half;

@@ -138,6 +138,11 @@ _HINTS = [
         "the code that defines a declared function goes into link=, of cuda.declare_device or of the kernel",
     ),
     (
+        r"nl_dual<",
+        "a derivative is compiled with dual numbers for float and double, which have no conversion and no rule "
+        "here: write (int)x where an integer is meant, or give the derivative by f.defvjp(...)",
+    ),
+    (
         r"texture is not a template|identifier \"tex(?:ture)?\w*\" is undefined",
         "texture references went with CUDA 12: kernels read arrays, through const parameters",
     ),

@@ -92,6 +92,7 @@ PARTS = {
         ("tuple", _TUPLE),
         ("none", ("none_type", "is_none")),
         ("foreign", ("foreign_pointer",)),
+        ("dual", ("nl_dual", "nl_seed")),
         ("python", ("py", "NUMBALITE_RAISE", "NUMBALITE_DIVISOR", "NUMBALITE_ITEM")),
         ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
         ("numpy", _NUMPY),

@@ -52,6 +52,10 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
 
 
+_FLOATING = ("float", "double")
+_FLOATING_ALIASES = {"float32": "float", "float64": "double"}
+
+
 class _Users(str):
     """A piece that is the user's text."""
 
@@ -78,6 +82,9 @@ class Builder:
         self.includes: list[tuple] = []  # (line, #include line, file)
         self.records: dict = {}
         self.functions: dict[Any, str] = {}  # DeviceFunction -> its namespace
+        self.copies: dict[
+            tuple, Any
+        ] = {}  # (DeviceFunction, number type) -> its copy with this type
         self.linked: dict[Text, None] = {}  # Texts of link= -> None: each once
         self.given = False  # options such as -DN=5
         self.unfinished: list = []
@@ -234,9 +241,20 @@ class Builder:
 
     # --- what a definition takes from the Python scope
 
-    def open_namespace(self, namespace: str, definition: Definition):
+    def with_numbers(self, function, number_type):
+        """The function compiled with this number type, one copy in a source."""
+        if not number_type:
+            return function
+        key = function, number_type
+        if key not in self.copies:
+            self.copies[key] = function.with_numbers(number_type)
+        return self.copies[key]
+
+    def open_namespace(self, namespace: str, definition: Definition, number_type=""):
         """Starts the namespace of a definition with all that it captures."""
         taken = definition.capture()
+        for name, function in taken.functions.items():
+            taken.functions[name] = self.with_numbers(function, number_type)
         self.refused.update(taken.refused)
         self.users[lines_of(definition.text, definition.is_translated)] = None
         self.slips += definition.slips
@@ -324,23 +342,42 @@ class Builder:
             self.link(function.options.link)
             self.given = self.given or bool(function.options.options)
         definition = function.definition
-        taken = self.open_namespace(namespace, definition)
+        taken = self.open_namespace(namespace, definition, function.number_type)
+        self.replace_numbers(function.number_type)
         if definition.is_unit:
             self.write_user(self.user_text(definition))
         else:
             self.write_bodies(function, self.user_text(definition))
+        self.restore_numbers(function.number_type)
         self.close_namespace(namespace, definition, taken)
         self.unfinished.remove(function)
         return namespace
 
     def add_instances(self, function) -> str:
         """Writes a function with a Python body, as it is for each of its signatures."""
-        inner = [self.add_function(i) for i in function.definition.instances(function)]
+        instances = function.definition.instances(function)
+        number_type = function.number_type
+        inner = [self.add_function(self.with_numbers(i, number_type)) for i in instances]
         plain, name = ascii_name(function.name), function.cxx_name
         namespace = self.functions[function] = f"f{len(self.functions) + 1}_{plain}"
         using = "".join(f"using {of}::{name};\n" for of in inner)
         self.write(f"namespace {namespace} {{\n{using}}} // namespace {namespace}\n\n")
         return namespace
+
+    def replace_numbers(self, number_type):
+        """Makes another type of float and double in the text that follows."""
+        if number_type:
+            for (
+                name
+            ) in _FLOATING:  # the preprocessor does not replace a name in its own replacement
+                self.write(f"#define {name} {number_type.format(name)}\n")
+            for name, of in _FLOATING_ALIASES.items():
+                self.write(f"#define {name} {of}\n")
+
+    def restore_numbers(self, number_type):
+        if number_type:
+            names = (*_FLOATING, *_FLOATING_ALIASES)
+            self.write("".join(f"#undef {name}\n" for name in names))
 
     def write_alias(self, name, function, namespace):
         """Makes a device function known by a name of the Python scope."""
@@ -374,8 +411,10 @@ class Builder:
                 f'signature with its return type, such as cuda.jit("float32(float32)", device=True)'
             )
         self.write(f"namespace {self.functions[function]} {{\n")
+        self.replace_numbers(function.number_type)
         for signature in function.signatures:
             self.write(self.function_head(function, signature) + ";\n")
+        self.restore_numbers(function.number_type)
         self.write("}\n")
 
     def function_head(self, function, signature):

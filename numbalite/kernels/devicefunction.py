@@ -21,6 +21,10 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     source_role = "device function"
     """What it is to a source that names it (text/capture.py)."""
+    rules: tuple = ()
+    """Its derivatives as the user gave them, if they did: one function (x..., g) for each parameter."""
+    number_type = ""
+    """The C++ type that replaces float and double in the text, with {} for their name; "" replaces nothing."""
 
     def __init__(self, definition, signatures=(), options=None, py_func=None):
         self.definition = definition
@@ -69,6 +73,18 @@ class DeviceFunction(Generic[Parameters, Result]):
             "launched: launch a kernel (cuda.jit without device=True) that calls it"
         )
 
+    def with_signature(self, signature: types.Signature) -> DeviceFunction:
+        """The function for these types of arguments, whose result is converted to the declared type."""
+        return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
+
+    def with_numbers(self, number_type: str) -> DeviceFunction:
+        """A copy whose text, and that of the functions that it calls, is compiled with another type for float
+        and double: see number_type."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied.number_type = number_type
+        return copied
+
     def of(self, *lists) -> DeviceFunction:
         """The function for callers in C++ with these lists of argument types. C++ is a template, which takes
         all; a Python body becomes C++ for each of the lists."""
@@ -109,4 +125,5 @@ class DeviceFunction(Generic[Parameters, Result]):
         return readable.readable(text) if self.definition.is_python else text
 
     def __reduce__(self):
-        return DeviceFunction, (self.definition.frozen(), self.signatures, self.options)
+        state = {"rules": self.rules} if self.rules else None
+        return DeviceFunction, (self.definition.frozen(), self.signatures, self.options), state

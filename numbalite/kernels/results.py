@@ -29,8 +29,9 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     CompileError if the function does not take these types, TypeError for a result that is no number.
     """
     arg_types = tuple(arg_types)
+    function = function.of(arg_types)
     if function.definition.is_python:
-        (instance,) = function.definition.instances(function.of(arg_types))
+        (instance,) = function.definition.instances(function)
         return _listed(function, instance.result, arg_types)
     builder = Builder(function.name, f"the results of {function!r}")
     builder.use_types(*arg_types)

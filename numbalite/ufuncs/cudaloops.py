@@ -150,5 +150,7 @@ def _body(function, namespace, plan):
     count = len(plan.loop) - plan.nin
     if count == 1:
         return f"        nl_ufunc::put<{first}>(l, j, {called});"
-    puts = (f"        nl_ufunc::put<{first + i}>(l, j, r.item{i});" for i in range(count))
+    puts = (
+        f"        nl_ufunc::put<{first + i}>(l, j, numbalite::get<{i}>(r));" for i in range(count)
+    )
     return "\n".join([f"        auto r = {called};", *puts])

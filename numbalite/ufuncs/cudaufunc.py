@@ -37,17 +37,19 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     scalar for scalars); else a device array. See numbalite.vectorize, which makes them.
     """
 
-    def __init__(self, function, given=(), options=None, identity=None, doc=None, compile=True):
+    def __init__(
+        self, function, given=(), options=None, identity=None, doc=None, compile=True, nout=None
+    ):
         self._begin_as(function, given, options or Options(), doc)
         self._results = {}  # dtypes of inputs -> dtypes of results, lazily typed
         self.identity = identity
         self.signature = None
         self._loops += [_loop_of(signature) for signature in self._given]
-        super().__init__(self.__name__, *self._counts())
+        super().__init__(self.__name__, *self._counts(nout))
         if compile and self._given:
             self._compile_plans(map(self._shown, self._given))
 
-    def _counts(self):
+    def _counts(self, nout):
         """(inputs, outputs)"""
         if self._given:
             nin = len(self._given[0].args)
@@ -60,7 +62,9 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
             )
         if nin == 0:
             raise TypeError(f"{self.__name__}: a ufunc's function has at least one parameter")
-        return nin, element.result_count(self._function, lambda: target_of(current_device()))
+        if nout is None:
+            nout = element.result_count(self._function, lambda: target_of(current_device()))
+        return nin, nout
 
     # --- what the extension asks
 
@@ -152,6 +156,40 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
                 self._given = (*self._given, signature)
         self._clear()
 
+    # --- derivatives
+
+    def _like_this(self, function, given, nout=None):
+        """A ufunc of another function with the same options, compiled when it is called."""
+        return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
+
+    def derivative(self, by: int = 0) -> CudaUfunc:
+        """The derivative by one of the inputs, as a ufunc: see numbalite.ufuncs.differentiation.
+
+        f.derivative(1)(x, y)
+        """
+        from . import differentiation
+
+        return differentiation.derivative(self, by)
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple:
+        """(f(x...), its derivative at x... in the direction of the tangents), all broadcast."""
+        from . import differentiation
+
+        return differentiation.jvp(self, primals, tangents)
+
+    def vjp(self, primals: Any, cotangents: Any) -> tuple:
+        """The gradient by each of the primals, in their shapes: None by integers."""
+        from . import differentiation
+
+        return differentiation.vjp(self, primals, cotangents)
+
+    def defvjp(self, *rules: Any) -> CudaUfunc:
+        """Defines the derivatives: for each input a text in C++ with the inputs' names and ``g``, which returns g
+        times the derivative; returns the ufunc."""
+        from . import differentiation
+
+        return differentiation.defvjp(self, *rules)
+
     # --- what there is
 
     @property
@@ -185,7 +223,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
-        return CudaUfunc, (*state, False)  # compiled when it is called
+        return CudaUfunc, (*state, False, self.nout)  # compiled when it is called
 
 
 def _loop_of(signature) -> tuple:

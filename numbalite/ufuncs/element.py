@@ -176,7 +176,7 @@ def typed(function: DeviceFunction, signature) -> DeviceFunction:
             f"{function.name} has {count} parameter{'s' * (count != 1)}, "
             f"the signature {signature} has {len(signature.args)}"
         )
-    return DeviceFunction(function.definition, (signature,), function.options, function._py_func)
+    return function.with_signature(signature)
 
 
 def returned(signature) -> tuple:

@@ -81,6 +81,23 @@ class Fused:
             program = self._programs[key] = _program(self.function, key)
         return _core.call_for_owners(program, args, out, stream)
 
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        """(f(x...), its derivative in the direction of the tangents), as of ufuncs. TypeError for a function that
+        ends with another reduction than a sum."""
+        return self._differentiable(primals).jvp(tuple(primals), tuple(tangents))
+
+    def vjp(self, primals: Any, cotangents: Any) -> tuple:
+        """The gradient by each of the primals, as of ufuncs. TypeError for a function that ends with another
+        reduction than a sum."""
+        return self._differentiable(primals).vjp(tuple(primals), cotangents)
+
+    def _differentiable(self, primals):
+        key = tuple(map(_type_of, primals))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = _program(self.function, key)
+        return program
+
     def inspect_source(self, *args: Any) -> str:
         """The body in C++ for arguments like these."""
         return _program(self.function, tuple(map(_type_of, args))).text
@@ -156,6 +173,8 @@ class _Trace:
 
     def call(self, ufunc, given, keywords, is_operator=False):
         """The results of a ufunc."""
+        if ufunc.signature is not None:
+            raise TypeError(f"fuse: {ufunc.__name__} is a function of whole arrays")
         made = ufunc if isinstance(ufunc, CudaUfunc) else counterpart(ufunc)
         for word in keywords:
             if word not in ("dtype", "casting", "signature"):
@@ -172,7 +191,8 @@ class _Trace:
         if made.nout > 1:
             whole = self.line(f"const auto {{}} = {name}({words});", None)
             return tuple(
-                self.stored(f"{whole}.item{i}", dtype) for i, dtype in enumerate(loop[made.nin :])
+                self.stored(f"numbalite::get<{i}>({whole})", dtype)
+                for i, dtype in enumerate(loop[made.nin :])
             )
         result = self.stored(f"{name}({words})", loop[-1])
         if is_operator and all(one.type in _WEAK for one in inputs) and loop[-1].kind in _PYTHON:
@@ -424,6 +444,19 @@ class _Mapping:
         with assign.on_device_of(device):
             return self.ufunc(*args, *self.constants, out=out, casting="unsafe", stream=stream)
 
+    def jvp(self, primals, tangents):
+        fixed = self._typed_constants()
+        return self.ufunc.jvp((*primals, *fixed), (*tangents, *(None,) * len(fixed)))
+
+    def vjp(self, primals, cotangents):
+        found = self.ufunc.vjp((*primals, *self._typed_constants()), cotangents)
+        return found[: len(primals)]
+
+    def _typed_constants(self):
+        """The constants in the types of their parameters."""
+        loop = self.ufunc._given[0].args[len(self.ufunc._given[0].args) - len(self.constants) :]
+        return [t.dtype.type(c) for t, c in zip(loop, self.constants, strict=True)]
+
 
 class _Folding:
     """A reduction of what was noted."""
@@ -441,7 +474,33 @@ class _Folding:
             value = trace.stored(value.name, dtype)
         function, signature, self.text = _function(trace, kinds, (value,))
         self.constants = trace.constants
+        self.name, self.is_sum = trace.name, fold.ufunc is np.add
+        self.mapping = _Mapping(trace, kinds, (value,))
         self.fold = mapped.MappedFold(function, signature, made, dtype)
 
     def __call__(self, args, out, stream):
         return self.fold((*args, *self.constants), self.axis, self.keepdims, out, stream)
+
+    def jvp(self, primals, tangents):
+        self._check_sum()
+        return tuple(map(self._sum, self.mapping.jvp(primals, tangents)))
+
+    def vjp(self, primals, cotangents):
+        self._check_sum()
+        shape = np.broadcast_shapes(*map(np.shape, primals))
+        if not self.keepdims and np.ndim(cotangents) and self.axis is not None:
+            cotangents = np.expand_dims(cotangents, self._axes(len(shape)))
+        return self.mapping.vjp(primals, np.broadcast_to(cotangents, shape))
+
+    def _axes(self, ndim):
+        axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
+        return tuple(axis % ndim for axis in axes)
+
+    def _sum(self, array):
+        return np.sum(array, axis=self.axis, keepdims=bool(self.keepdims))
+
+    def _check_sum(self):
+        if not self.is_sum:
+            raise TypeError(
+                f"fuse: {self.name} ends with a reduction that is no sum: it has no derivative"
+            )

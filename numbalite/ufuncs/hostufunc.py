@@ -20,8 +20,9 @@ from ..errors import SignatureError
 from . import element, hostloops, resolve
 
 
-def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.ufunc:
-    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call."""
+def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
+    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call. ``results``: how
+    many it returns, if that is decided elsewhere."""
     signatures = _distinct(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
@@ -40,8 +41,9 @@ def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.
         )
     if count == 0:
         raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
-    with on_cpu():
-        results = element.result_count(function, hostloops.TARGET)
+    if results is None:
+        with on_cpu():
+            results = element.result_count(function, hostloops.TARGET)
     return owner.make(count, results, ())
 
 
@@ -107,6 +109,34 @@ def _distinct(function, signatures, nin=None):
     return list(found.values())
 
 
+_DERIVATIVES = ("derivative", "jvp", "vjp", "defvjp")
+
+
+class _Method:
+    """A function of differentiation.py as a method of a NumPy ufunc.
+
+    It refers to what the ufunc was made from and not to the ufunc, which Python's garbage collector does not
+    visit: a cycle would never be freed.
+    """
+
+    def __init__(self, name, owner):
+        self.__name__ = name
+        self._owner = owner
+
+    @property
+    def __doc__(self):
+        return self._function.__doc__
+
+    @property
+    def _function(self):
+        from . import differentiation
+
+        return getattr(differentiation, self.__name__)
+
+    def __call__(self, *args, **keywords):
+        return self._function(self._owner.equal(), *args, **keywords)
+
+
 class Owner:
     """What a ufunc was made from."""
 
@@ -122,6 +152,7 @@ class Owner:
         self.options = options if options is not None else options_.parse({}, "vectorize")
         self.doc = doc
         self.lock = RLock()
+        self._equal = None
         self.loops = {}  # dtypes of all operands -> Loop, of those that the ufunc has
         self.waiting = {}  # the same of those that are compiled and not yet its
 
@@ -159,6 +190,9 @@ class Owner:
             _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
         if not self.signatures:
             _core.ufunc_add_promoter(ufunc)
+        if self.layout is None and hasattr(ufunc, "__dict__"):  # from NumPy 2.2 on
+            for method in _DERIVATIVES:
+                setattr(ufunc, method, _Method(method, self))
         return ufunc
 
     def promote(self, ufunc, inputs, fixed):
@@ -222,6 +256,16 @@ class Owner:
             self.function, [signature], self.layout, self.target, self.options, self.writable
         )
         return loops[0]
+
+    def equal(self):
+        """Another ufunc that was made from the same, one for all calls."""
+        if self._equal is None:
+            self._equal = _again(*self.arguments())
+        return self._equal
+
+    def like_this(self, function, signatures, results=None):
+        """A ufunc of another function, for the same target with the same options."""
+        return make_ufunc(function, signatures, self.target, None, self.options, "", results)
 
     def arguments(self):
         """What `_again` makes an equal ufunc from."""

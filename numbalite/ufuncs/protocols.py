@@ -118,7 +118,7 @@ class NumpyUfunc(CudaUfunc):
         super().__init__(function, (), None, identity, ufunc.__doc__)
         self.__name__ = ufunc.__name__
 
-    def _counts(self):
+    def _counts(self, nout):
         return self._numpy.nin, self._numpy.nout
 
     def _only_binary(self, method):

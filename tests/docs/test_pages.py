@@ -12,6 +12,7 @@ SHOWN = {
     "coming-from-cupy.md": 4,
     "coming-from-numba.md": 5,
     "coming-from-pycuda.md": 2,
+    "guide/derivatives.md": 1,
     "guide/device-libraries.md": 1,
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,

@@ -84,13 +84,17 @@ LATER = {
         "a program loads the targets that it uses",
     ),
     "numbalite.ufuncs.element": ("kernels.module", "for whole sources alone"),
-    "numbalite.ufuncs.hostufunc": ("kernels.options", "only options= needs it"),
+    "numbalite.ufuncs.cudaufunc": ("ufuncs.differentiation", "few programs use derivatives"),
+    "numbalite.ufuncs.hostufunc": (
+        "kernels.options ufuncs.differentiation",
+        "only options= and derivatives need them",
+    ),
 }
 
 
 # From the bottom up: a package imports from those before it. README's map has the same order.
 ORDER = """types cxx compilers runtime profiler kernels python ndarray ufuncs cpu algorithms functions linalg fft random
-    sparse cuda numba editor jupyter course""".split()
+    sparse cuda autograd numba editor jupyter course""".split()
 UPWARD = {
     (
         "kernels",

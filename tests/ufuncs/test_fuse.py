@@ -202,6 +202,8 @@ def test_refusals():
         (lambda x: x * x.size, "asks for a shape"),
         (lambda x: np.add(x, 1, out=d), "with out= cannot be fused"),
         (lambda x: np.cumsum(x), "numpy.cumsum cannot be fused"),
+        (lambda x: x @ x, "is a function of whole arrays|unsupported operand"),
+        (lambda x: np.matmul(x, x), "matmul is a function of whole arrays"),
         (lambda x: "x", "str is used in the function"),
     ):
         with pytest.raises(TypeError, match=message):

@@ -1,0 +1,260 @@
+"""Derivatives of ufuncs by forward-mode automatic differentiation.
+
+The text of the function is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh) in the place
+of float and double. Around it, a generated text gives the inputs their derivatives and returns those of the
+results:
+
+    derivative(i)   df/dx_i                           inputs as of f
+    jvp             f, and sum_i df/dx_i * t_i        inputs x..., t... (t for each floating input)
+    vjp             sum_o g_o * df_o/dx_i for each i  inputs x..., g... (g for each result)
+
+A derivative is a ufunc, so that it has derivatives, too: their duals are nested.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numbalite import types
+from numbalite.cxx import capture, linemap, scanner
+from numbalite.cxx.definition import Definition
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.results import result_types
+from numbalite.kernels.targets import current_device, target_of
+
+from ..errors import SignatureError
+from . import element
+
+FLOATING = (types.float32, types.float64)
+_BITS = frozenset(("reinterpret_cast", "memcpy", "union", "asm"))
+"""Names of C++ that read the bits of a number: a dual has others."""
+_INNER = "nl_f"
+
+
+class Order(NamedTuple):
+    """Which derivative of a function."""
+
+    inputs: tuple = ()
+    """The numbers of the inputs by which it is derived."""
+    last: str = ""
+    """"jvp" or "vjp" of this derivative, or "" for itself."""
+
+
+def is_floating(t: Any) -> bool:
+    return t in FLOATING
+
+
+class Derivative(DeviceFunction):
+    """A derivative of a function. Its text depends on the types of the arguments: `with_signature`."""
+
+    def __init__(self, function: DeviceFunction, order: Order):
+        names = list(element.parameter_names(function))
+        count = element.arity(function)
+        if count is None:
+            raise TypeError(
+                f"{function.name}: the overloads in its source have different numbers of parameters: "
+                "derivatives are of a function with one"
+            )
+        names = names or [f"x{i + 1}" for i in range(count)]
+        text = linemap.plain("", function.definition.text.label)
+        name = f"{element.plain_name(function)}_{order.last or 'derivative'}"
+        definition = Definition(name, names, text, capture.Scope(), module=function.__module__)
+        super().__init__(definition, (), function.options)
+        self.function, self.order = function, order
+
+    def primal_types(self, args: tuple) -> tuple:
+        """The types of the function's own arguments among those of its derivative."""
+        return args[: element.arity(self.function)]
+
+    def with_signature(self, signature: types.Signature) -> DeviceFunction:
+        text = _Text(self, signature)
+        return text.function()
+
+    def of(self, *lists: tuple) -> DeviceFunction:
+        (args,) = lists
+        return self.with_signature(self.signature_for(args, _target()))
+
+    def signature_for(self, args: tuple, target: tuple) -> types.Signature:
+        """The signature of the derivative for arguments of these types, whose result the compiler deduces."""
+        primal = self.primal_types(args)
+        results = result_types(self.function, primal, target)
+        return self.signature_of(types.Signature(_one(results), primal), args[len(primal) :])
+
+    def signature_of(self, signature: types.Signature, more: tuple = ()) -> types.Signature:
+        """The signature of the derivative for one of the function; ``more``: the types of tangents."""
+        args, results = signature.args, element.returned(signature)
+        inputs = tuple(t for t in args if is_floating(t))
+        check(self.function.name, signature)
+        if self.order.last == "jvp":
+            return types.Signature(types.Tuple((*results, *results)), (*args, *(more or inputs)))
+        if self.order.last == "vjp":
+            return types.Signature(_one(inputs), (*args, *(more or results)))
+        for i in self.order.inputs:
+            if not is_floating(args[i]):
+                raise SignatureError(
+                    f"{self.function.name}: input {i} of {signature} is {args[i]}: derivatives are by "
+                    "float32 and float64 inputs"
+                )
+        return signature
+
+    def __reduce__(self) -> tuple:
+        return Derivative, (self.function, self.order)
+
+
+def _target():
+    return target_of(current_device())
+
+
+def _one(found):
+    return found[0] if len(found) == 1 else types.Tuple(found)
+
+
+def is_differentiable(signature: types.Signature) -> bool:
+    """Are the results and at least one input of this signature float32 or float64?"""
+    return any(map(is_floating, signature.args)) and all(
+        map(is_floating, element.returned(signature))
+    )
+
+
+def check(name: str, signature: types.Signature) -> None:
+    if not is_differentiable(signature):
+        raise SignatureError(
+            f"{name}: {signature} has no derivative: at least one input and all results must be float32 or "
+            "float64"
+        )
+
+
+def check_text(function: DeviceFunction) -> None:
+    """Raises TypeError for a text that reads the bits of its numbers: their derivative would be lost."""
+    definition = function.definition
+    if definition.is_python:
+        return
+    found = sorted({token.text for token in scanner.tokenize(definition.text.value)} & _BITS)
+    if found:
+        raise TypeError(
+            f"{function.name}: its text uses {', '.join(found)}, so its derivative cannot be computed: give it "
+            f"by {element.plain_name(function)}.defvjp(...)"
+        )
+    for inner in definition.capture().functions.values():
+        check_text(inner)
+
+
+class _Text:
+    """The C++ text of a derivative for one signature."""
+
+    def __init__(self, derivative: Derivative, signature: types.Signature):
+        self.derivative, self.signature = derivative, signature
+        self.args = args = derivative.primal_types(signature.args)
+        self.last = derivative.order.last
+        self.floating = [i for i, t in enumerate(args) if is_floating(t)]
+        self.results = self._results()
+        self.inputs = derivative.order.inputs
+        function, self.more = derivative.function, ""
+        typed = types.Signature(_one(self.results), args)
+        if (
+            function.rules and self.inputs
+        ):  # the first derivative is the user's, the others are of its text
+            (result,) = self.results
+            function = function.rules[self.inputs[0]]
+            typed = types.Signature(result, (*args, result))
+            self.inputs, self.more = self.inputs[1:], f", ({result.cxx})1"
+        self.levels = [1] * len(self.inputs)
+        if self.last:
+            self.levels.append(len(self.floating) if self.last == "vjp" else 1)
+        self.uses_rules = bool(derivative.function.rules and not derivative.order.inputs)
+        self.inner = element.typed(function, typed)
+
+    def _results(self) -> tuple:
+        """The types of the function's results."""
+        results = element.returned(self.signature)
+        if self.last == "jvp":
+            return results[: len(results) // 2]
+        if self.last == "vjp":
+            return self.signature.args[len(self.args) :]
+        return results
+
+    def type_of(self, name: str, levels: list) -> str:
+        for count in levels:
+            name = f"numbalite::nl_dual<{name}, {count}>"
+        return name
+
+    def argument(self, i: int) -> str:
+        """The i-th argument of the function, with its derivatives."""
+        t, text = self.args[i], f"x{i}"
+        if not is_floating(t):
+            return text
+        for level, by in enumerate(self.inputs):
+            dual = self.type_of(t.cxx, self.levels[: level + 1])
+            text = f"numbalite::nl_seed<{dual}>({text}, 0)" if by == i else f"{dual}({text})"
+        dual, number = self.type_of(t.cxx, self.levels), self.floating.index(i)
+        if self.last == "jvp":
+            inner = self.type_of(t.cxx, self.levels[:-1])
+            return f"{dual}({text}, {inner}(t{number}))"
+        if self.last == "vjp":
+            return f"numbalite::nl_seed<{dual}>({text}, {number})"
+        return text
+
+    def text(self) -> str:
+        call = f"{_INNER}({', '.join(self.argument(i) for i in range(len(self.args)))}{self.more})"
+        duals = [self.type_of(t.cxx, self.levels) for t in self.results]
+        rest = ".tangent[0]" * len(self.inputs)
+        count = len(self.results)
+        if count == 1:
+            lines = [f"const {duals[0]} r0 = {call};"]
+        else:
+            lines = [f"const auto r = {call};"]
+            lines += [
+                f"const {dual} r{o} = numbalite::get<{o}>(r);" for o, dual in enumerate(duals)
+            ]
+        if self.last == "jvp":
+            parts = ("value", "tangent[0]")
+            values = [f"r{o}.{part}{rest}" for part in parts for o in range(count)]
+        elif self.last == "vjp":
+            values = [
+                " + ".join(f"g{o} * r{o}.tangent[{k}]{rest}" for o in range(count))
+                for k in range(len(self.floating))
+            ]
+        else:
+            values = [f"r{o}{rest}" for o in range(count)]
+        return "\n".join([*lines, f"return {_tuple(values)};"])
+
+    def text_of_rules(self) -> str:
+        """The text with the derivatives that the user gave."""
+        xs = ", ".join(f"x{i}" for i in range(len(self.args)))
+        if self.last == "vjp":
+            values = [f"nl_v{i}({xs}, g0)" for i in self.floating]
+        else:
+            one = f"({self.results[0].cxx})1"
+            terms = (f"t{k} * nl_v{i}({xs}, {one})" for k, i in enumerate(self.floating))
+            values = [f"{_INNER}({xs})", " + ".join(terms)]
+        return f"return {_tuple(values)};"
+
+    def function(self) -> DeviceFunction:
+        derivative = self.derivative
+        names = [f"x{i}" for i in range(len(self.args))]
+        if self.last == "jvp":
+            names += [f"t{k}" for k in range(len(self.floating))]
+        elif self.last == "vjp":
+            names += [f"g{o}" for o in range(len(self.results))]
+        scope = {_INNER: self.inner}
+        if self.uses_rules:
+            result = self.results[0]
+            rules = derivative.function.rules
+            for i in self.floating:
+                typed = types.Signature(self.args[i], (*self.args, result))
+                scope[f"nl_v{i}"] = element.typed(rules[i], typed)
+            text = self.text_of_rules()
+        else:
+            check_text(self.inner)
+            if self.levels:
+                scope[_INNER] = self.inner.with_numbers(self.type_of("{}", self.levels))
+            text = self.text()
+        definition = Definition(
+            derivative.name, names, linemap.plain(text, f"<{derivative.name}>"),
+            capture.Scope(scope), module=derivative.__module__,
+        )  # fmt: skip
+        return DeviceFunction(definition, (self.signature,), derivative.options)
+
+
+def _tuple(values):
+    return values[0] if len(values) == 1 else f"make_tuple({', '.join(values)})"

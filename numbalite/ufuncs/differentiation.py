@@ -1,0 +1,236 @@
+"""Derivatives of ufuncs for users: derivative, jvp, vjp and defvjp, for every target.
+
+Ufuncs have them as methods (those for the CPU from NumPy 2.2 on, whose ufuncs have attributes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numbalite import _core, types
+
+from . import derivatives, element
+from .derivatives import Derivative, Order, is_floating
+from .deviceufunc import DeviceUfunc
+
+
+def derivative(ufunc: Any, by: int = 0) -> Any:
+    """The derivative of a ufunc by one of its inputs, as a ufunc with the same inputs.
+
+    ``ufunc`` is made by ``vectorize``, for any target; ``by`` is the number of a float32 or float64 input. The
+    derivative is exact (forward-mode automatic differentiation): the function's text is compiled with dual
+    numbers. It has derivatives itself.
+
+    SignatureError if no signature has a floating input there and floating results. CompileError if the text
+    uses a function without a rule: give the derivative by ``defvjp``.
+
+        f = vectorize(["float64(float64, float64)"], target="cuda")(...)
+        f.derivative(1)(x, y)
+    """
+    return _Family.of(ufunc).derivative(by)
+
+
+def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
+    """(f(x...), the derivative of f at x... in the direction of the tangents).
+
+    ``tangents`` has an array or number for each of the ``primals``, None for 0; those of integers are None. Both
+    are broadcast. Where the ufunc has several results, both items are tuples.
+    """
+    return _Family.of(ufunc).jvp(tuple(primals), tuple(tangents))
+
+
+def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
+    """The gradient by each primal: the derivatives of all results, times their cotangents, added.
+
+    ``cotangents`` is an array or number, or a tuple of them where the ufunc has several results. A gradient has the
+    shape and the dtype of its primal (sums over the axes along which the primal was broadcast), and is None for an
+    integer.
+    """
+    several = isinstance(cotangents, (tuple, list))
+    return _Family.of(ufunc).vjp(tuple(primals), tuple(cotangents) if several else (cotangents,))
+
+
+def defvjp(ufunc: Any, *rules: Any) -> Any:
+    """Defines the derivatives of a ufunc with one result; returns the ufunc.
+
+    A rule for each input, in C++ (a body or an expression) or a device function, with the inputs' names and ``g``:
+    it returns g times the derivative by this input. ``derivative`` and ``jvp`` use the rules with g = 1.
+
+        relu.defvjp("x > 0 ? g : 0")
+    """
+    return _Family.of(ufunc).define(rules)
+
+
+class _Family:
+    """A ufunc and its derivatives."""
+
+    def __init__(self, ufunc, function, given, make):
+        self.ufunc, self.make = ufunc, make
+        self.given = tuple(given)
+        is_derivative = isinstance(function, Derivative)
+        self.function = function.function if is_derivative else function
+        self.inputs = function.order.inputs if is_derivative else ()
+        self.made: dict[tuple, Any] = {}
+
+    @staticmethod
+    def of(ufunc: Any) -> _Family:
+        if isinstance(ufunc, _core.Ufunc):
+            device: Any = ufunc
+            return _cached(
+                device.__dict__, device, device._function, device._given, device._like_this
+            )
+        owner = _core.ufunc_owner(ufunc)
+        if owner is not None and owner.layout is None:
+            return _cached(owner.__dict__, ufunc, owner.function, owner.signatures, owner.like_this)
+        if owner is not None or isinstance(ufunc, DeviceUfunc):
+            raise TypeError(
+                f"{ufunc.__name__} is a generalized ufunc: derivatives are of the ufuncs of vectorize"
+            )
+        raise TypeError(f"derivatives are of a ufunc that vectorize made, not of {ufunc!r}")
+
+    # --- ufuncs
+
+    def derivative(self, by):
+        count = self.ufunc.nin
+        if isinstance(by, bool) or not isinstance(by, (int, np.integer)) or not 0 <= by < count:
+            raise ValueError(
+                f"{self.ufunc.__name__}: the number of an input is from 0 to {count - 1}, not {by!r}"
+            )
+        order = Order((*self.inputs, int(by)))
+        return self._cached((order,), lambda: self._derivative(order))
+
+    def _derivative(self, order):
+        function = Derivative(self.function, order)
+        given = [s for s in self.given if _has(s, order)]
+        if self.given and not given:
+            function.signature_of(self.given[0])  # raises
+        return self.make(function, [function.signature_of(s) for s in given], self.ufunc.nout)
+
+    def _for_types(self, last, signature):
+        """The ufunc of a jvp or a vjp for one signature of the function."""
+        order = Order(self.inputs, last)
+
+        def make():
+            derived = Derivative(self.function, order)
+            whole = derived.signature_of(signature)
+            return self.make(derived.with_signature(whole), [whole])
+
+        return self._cached((order, signature), make)
+
+    def _cached(self, key, make):
+        key = (*key, self.function.rules)
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    def _signature(self, primals):
+        """The signature of the loop for these arguments."""
+        nin, nout = self.ufunc.nin, self.ufunc.nout
+        if len(primals) != nin:
+            raise TypeError(f"{self.ufunc.__name__} has {nin} inputs, not {len(primals)}")
+        asked = (*map(_dtype_of, primals), *(None,) * nout)
+        loop = tuple(map(types.scalar, self.ufunc.resolve_dtypes(asked)))
+        results = loop[nin:]
+        returned = results[0] if nout == 1 else types.Tuple(results)
+        signature = types.Signature(returned, loop[:nin])
+        derivatives.check(self.ufunc.__name__, signature)
+        return signature
+
+    # --- calls
+
+    def jvp(self, primals, tangents):
+        name = self.ufunc.__name__
+        if len(tangents) != len(primals):
+            raise TypeError(f"{name}.jvp: {len(primals)} primals, {len(tangents)} tangents")
+        signature = self._signature(primals)
+        given = []
+        for i, (t, tangent) in enumerate(zip(signature.args, tangents, strict=True)):
+            if is_floating(t):
+                given.append(0.0 if tangent is None else tangent)
+            elif tangent is not None:
+                raise TypeError(f"{name}.jvp: primal {i} is {t}: its tangent is None")
+        results = self._for_types("jvp", signature)(*primals, *given, casting="unsafe")
+        count = self.ufunc.nout
+        return results if count == 1 else (results[:count], results[count:])
+
+    def vjp(self, primals, cotangents):
+        name, count = self.ufunc.__name__, self.ufunc.nout
+        if len(cotangents) != count:
+            raise TypeError(f"{name}.vjp: {count} results, {len(cotangents)} cotangents")
+        signature = self._signature(primals)
+        found = self._for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
+        found = iter(found if isinstance(found, tuple) else (found,))
+        return tuple(
+            _gradient(next(found), primal) if is_floating(t) else None
+            for t, primal in zip(signature.args, primals, strict=True)
+        )
+
+    def define(self, rules):
+        name, function = self.ufunc.__name__, self.function
+        if self.inputs:
+            raise TypeError(f"{name} is a derivative: define the rules of {function.name}")
+        if self.ufunc.nout != 1:
+            raise TypeError(f"{name} has {self.ufunc.nout} results: rules are for ufuncs with one")
+        if len(rules) != self.ufunc.nin:
+            raise TypeError(
+                f"{name}.defvjp: one rule for each of {self.ufunc.nin} inputs, not {len(rules)}"
+            )
+        names = element.parameter_names(function)
+        if not names:
+            raise TypeError(f"{name}.defvjp: the parameters of its source have no names")
+        if "g" in names:
+            raise TypeError(
+                f"{name}.defvjp: the parameter g has the name of the cotangent: rename it"
+            )
+        args = ", ".join((*names, "g"))
+        function.rules = tuple(
+            _rule(rule, args, f"{element.plain_name(function)}_vjp{i}")
+            for i, rule in enumerate(rules)
+        )
+        return self.ufunc
+
+
+def _rule(rule, args, name):
+    """The function of a rule, a text or a function with the parameters `args`."""
+    if isinstance(rule, str):
+        return element.element_function(source=rule, args=args, name=name, what="rule")
+    function = element.element_function(rule, what="rule")
+    count = args.count(",") + 1
+    if element.arity(function) != count:
+        raise TypeError(f"{function.name}: a rule has the parameters ({args})")
+    return function
+
+
+def _cached(place, *args):
+    family = place.get("_family")
+    if family is None:
+        family = place.setdefault("_family", _Family(*args))
+    return family
+
+
+def _has(signature, order):
+    return derivatives.is_differentiable(signature) and all(
+        is_floating(signature.args[i]) for i in order.inputs
+    )
+
+
+def _dtype_of(value):
+    if type(value) in (int, float, complex):
+        return type(value)
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype
+
+
+def _gradient(found, primal):
+    """The gradient by an array that was broadcast: summed to its shape, in its dtype; None by integers."""
+    dtype = np.dtype(_dtype_of(primal))
+    if dtype.kind != "f":
+        return None
+    shape = np.shape(primal)
+    ahead = np.ndim(found) - len(shape)
+    axes = (*range(ahead), *(i + ahead for i, n in enumerate(shape) if n == 1))
+    if axes and np.shape(found) != shape:
+        found = np.sum(found, axis=axes).reshape(shape)
+    return found if found.dtype == dtype else found.astype(dtype)
