@@ -134,10 +134,9 @@ def stack(
     if len({one.shape for one in parts}) != 1:
         raise ValueError("all input arrays must have the same shape")
     axis = shapes.axis_number(axis, parts[0].ndim + 1)
-    key = (slice(None),) * axis + (None,)
-    return concatenate(
-        [one[key + (...,)] for one in parts], axis, out, dtype=dtype, casting=casting
-    )
+    shape = (*parts[0].shape[:axis], 1, *parts[0].shape[axis:])
+    parts = [one._geometry(shape, (*one.strides[:axis], 0, *one.strides[axis:])) for one in parts]
+    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
 
 
 def _listed(tup: Any) -> Sequence:

@@ -83,9 +83,8 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 
 def _from_anything(target, value, stream):
-    found = (
-        None if type(value) in _PLAIN else foreign.if_cuda_array(value)
-    )  # mapped NumPy arrays too
+    is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
+    found = None if is_plain else foreign.if_cuda_array(value)  # mapped NumPy arrays too
     if found is not None:
         _from_device(target, found, stream)
     elif isinstance(value, np.ndarray):
