@@ -888,6 +888,8 @@ def set_checks(
     limit: int = ...,
     record: int = ...,
     profile: int = ...,
+    budget: int = ...,
+    schedule: str = ...,
     /,
 ) -> None: ...
 def take_verdicts(record: int, /) -> list[tuple[str, str, int, int]]: ...

@@ -10,6 +10,7 @@ sense is a ValueError that names the variable and what it may be.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -66,6 +67,13 @@ def _size(text):
     if value < 0:
         raise ValueError("a number of bytes, such as 500M or 2G")
     return value
+
+
+def _schedule(text):
+    text = text.strip()
+    if not re.fullmatch(r"(.+@(\d+:\d+\.\d+)(,\d+:\d+\.\d+){0,3})?", text):
+        raise ValueError("a schedule as a KernelError names it, such as kernel@5:0.3")
+    return text
 
 
 def _capability(text):
@@ -176,6 +184,9 @@ _TABLE = (
              "unwritten, race, sync, hang, divide, nan, stack, stream, overflow"),
     Variable("SIM_SEED", None, _whole(0),
              "run the blocks and threads of kernels in the order that this number gives"),
+    Variable("SIM_SCHEDULE", None, _schedule,
+             "run this schedule of a kernel under cuda.checks(\"race\", exact=True), as a KernelError "
+             "names it"),
     Variable("SIM_LIMIT", None, _seconds,
              "seconds after which kernels are stopped, checked or not; 0: never (else checked ones "
              "after 60)"),

@@ -122,6 +122,8 @@ class KernelError(NumbaliteError, RuntimeError):
     line: int | None = None
     verdict: str | None = None
     """Of an exact search for races (``cuda.checks("race", exact=True)``): "races"."""
+    schedule: str | None = None
+    """The schedule that shows the mistake, where the first one does not (NUMBALITE_SIM_SCHEDULE)."""
     others: int | None = None
     """How many more findings there were in the launch, beside this first one."""
     access: str | None = None

@@ -13,6 +13,7 @@ enum {
     NL_FAULT_FILE = 512,
     NL_FAULT_HEADER = 160,
     NL_FAULT_WHAT = 1200,
+    NL_FAULT_SCHEDULE = 320,
 
     NL_FAULT_ASSERT = 1 << 16, /* a kind beside those of driver/checks.h */
 };
@@ -55,7 +56,8 @@ typedef struct nl_fault {
     unsigned places;        /* and in how many places all of them were */
     int is_shuffled;        /* the order of blocks and threads was that of `seed` */
     uint64_t seed;
-    int is_exact;             /* found by an exact search for races */
+    char schedule[NL_FAULT_SCHEDULE]; /* in which it happens; "": in the first */
+    int is_exact;                     /* found by an exact search for races */
     char what[NL_FAULT_WHAT]; /* what happened: "writes out[127], but out has 100 elements" */
 } nl_fault;
 

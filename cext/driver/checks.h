@@ -32,14 +32,18 @@ enum {
     NL_CHECK_NONE = 1 << 30, /* not even that */
 };
 
+enum { NL_CHECKS_SCHEDULE = 320 };
+
 typedef struct nl_checks {
     uint32_t mask;
     int shuffled; /* threads and blocks run in an order that `seed` decides */
     uint64_t seed;
-    uint64_t limit_ms; /* a kernel that runs longer hangs; 0: none */
-    int exact;         /* races: decides, and records verdicts */
-    uint64_t record;   /* exact: the number under which verdicts are recorded */
-    uint64_t profile;  /* with NL_CHECK_PROFILE: who gets the counters (nl_driver.OpenProfile) */
+    uint64_t limit_ms;                 /* a kernel that runs longer hangs; 0: none */
+    int exact;                         /* races: decides, and records verdicts */
+    uint64_t record;                   /* exact: the number under which verdicts are recorded */
+    uint64_t budget_ms;                /* exact: for more schedules of a launch */
+    char schedule[NL_CHECKS_SCHEDULE]; /* exact: the only one to run; "": none is given */
+    uint64_t profile; /* with NL_CHECK_PROFILE: who gets the counters (nl_driver.OpenProfile) */
 } nl_checks;
 
 /* What an exact search for races says of the launches of a kernel. The larger counts. */

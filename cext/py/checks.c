@@ -12,19 +12,24 @@
 
 #include <frameobject.h>
 
-/* (mask, seed or None, limit in milliseconds[, record[, profile]]) */
+/* (mask, seed or None, limit in milliseconds[, record, profile, budget in milliseconds, schedule])
+ */
 static int parse(PyObject *args, nl_checks *checks) {
     unsigned mask;
     PyObject *seed;
-    unsigned long long limit, record = 0, profile = 0;
+    unsigned long long limit, record = 0, profile = 0, budget = 0;
+    const char *schedule = "";
     *checks = (nl_checks){.mask = 0};
-    if (!PyArg_ParseTuple(args, "IOK|KK", &mask, &seed, &limit, &record, &profile))
+    if (!PyArg_ParseTuple(args, "IOK|KKKs", &mask, &seed, &limit, &record, &profile, &budget,
+                          &schedule))
         return -1;
     checks->mask = mask;
     checks->limit_ms = limit;
     checks->exact = record != 0;
     checks->record = record;
     checks->profile = profile;
+    checks->budget_ms = budget;
+    snprintf(checks->schedule, sizeof checks->schedule, "%s", schedule);
     if (seed != Py_None) {
         checks->shuffled = 1;
         checks->seed = PyLong_AsUnsignedLongLongMask(seed);
@@ -177,11 +182,13 @@ static PyMethodDef methods[] = {
      "the "
      "calling thread launches them; is_debug: with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
-     "set_checks(mask, seed, limit[, record[, profile]]): what the calling thread's launches are "
-     "checked for, "
+     "set_checks(mask, seed, limit[, record, profile, budget, schedule]): what the calling "
+     "thread's "
+     "launches are checked for, "
      "where the driver can; without arguments, what the process says. record: a number other than "
-     "0 for an exact search for races, whose verdicts are recorded under it. profile: a token of "
-     "profile_open."},
+     "0 for an exact search for races, whose verdicts are recorded under it; profile: a token of "
+     "profile_open; budget: milliseconds "
+     "for more schedules of a launch; schedule: the only one to run."},
     {"take_verdicts", take_verdicts, METH_O,
      "take_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
      "then forgotten."},

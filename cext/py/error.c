@@ -144,6 +144,7 @@ static int put_fault(PyObject *fields, const nl_fault *f) {
         (f->element.indices && put(fields, "index", index_of(&f->element)) < 0) ||
         (f->address && put(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
         (f->size && put(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0) ||
+        (f->schedule[0] && put(fields, "schedule", text_of(f->schedule)) < 0) ||
         (f->is_exact && f->kind == NL_CHECK_RACE && put(fields, "verdict", text_of("races")) < 0))
         return -1;
     return put_side(fields, &f->at, own) < 0 ? -1 : put_side(fields, &f->other, other);

@@ -78,7 +78,8 @@ class checks:
 
     ``exact=True`` decides about races: each pair of accesses that nothing orders is reported, also
     writes of equal values and plain reads concurrent with atomics. After the block, ``verdict`` is the
-    Verdict of all launches, and ``verdicts`` has one for each kernel.
+    Verdict of all launches, and ``verdicts`` has one for each kernel. If atomics order the threads of a
+    launch, it runs again in other schedules for ``budget`` seconds; its results are those of the first.
 
     >>> @cuda.jit
     ... def shift(x, out):
@@ -95,6 +96,7 @@ class checks:
         seed: int | None = None,
         limit: float | None = None,
         exact: bool = False,
+        budget: float = 1.0,
     ) -> None:
         mask = ALL_CHECKS if not wanted else 0
         for name in wanted:
@@ -111,6 +113,7 @@ class checks:
         if exact and not mask & CHECKS["race"]:
             raise ValueError('cuda.checks: exact=True is for the check "race"')
         self._exact = bool(exact)
+        self._budget = _milliseconds(budget, "budget")
         self._record = 0
         self._verdicts: tuple[Verdict, ...] | None = None
         self._mask = mask
@@ -151,7 +154,8 @@ class checks:
                 "or run the program under compute-sanitizer"
             )
         self._record = next(_records) if self._exact else 0
-        push(self._mask, self._seed, self._limit, self._record)
+        exactly = (self._record, 0, self._budget, config.SIM_SCHEDULE or "") if self._exact else ()
+        push(self._mask, self._seed, self._limit, *exactly)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -197,13 +201,13 @@ def _wait_beside(error):
             error.add_note(f"cuda.checks, on leaving the block: {type(found).__name__}: {found}")
 
 
-def _milliseconds(limit):
+def _milliseconds(limit, name="limit"):
     if limit is None:
         limit = _LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT
     if isinstance(limit, bool) or not isinstance(limit, Real):
-        raise TypeError(f"cuda.checks: limit is a number of seconds, not {limit!r}")
+        raise TypeError(f"cuda.checks: {name} is a number of seconds, not {limit!r}")
     if not 0 <= limit < float("inf"):
-        raise ValueError(f"cuda.checks: limit is a number of seconds, 0 for none, not {limit!r}")
+        raise ValueError(f"cuda.checks: {name} is a number of seconds, 0 for none, not {limit!r}")
     return int(limit * 1000)
 
 

@@ -80,7 +80,7 @@ def make_launch(kernel, name, seed, exact=False):
     def launch():
         try:
             limit = 0.05 if name == "endless" else 60
-            with cuda.checks("all", seed=seed, limit=limit, exact=exact):
+            with cuda.checks("all", seed=seed, limit=limit, exact=exact, budget=0.01):
                 configured(x, 64 * BLOCKS if name != "divides" else 128)
                 cuda.synchronize()
         except errors.KernelError as found:

@@ -103,12 +103,12 @@ def test_the_corrected_kernel_is_not_reported(pair, kernel_of):
 @pytest.mark.sim
 @EVERY
 def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
-    with cuda.checks("race", "hang", exact=True, limit=LIMIT) as checks:
+    with cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=0.2) as checks:
         pair.run(True, kernel_of(pair, True))
     assert checks.verdict.kind in ("no schedule races", "depends on atomics")
     if pair.kind != "race" or pair.name in ENDLESS:
         return
-    checks = cuda.checks("race", "hang", exact=True, limit=LIMIT)
+    checks = cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=0.2)
     with pytest.raises(errors.KernelError) as caught, checks:
         pair.run(False, kernel_of(pair, False))
     assert checks.verdict.kind == "races" and caught.value.verdict == "races"

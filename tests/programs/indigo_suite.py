@@ -25,6 +25,7 @@ RACES = ("atomicBug", "guardBug", "syncBug", "raceBug")
 TOGETHER = 25  # sources of one unit
 NODES, EDGES, THREADS = 24, 120, 64
 LIMIT = 900
+BUDGET = 0.3  # seconds for more schedules of a kernel
 _HOST = re.compile(r"^\s*void serial_code\(", re.M)
 _INCLUDE = re.compile(r"^\s*#\s*include.*$", re.M)
 
@@ -93,7 +94,7 @@ def child(folder, names, exact):
     for i, name in enumerate(names):
         arguments = [cuda.to_device(a) for a in graph(np)]
         begin = time.perf_counter()
-        text, checks = "", cuda.checks("race", exact=exact)
+        text, checks = "", cuda.checks("race", exact=exact, budget=BUDGET)
         try:
             with checks:
                 module[f"v{i}::test_kernel"][NODES, THREADS](*arguments, NODES)

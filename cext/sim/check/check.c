@@ -189,7 +189,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     uintptr_t address = (uintptr_t)at;
     int told = 0;
     require_stack(w, pc);
-    if (w->job->check->every && nl_sim_conflict_is_due(w, kind))
+    if (w->job->check->every && nl_sim_conflict_is_due(w, address, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         told = !check_inside(w, address, size, kind, pc);

@@ -9,11 +9,13 @@
 #include "sim/check/launch.h"
 #include "sim/check/overlap.h"
 #include "sim/check/race.h"
+#include "sim/check/undo.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/cluster.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
 
@@ -244,7 +246,10 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-int nl_sim_conflict_is_due(nl_sim_worker *w, unsigned kind) {
+int nl_sim_conflict_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
+    if (w->job->schedule)
+        return nl_sim_schedule_is_due(w, kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE),
+                                      kind & NL_SIM_ACCESS_WRITE, address);
     if (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE) &&
         nl_sim_interleave_is_due_at_atomic(w->job)) {
         w->at_atomic = 1;
@@ -291,6 +296,8 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
     if (w->job->overlap && !is_shared(w, address))
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
+    if (where == GLOBAL && w->job->check->undo && (kind & NL_SIM_ACCESS_WRITE))
+        nl_sim_undo_note(w->job->check->undo, address, size);
     if (where != PRIVATE)
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
 }

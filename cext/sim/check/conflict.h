@@ -17,7 +17,7 @@ CUresult nl_sim_conflict_end(struct nl_sim_job *job);
 
 /* Has the running thread made so many accesses that others should run before the next,
  * which is of this kind? */
-int nl_sim_conflict_is_due(struct nl_sim_worker *worker, unsigned kind);
+int nl_sim_conflict_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
 /* An access of the running thread that is made next. */
 void nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                             unsigned kind, const void *pc);

@@ -15,6 +15,8 @@ typedef struct nl_sim_check {
     const nl_sim_parameters *parameters; /* or NULL: not known */
     int traps_reals;                     /* the processor tells of NaN and infinity (reals.h) */
     struct nl_sim_race *race;            /* NULL: races are not looked for */
+    struct nl_sim_undo *undo;            /* of a launch that may run again; NULL: it does not */
+    int allocates;                       /* the kernel has allocated memory */
     int depends; /* exact: the schedule decided the order of some atomics (race.h); set at the end
                   */
     int every;   /* all accesses are looked at (conflict.h) */

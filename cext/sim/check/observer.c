@@ -138,6 +138,7 @@ static void pass(nl_sim_worker *w) {
 }
 
 static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
+    w->job->check->allocates = 1;
     if (w->job->check->wanted.mask & NL_CHECK_ACCESSES)
         nl_sim_heap_unwritten(address);
     if (w->race)

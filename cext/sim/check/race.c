@@ -27,6 +27,7 @@
 #include "sim/check/order.h"
 #include "sim/check/visit.h"
 #include "sim/engine/job.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/worker.h"
 
 enum {
@@ -572,8 +573,11 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .address = address,
                .size = size,
                .pc = pc};
-    if (strong && race->epochs && !race->depends)
-        race->depends = nl_sim_epochs_competes(race->epochs, &v);
+    if (strong && race->epochs && nl_sim_epochs_competes(race->epochs, &v)) {
+        race->depends = 1;
+        if (w->job->schedule)
+            nl_sim_schedule_note_competition(w->job->schedule);
+    }
     if (strong) {
         nl_sim_order_acquire(&b->order, thread, &race->handover, address);
         if (kind & NL_SIM_ACCESS_COMPARE)

@@ -8,10 +8,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "sim/check/check.h"
-#include "sim/check/conflict.h"
-#include "sim/check/observer.h"
-#include "sim/check/profile.h"
-#include "sim/check/verdict.h"
+#include "sim/driver/checked.h"
 #include "sim/driver/exec.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
@@ -59,49 +56,22 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-static int begin_profile(const launch_op *l, nl_sim_job *job) {
-    if (!(l->checks.mask & NL_CHECK_PROFILE) || nl_sim_profile_begin(job) == 0)
-        return 0;
-    nl_sim_fault_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "there is no memory to profile it");
-    return -1;
-}
-
 /* Runs the grid, of this function (NULL: one that only kernels launch); with what went wrong in
  * job->fault. */
-static CUresult run_checked(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
-    const char *kernel = nl_sim_fault_kernel_name(job->kernel);
-    nl_fault fault;
-    job->check = nl_sim_check_begin(&l->checks, nl_sim_module_object(l->function->module));
-    if (!job->check) {
-        nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, kernel);
-        nl_fault_say(&job->fault, "there is no memory to check it");
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    job->observer = &nl_sim_check_observer;
-    job->check->parameters = function ? nl_sim_module_parameters(function) : NULL;
-    job->check->traps_reals = nl_sim_module_traps_reals(l->function->module);
-    if (nl_sim_conflict_begin(job) == 0 && begin_profile(l, job) == 0)
-        (void)nl_sim_grid_run(job);
-    CUresult status = nl_sim_conflict_end(job);
-    nl_sim_profile_end(job, status);
-    int depends = job->check->depends, races = job->check->findings.kinds & NL_CHECK_RACE;
-    CUresult found = nl_sim_check_end(job->check, kernel, &fault);
-    if (l->checks.exact)
-        nl_sim_verdict_add(l->checks.record, kernel,
-                           races                                             ? NL_VERDICT_RACES
-                           : status != CUDA_SUCCESS || found != CUDA_SUCCESS ? NL_VERDICT_UNDECIDED
-                           : depends                                         ? NL_VERDICT_DEPENDS
-                                                                             : NL_VERDICT_NO_RACE,
-                           1);
-    if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
-        job->fault = fault;
-    return found != CUDA_SUCCESS ? found : status;
-}
-
-static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function) {
+static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function,
+                         nl_sim_stream *stream) {
     int plain = !l->checks.mask && !l->checks.shuffled;
-    job->is_python = nl_sim_module_is_python(l->function->module);
-    return plain ? nl_sim_grid_run(job) : run_checked(l, job, function);
+    const nl_sim_module *module = l->function->module;
+    job->is_python = nl_sim_module_is_python(module);
+    if (plain)
+        return nl_sim_grid_run(job);
+    return nl_sim_checked_run(
+        &(nl_sim_checked){.checks = &l->checks,
+                          .image = nl_sim_module_object(module),
+                          .parameters = function ? nl_sim_module_parameters(function) : NULL,
+                          .traps_reals = nl_sim_module_traps_reals(module),
+                          .stream = stream},
+        job);
 }
 
 /* Runs what a kernel has launched; what goes wrong is told of the launch that came from the host.
@@ -124,7 +94,7 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     job->depth = c->depth;
     nl_sim_job_open(job);
     nl_sim_stream_set_job(stream, job);
-    CUresult status = run_grid(l, job, f);
+    CUresult status = run_grid(l, job, f, stream);
     nl_sim_stream_set_job(stream, NULL);
     nl_sim_nested_collect(job, pending);
     if (status != CUDA_SUCCESS) {
@@ -178,7 +148,7 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
-    CUresult status = run_grid(l, &l->job, l->function);
+    CUresult status = run_grid(l, &l->job, l->function, stream);
     if (l->job.children)
         status = run_children(l, status, stream);
     if (variables)

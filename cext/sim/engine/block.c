@@ -8,6 +8,7 @@
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/signal.h"
 #include "sim/engine/thread.h"
@@ -99,6 +100,17 @@ static int replay(nl_sim_worker *w) {
     return found;
 }
 
+static unsigned first_thread(nl_sim_worker *w) {
+    if (w->job->schedule)
+        nl_sim_interleave_enter(
+            w, w->index.x + (uint64_t)w->job->launch.grid.x *
+                                (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z));
+    if (w->shuffled)
+        return nl_sim_scheduler_pick_any(w);
+    int chosen = nl_sim_scheduler_take_chosen(w);
+    return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
+}
+
 /* Runs the block at worker->next, or in a loop as many as were taken. Returns 0 when the worker
  * should stop. */
 static int step(nl_sim_worker *w) {
@@ -109,7 +121,7 @@ static int step(nl_sim_worker *w) {
     if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->interleaver || w->cluster)) {
         enter_block(w);
         nl_sim_scheduler_begin(w, 0);
-        w->current = w->shuffled ? nl_sim_scheduler_pick_any(w) : nl_sim_take_ready(w, 0, 1);
+        w->current = first_thread(w);
         nl_sim_thread *t = &w->thread[w->current];
         int stack = nl_sim_stacks_take(&w->stacks);
         if (stack < 0)

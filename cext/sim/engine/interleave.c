@@ -6,6 +6,7 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/job.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/signal.h"
 
 enum {
@@ -22,6 +23,7 @@ typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
 typedef struct carrier {
     struct nl_sim_interleaver *interleaver;
     unsigned index;
+    uint64_t block; /* that it runs, plus 1; 0: none yet */
     state state;
     nl_thread thread;
 } carrier;
@@ -112,10 +114,30 @@ static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     return m;
 }
 
+/* The carrier of the block that the schedule wants, or a new one if the block has not begun; NULL:
+ * it cannot run. */
+static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
+    nl_sim_schedule *s = t->job->schedule;
+    for (unsigned i = 0; i < t->count; i++) {
+        if (t->carriers[i].block == s->wanted_block + 1 && t->carriers[i].state == CAN_RUN)
+            return &t->carriers[i];
+    }
+    carrier *made =
+        s->wanted_block >= nl_atomic_load(&t->job->next) ? enlist_lock_held(t, 1) : NULL;
+    if (!made)
+        s->is_wanted = 0;
+    return made;
+}
+
 /* Who runs after carrier `index`: the next in the ring who can; before it begins anew, a new one.
  */
 static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
     int stopped = nl_sim_job_stopped(t->job);
+    if (t->job->schedule && t->job->schedule->is_wanted && !stopped) {
+        const carrier *wanted = find_wanted_lock_held(t);
+        if (wanted)
+            return wanted->index;
+    }
     for (unsigned i = 1; i <= t->count; i++) {
         unsigned next = (index + i) % t->count;
         if (index + i == t->count) {
@@ -149,6 +171,16 @@ void nl_sim_interleave_pass(nl_sim_worker *w, int needed) {
     pass_token_lock_held(t, w->carrier, needed);
     await_token_lock_held(t, w->carrier);
     nl_mutex_unlock(&t->lock);
+}
+
+void nl_sim_interleave_enter(nl_sim_worker *w, uint64_t block) {
+    nl_sim_interleaver *t = w->job->interleaver;
+    const nl_sim_schedule *s = w->job->schedule;
+    nl_mutex_lock(&t->lock);
+    t->carriers[w->carrier].block = block + 1;
+    nl_mutex_unlock(&t->lock);
+    if (s && s->is_wanted && s->wanted_block != block)
+        nl_sim_interleave_pass(w, 1);
 }
 
 int nl_sim_interleave_wait(nl_sim_worker *w) {

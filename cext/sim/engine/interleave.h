@@ -33,6 +33,10 @@ void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);
 int nl_sim_interleave_wait(struct nl_sim_worker *worker);
 void nl_sim_interleave_wake(struct nl_sim_job *job);
 
+/* The worker is about to run the block with this linear index, unless the job's schedule wants
+ * another block. */
+void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
+
 /* The next number of the launch's own sequence, below `end`. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
 /* How many accesses the running thread makes until others may run. */

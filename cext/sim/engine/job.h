@@ -40,7 +40,9 @@ typedef struct nl_sim_job {
     int shuffled;      /* in the order that `seed` gives; interleaved, too */
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
-    struct nl_sim_cluster *clusters; /* those that run (cluster.h); NULL: there are none */
+    struct nl_sim_schedule *schedule; /* threads are switched as it says (schedule.h); NULL: not */
+    int is_silent;                    /* printf prints nothing */
+    struct nl_sim_cluster *clusters;  /* those that run (cluster.h); NULL: there are none */
     uint64_t cluster_count;
     const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
     uint64_t limit_ms;                    /* how long it may run; 0: for ever */

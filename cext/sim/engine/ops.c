@@ -45,6 +45,8 @@ static int print(const char *format, va_list arguments) {
         return 0;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
+    if (w->job->is_silent)
+        return 0;
     int length = nl_print(format, arguments);
     if (length > 0)
         nl_atomic_store32(&printed, 1);

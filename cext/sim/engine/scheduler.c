@@ -7,6 +7,7 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
+#include "sim/engine/schedule.h"
 
 enum {
     /* A thread's turns while nothing happens in its block, until other blocks get one. */
@@ -146,6 +147,14 @@ unsigned nl_sim_scheduler_pick_any(nl_sim_worker *w) {
     return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
 }
 
+int nl_sim_scheduler_take_chosen(nl_sim_worker *w) {
+    int thread = w->job->schedule ? nl_sim_schedule_choose(w) : -1;
+    if (thread < 0)
+        return -1;
+    return (int)nl_sim_take_ready(w, (unsigned)thread / NL_SIM_LANES,
+                                  nl_sim_lane_bit((unsigned)thread));
+}
+
 /* Other blocks get a turn. */
 static void let_blocks_run(nl_sim_worker *w, int needed) {
     nl_sim_interleave_pass(w, needed);
@@ -167,6 +176,9 @@ static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
  * for another warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
+    int chosen = nl_sim_scheduler_take_chosen(w);
+    if (chosen >= 0)
+        return (unsigned)chosen;
     if (w->active_waiting)
         nl_sim_scheduler_complete_active(w);
     uint32_t later = w->warp[warp].ready & nl_sim_above(thread % NL_SIM_LANES);
@@ -192,6 +204,8 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
+    if (w->job->schedule && nl_sim_schedule_leaves(w))
+        let_blocks_run(w, 1);
     if (w->at_atomic || (w->shuffled && nl_sim_interleave_random(w->job, fickle) == 0)) {
         w->at_atomic = 0;
         let_blocks_run(w, 0);

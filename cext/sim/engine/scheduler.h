@@ -34,6 +34,9 @@ _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thre
 void nl_sim_scheduler_starve(nl_sim_worker *worker);
 /* Who runs when the order is shuffled: any that can. */
 unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
+/* The thread that the launch's schedule wants now, which is no longer ready then; -1: any may run.
+ */
+int nl_sim_scheduler_take_chosen(nl_sim_worker *worker);
 /* Completes what lanes wait for until none of their warp can run: __activemask, and steps before
  * volatile accesses. */
 void nl_sim_scheduler_complete_active(nl_sim_worker *worker);

@@ -1,0 +1,106 @@
+/* sim/check/explore: a queue of schedules, and a table of all that were ever in it. */
+#include "sim/check/explore.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+enum { MAX_SCHEDULES = 16384, TABLE = 4 * MAX_SCHEDULES };
+
+typedef struct choice {
+    unsigned count;
+    nl_sim_switch switches[NL_SIM_SWITCHES];
+} choice;
+
+struct nl_sim_explorer {
+    unsigned count, next;
+    choice *choices;
+    uint32_t table[TABLE]; /* of indices, plus 1 */
+};
+
+nl_sim_explorer *nl_sim_explorer_open(void) {
+    nl_sim_explorer *e = nl_mem_zalloc(sizeof *e, NULL);
+    if (!e)
+        return NULL;
+    e->choices = nl_mem_alloc(MAX_SCHEDULES * sizeof *e->choices, NULL);
+    if (e->choices)
+        return e;
+    nl_mem_free(e);
+    return NULL;
+}
+
+void nl_sim_explorer_close(nl_sim_explorer *e) {
+    if (e)
+        nl_mem_free(e->choices);
+    nl_mem_free(e);
+}
+
+static int is_same(const choice *a, const choice *b) {
+    if (a->count != b->count)
+        return 0;
+    for (unsigned i = 0; i < a->count; i++) {
+        const nl_sim_switch *s = &a->switches[i], *t = &b->switches[i];
+        if (s->event != t->event || s->block != t->block || s->thread != t->thread)
+            return 0;
+    }
+    return 1;
+}
+
+/* Adds one, unless it was there. */
+static void add(nl_sim_explorer *e, const choice *c) {
+    uint64_t hash = c->count;
+    for (unsigned i = 0; i < c->count; i++) {
+        const nl_sim_switch *s = &c->switches[i];
+        hash = (hash ^ s->event ^ (uint64_t)s->thread << 32 ^ s->block << 44) *
+               UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    if (e->count == MAX_SCHEDULES)
+        return;
+    for (;; hash++) {
+        uint32_t *slot = &e->table[hash % TABLE];
+        if (*slot && !is_same(&e->choices[*slot - 1], c))
+            continue;
+        if (*slot)
+            return;
+        e->choices[e->count++] = *c;
+        *slot = e->count;
+        return;
+    }
+}
+
+static int conflict(const nl_sim_event *a, const nl_sim_event *b) {
+    return a->address == b->address && (a->writes || b->writes) &&
+           (a->block != b->block || a->thread != b->thread);
+}
+
+void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
+    for (unsigned later = 1; later < s->event_count; later++) {
+        const nl_sim_event *b = &s->events[later];
+        unsigned i = later;
+        if (!b->competes)
+            continue;
+        while (i > 0 && !conflict(&s->events[i - 1], b))
+            i--;
+        if (i-- == 0)
+            continue;
+        choice c = {.count = 0};
+        while (c.count < s->count && s->switches[c.count].event < i) {
+            c.switches[c.count] = s->switches[c.count];
+            c.count++;
+        }
+        if (c.count == NL_SIM_SWITCHES)
+            continue;
+        c.switches[c.count++] = (nl_sim_switch){.event = i, .block = b->block, .thread = b->thread};
+        add(e, &c);
+    }
+}
+
+int nl_sim_explorer_next(nl_sim_explorer *e, nl_sim_schedule *s) {
+    if (e->next == e->count)
+        return 0;
+    const choice *c = &e->choices[e->next++];
+    memset(s, 0, sizeof *s);
+    s->count = c->count;
+    memcpy(s->switches, c->switches, sizeof c->switches);
+    return 1;
+}

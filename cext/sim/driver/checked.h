@@ -1,0 +1,23 @@
+/* sim/driver/checked: runs a launch whose mistakes are looked for, in one schedule or in several.
+ */
+#ifndef NL_SIM_DRIVER_CHECKED_H
+#define NL_SIM_DRIVER_CHECKED_H
+
+#include "driver/checks.h"
+#include "driver/cuda_abi.h"
+#include "sim/debuginfo/object.h"
+#include "sim/driver/stream.h"
+#include "sim/engine/job.h"
+
+typedef struct nl_sim_checked {
+    const nl_checks *checks;
+    const nl_sim_object *image;
+    const nl_sim_parameters *parameters; /* NULL: not known */
+    int traps_reals;
+    nl_sim_stream *stream; /* on which the job runs */
+} nl_sim_checked;
+
+/* Runs the grid; with what went wrong in job->fault. */
+CUresult nl_sim_checked_run(const nl_sim_checked *what, nl_sim_job *job);
+
+#endif
