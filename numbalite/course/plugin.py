@@ -1,4 +1,5 @@
-"""The pytest plugin: ``--learner`` for grading, the table of marks, and fixtures for tests of kernels.
+"""The pytest plugin: ``--learner`` for grading, the table of marks, and fixtures for tests of kernels;
+``--numbalite-races``, which decides about races of the kernels that tests launch.
 
 pytest loads it by its entry point in every run on a machine where numbalite is installed, so nothing
 but pytest is imported here; numbalite is when a fixture is used. In a checkout that is not installed:
@@ -10,6 +11,7 @@ from __future__ import annotations
 import pytest
 
 _TIME = "numbalite kernel time"
+_RACES = "numbalite verdict on races"
 _MARK = ("learner", "exercise", "outcome", "verdict")
 """Properties of a test, which --junitxml writes too."""
 
@@ -47,6 +49,44 @@ def pytest_addoption(parser):
         action="store_true",
         help="with --pyargs numbalite.course: judge results only, not times",
     )
+    group.addoption(
+        "--numbalite-races",
+        action="store_true",
+        help='run each test under cuda.checks("race", exact=True), on the simulator: a test whose kernels race fails',
+    )
+    group.addoption(
+        "--numbalite-races-budget",
+        metavar="SECONDS",
+        type=float,
+        default=1.0,
+        help="how long a launch runs in other schedules, if atomics order its threads (1)",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Runs a test under an exact search for races, where the option or the test's marker asks for it."""
+    marker = item.get_closest_marker("numbalite_races")
+    given = dict(marker.kwargs) if marker else {}
+    if not given.pop("on", marker is not None or item.config.getoption("--numbalite-races")):
+        return (yield)
+    from numbalite import cuda
+
+    given.setdefault("budget", item.config.getoption("--numbalite-races-budget"))
+    checks = cuda.checks("race", exact=True, **given)
+    try:
+        with checks:
+            return (yield)
+    finally:
+        _record_verdicts(item, checks)
+
+
+def _record_verdicts(item, checks):
+    try:
+        found = checks.verdicts
+    except RuntimeError:  # there is no simulator
+        return
+    item.user_properties.append((_RACES, [[v.kernel, v.kind, v.schedules] for v in found]))
 
 
 @pytest.fixture
@@ -116,6 +156,11 @@ def record_mark(node, learner, exercise, outcome, verdict):
 
 
 def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "numbalite_races(on=True, budget=1.0): the test runs under cuda.checks('race', exact=True), or, with on=False, "
+        "never does",
+    )
     file = config.getoption("--marks", None)
     if file is None:
         return
@@ -136,9 +181,28 @@ def pytest_terminal_summary(terminalreporter):
         if getattr(report, "when", None) == "call" and hasattr(report, "user_properties")
     ]
     _show_marks(terminalreporter, [dict(properties) for _, properties in found])
+    _show_races(
+        terminalreporter,
+        [value for _, pairs in found for name, value in pairs if name == _RACES],
+    )
     _show_times(
         terminalreporter,
         [(node, *value) for node, pairs in found for name, value in pairs if name == _TIME],
+    )
+
+
+def _show_races(terminalreporter, tests):
+    """How many tests had which verdict: the worst of their kernels counts."""
+    if not tests:
+        return
+    kinds = ("no schedule races", "depends on atomics", "undecided", "races")
+    worst = [max((kinds.index(kind) for _, kind, _ in found), default=-1) for found in tests]
+    lines = [f"{worst.count(i)} {kind}" for i, kind in enumerate(kinds) if i in worst]
+    launched = sum(1 for one in worst if one >= 0)
+    schedules = sum(tried for found in tests for _, _, tried in found)
+    terminalreporter.section("numbalite: races")
+    terminalreporter.write_line(
+        f"{launched} of {len(tests)} tests launch kernels: {', '.join(lines) or 'none'} ({schedules} schedules)"
     )
 
 
