@@ -24,10 +24,13 @@ class profile:
 
     A launch that is counted is not checked, and one in a block of ``cuda.checks()`` inside of this one is not counted.
 
+    >>> @cuda.jit
+    ... def every_other(x, out):
+    ...     "out[threadIdx.x] = x[2 * threadIdx.x];"
     >>> with cuda.profile(gpu="H200") as p:
-    ...     transpose[grid, block](a, out)
-    >>> p.transpose.line(12).sectors_per_request
-    32.0
+    ...     every_other[1, 32](np.ones(64, np.float32), np.ones(32, np.float32))
+    >>> p.every_other.load_sectors_per_request
+    8.0
     """
 
     def __init__(self, gpu: str | gpus.GPU | None = None) -> None:

@@ -116,17 +116,17 @@ static unsigned lanes_of_pass(unsigned size) {
 }
 
 static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
-    uintptr_t words[BANKS][LANES];
+    uint32_t words[BANKS][LANES]; /* of one block's shared memory: 32 bits tell them apart */
     unsigned counts[BANKS] = {0}, most = 0;
     for (; mask; mask &= mask - 1) {
         uintptr_t at = address[__builtin_ctz(mask)];
         for (uintptr_t word = at / BANK_BYTES; word <= (at + size - 1) / BANK_BYTES; word++) {
             unsigned bank = (unsigned)(word % BANKS), i = 0;
-            while (i < counts[bank] && words[bank][i] != word)
+            while (i < counts[bank] && words[bank][i] != (uint32_t)word)
                 i++;
             if (i < counts[bank] || i == LANES)
                 continue;
-            words[bank][counts[bank]++] = word;
+            words[bank][counts[bank]++] = (uint32_t)word;
             if (counts[bank] > most)
                 most = counts[bank];
         }
