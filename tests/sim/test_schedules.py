@@ -139,7 +139,7 @@ def test_a_race_in_another_schedule_is_found_and_replayed(name, monkeypatch):
     assert launch(name, budget=0)[1] is None
 
 
-@pytest.mark.parametrize("name", ["waits_for_the_flag", "last_block", "lock", "counts"])
+@pytest.mark.parametrize("name", ["waits_for_the_flag", "last_block", "counts"])
 def test_right_kernels_are_tried_in_several_schedules(name):
     checks, error, *_ = launch(name)
     assert error is None and checks.verdict.kind == "depends on atomics", error
@@ -147,6 +147,13 @@ def test_right_kernels_are_tried_in_several_schedules(name):
     assert str(checks.verdict) == f"depends on atomics: {checks.verdict.schedules} schedules tried"
     again = launch(name)[0]
     assert again.verdict == checks.verdict
+
+
+def test_a_lock_is_tried_until_the_budget_is_spent():
+    """A thread that waits for the lock has too many schedules to run them all."""
+    checks, error, _, out = launch("lock", budget=2.0)
+    assert error is None and checks.verdict.kind == "depends on atomics", error
+    assert checks.verdict.schedules > 1 and out[0] == 2
 
 
 def test_the_results_and_the_output_are_those_of_the_first_run(capfd):
