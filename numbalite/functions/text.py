@@ -3,6 +3,7 @@ from buffers and iterators, with `like=` a device array, is copied to the device
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray.arrays import to_device
 from numbalite.ndarray.dispatch import implements
+from numbalite.ndarray.printing import edges_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,9 +32,56 @@ def _of_copies(name):
     return implements(name)(function)
 
 
-array2string = _of_copies("array2string")
-array_repr = _of_copies("array_repr")
-array_str = _of_copies("array_str")
+def _is_shortened(value, threshold):
+    return isinstance(value, _core.DeviceArray) and value.ndim > 0 and value.size > threshold
+
+
+_ARRAY2STRING = inspect.signature(np.array2string)
+
+
+@implements("array2string")
+def array2string(*args: Any, **keywords: Any) -> str:
+    bound = _ARRAY2STRING.bind(*args, **keywords)
+    given, options = bound.arguments, np.get_printoptions()
+    for name in ("threshold", "edgeitems"):
+        if given.get(name) is not None:
+            options[name] = given[name]
+    if _is_shortened(given["a"], options["threshold"]):
+        given["a"] = edges_of(given["a"], options["edgeitems"])
+        given["threshold"] = 0
+    given["a"] = _on_host(given["a"])
+    return np.array2string(*bound.args, **bound.kwargs)
+
+
+@implements("array_str")
+def array_str(a: Any, *args: Any, **keywords: Any) -> str:
+    options = np.get_printoptions()
+    if not _is_shortened(a, options["threshold"]):
+        return np.array_str(_on_host(a), *args, **keywords)
+    with np.printoptions(threshold=0):
+        return np.array_str(edges_of(a, options["edgeitems"]), *args, **keywords)
+
+
+@implements("array_repr")
+def array_repr(arr: Any, *args: Any, **keywords: Any) -> str:
+    options = np.get_printoptions()
+    if not _is_shortened(arr, options["threshold"]):
+        return np.array_repr(_on_host(arr), *args, **keywords)
+    ends = edges_of(arr, options["edgeitems"])
+    with np.printoptions(threshold=0):
+        text = np.array_repr(ends, *args, **keywords)
+    body, shape, facts = text.rpartition(f"shape={ends.shape}")
+    if not shape:  # NumPy before 2.2, and legacy modes
+        return text
+    body, facts = body.rstrip(), f"shape={arr.shape}{facts}"
+    width = args[0] if args else keywords.get("max_line_width")
+    width = options["linewidth"] if width is None else width
+    last = len(body) - (body.rfind("\n") + 1)
+    is_long = last + len(facts) + 1 > width
+    separator = "\n" + " " * len("array(") if is_long else " "
+    return body + separator + facts
+
+
 save = _of_copies("save")
 savez = _of_copies("savez")
 savez_compressed = _of_copies("savez_compressed")

@@ -101,15 +101,17 @@ def _explain(error):
 
 
 def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
-    """A NumPy array that is printed as the device array, with options of `array2string`.
-
-    Of a shortened axis, it has the first and last elements and one between them, which NumPy prints
-    as "...".
-    """
+    """A NumPy array that is printed as the device array, with options of `array2string`."""
     options = np.get_printoptions()
-    edge = max(options["edgeitems"], 1)
     if array.size <= options["threshold"] or not array.ndim:
         return array.copy_to_host(), {}
+    return edges_of(array, options["edgeitems"]), {"threshold": 0}
+
+
+def edges_of(array: DeviceNDArray, edge: int) -> NDArray[Any]:
+    """The elements that NumPy prints of an array that it shortens. Of a shortened axis, the result has the first
+    and last ``edge`` elements and one between them, which NumPy prints as "..."."""
+    edge = max(edge, 1)
     is_short = [length > 2 * edge for length in array.shape]
     shape, strides = [], []
     for length, stride, short in zip(array.shape, array.strides, is_short, strict=True):
@@ -121,4 +123,4 @@ def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
     for axis, short in enumerate(is_short):
         if short:
             ends = np.insert(ends, edge, np.zeros((), array.dtype), axis)
-    return ends, {"threshold": 0}
+    return ends

@@ -108,6 +108,39 @@ def test_random_arrays_are_printed_as_by_numpy(draw):
             assert facts.endswith(", device=0)")
 
 
+def test_numpys_functions_print_random_arrays_as_numpy_does(draw):
+    for _ in range(60):
+        host = random_array(draw, random_shape(draw), draw.choice(DTYPES))
+        view = random_view(draw, host.shape)
+        device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
+        options = {
+            "threshold": draw.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": draw.choice([1, 2, 3, 3, 3, 5]),
+            "linewidth": draw.choice([40, 75, 120]),
+            "legacy": draw.choice([False, False, False, "1.13", "1.25"]),
+        }
+        keywords = {
+            name: value
+            for name, value in {
+                "threshold": draw.choice([None, 0, 7, 1000]),
+                "edgeitems": draw.choice([None, 1, 2, 4]),
+                "separator": draw.choice([" ", ", "]),
+                "prefix": draw.choice(["", "abc("]),
+                "precision": draw.choice([None, 3]),
+                "max_line_width": draw.choice([None, 30, 100]),
+            }.items()
+            if draw.random() < 0.5
+        }
+        with np.printoptions(**options):
+            shown = np.array2string(device, **keywords)
+            assert shown == np.array2string(host, **keywords), (options, keywords)
+            for function in (np.array_repr, np.array_str):
+                arguments = draw.choice([(), (30,), (100, 3)])
+                assert function(device, *arguments) == function(host, *arguments), options
+            with pytest.raises(TypeError):
+                np.array2string(device, no=1)
+
+
 def test_a_shortened_array_of_many_axes():
     shape = (8,) * 3 + (1,) * 20 + (2,) * 3
     host = np.arange(8**3 * 2**3).reshape(shape)
@@ -144,7 +177,9 @@ def test_a_mean_and_a_record_show_their_values():
 
 
 @pytest.mark.parametrize(
-    "show", [str, repr, lambda d: d._repr_html_()], ids=["str", "repr", "html"]
+    "show",
+    [str, repr, lambda d: d._repr_html_(), np.array2string, np.array_repr, np.array_str],
+    ids=["str", "repr", "html", "array2string", "array_repr", "array_str"],
 )
 def test_only_printed_elements_are_copied(show):
     large = cuda.device_array(100_000_000, np.float32)
