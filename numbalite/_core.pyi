@@ -779,6 +779,7 @@ class GUfunc:
         operands: tuple[Any, ...],
         nin: int,
         block: bool = False,
+        written: int = 0,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     fixed_from: int

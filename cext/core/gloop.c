@@ -166,9 +166,10 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
     add_shape(&t[0], o->array.shape, o->array.ndim);
     add_shape(&t[1], wanted, n);
     return nl_error_set(err, NL_ERR_VALUE,
-                        "%s: non-broadcastable output operand %d with shape %s doesn't match the "
+                        "%s: non-broadcastable %s operand %d with shape %s doesn't match the "
                         "broadcast shape %s",
-                        c->name, number(loop, operand), given, broadcast);
+                        c->name, operand < c->nin ? "written input" : "output",
+                        number(loop, operand), given, broadcast);
 }
 
 /* An operand's loop dimensions, aligned with the loop's from the right. */
@@ -191,9 +192,9 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
     for (int i = 0; i < operand_count(loop); i++)
         if (loop->operands[i].given && join(loop, &loop->operands[i]) < 0)
             return refuse_broadcast(loop, err);
-    for (int i = c->nin; i < operand_count(loop); i++) {
+    for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
-        if (!o->given)
+        if (!o->given || !nl_gcore_writes(c, i))
             continue;
         int own = o->array.ndim - o->core;
         for (int k = 0; k < loop->ndim; k++) {
@@ -201,7 +202,7 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
             if ((at < 0 ? 1 : o->array.shape[o->axes[at]]) != loop->shape[k])
                 return refuse_output(loop, i, err);
         }
-        for (int k = own; loop->keepdims && k < o->array.ndim; k++)
+        for (int k = own; i >= c->nin && loop->keepdims && k < o->array.ndim; k++)
             if (o->array.shape[o->axes[k]] != 1)
                 return refuse_broadcast(loop, err);
     }

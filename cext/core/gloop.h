@@ -14,6 +14,7 @@
 /* The layout text, "(m,n),(n,p)->(m,p)", as numbalite/ufuncs/gusignature.py reads it. */
 typedef struct nl_gcore {
     int nin, nout;
+    uint32_t written;                    /* bit i: the function writes input i */
     int count;                           /* different core dimensions */
     int64_t fixed[NL_GU_MAX_DIMENSIONS]; /* size, or -1 where calls decide */
     uint8_t optional[NL_GU_MAX_DIMENSIONS];
@@ -21,6 +22,11 @@ typedef struct nl_gcore {
     uint8_t place[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE]; /* which they are */
     char *name, *text;                                 /* for messages */
 } nl_gcore;
+
+/* Does the function write operand i? */
+static inline int nl_gcore_writes(const nl_gcore *core, int i) {
+    return i >= core->nin || (core->written >> i & 1);
+}
 
 typedef struct nl_goperand {
     int given;             /* 0: an output that is to be made; array is not known then */

@@ -36,7 +36,7 @@ typedef struct nl_py_gucall {
     const char *orders;
     nl_py_operand operands[NL_GU_MAX_OPERANDS];
     nl_py_operand outs[NL_GU_MAX_OPERANDS]; /* given outputs that something else stands in for */
-    int stands_in[NL_GU_MAX_OPERANDS];      /* index in outs + 1, of outputs */
+    int stands_in[NL_GU_MAX_OPERANDS];      /* index in outs + 1, of operands that are written */
     nl_gloop loop;
     nl_gpacked packed;
     uint64_t slots[NL_GU_MAX_OPERANDS][2];

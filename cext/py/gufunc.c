@@ -122,22 +122,29 @@ static int run(nl_py_gucall *c) {
                                       : nl_py_operands_leave(&c->operation, c->operands, c->count);
 }
 
-static PyObject *result_of(nl_py_gucall *c, int i) {
-    nl_py_operand *op = &c->operands[i];
-    if (!c->stands_in[i])
-        return nl_py_operand_result(op, !c->keywords.arrays);
+/* Copies a stand-in to the array that the caller passed: borrowed, NULL with an exception. */
+static PyObject *give(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
-                                         op->array, nl_py_gucall_stream(c));
+                                         c->operands[i].array, nl_py_gucall_stream(c));
     if (!done)
         return NULL;
     Py_DECREF(done);
-    return Py_NewRef(out->given);
+    return out->given;
+}
+
+static PyObject *result_of(nl_py_gucall *c, int i) {
+    if (!c->stands_in[i])
+        return nl_py_operand_result(&c->operands[i], !c->keywords.arrays);
+    return Py_XNewRef(give(c, i));
 }
 
 static PyObject *results(nl_py_gucall *c) {
     int nout = c->count - c->nin;
+    for (int i = 0; i < c->nin; i++)
+        if (nl_gcore_writes(&c->g->core, i) && c->stands_in[i] && !give(c, i))
+            return NULL;
     if (nout == 1)
         return result_of(c, c->nin);
     PyObject *tuple = PyTuple_New(nout);
@@ -220,16 +227,19 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
 /* ---- type ---- */
 
 /* dimensions: ((size or -1, optional), ...); operands: (places, ...), inputs first. */
-static int read_core(PyObject *dimensions, PyObject *operands, int nin, nl_gcore *core) {
+static int read_core(PyObject *dimensions, PyObject *operands, int nin, unsigned written,
+                     nl_gcore *core) {
     Py_ssize_t count = PyTuple_GET_SIZE(dimensions), n = PyTuple_GET_SIZE(operands);
-    if (count > NL_GU_MAX_DIMENSIONS || n > NL_GU_MAX_OPERANDS || nin < 1 || nin >= n) {
+    if (count > NL_GU_MAX_DIMENSIONS || n > NL_GU_MAX_OPERANDS || nin < 1 || nin > n ||
+        (uint64_t)written >> nin) {
         PyErr_Format(PyExc_ValueError,
-                     "a generalized ufunc has at most %d operands, one input and one output at "
-                     "least, and at most %d core dimensions",
+                     "a generalized ufunc has at most %d operands, one input at least, and at most "
+                     "%d core dimensions",
                      NL_GU_MAX_OPERANDS, NL_GU_MAX_DIMENSIONS);
         return -1;
     }
     core->nin = nin;
+    core->written = written;
     core->nout = (int)n - nin;
     core->count = (int)count;
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -262,22 +272,24 @@ static int read_core(PyObject *dimensions, PyObject *operands, int nin, nl_gcore
 }
 
 static int gufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name", "text", "dimensions", "operands", "nin", "block", NULL};
+    static char *names[] = {"name", "text",  "dimensions", "operands",
+                            "nin",  "block", "written",    NULL};
     nl_py_gufunc *g = (nl_py_gufunc *)self;
     PyObject *name, *text, *dimensions, *operands;
     nl_gcore core = {0};
     nl_error err;
     int nin, block = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UUO!O!i|p:GUfunc", names, &name, &text,
+    unsigned written = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UUO!O!i|pI:GUfunc", names, &name, &text,
                                      &PyTuple_Type, &dimensions, &PyTuple_Type, &operands, &nin,
-                                     &block))
+                                     &block, &written))
         return -1;
     if (g->name) {
         PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ was called before");
         return -1;
     }
     const char *name8 = PyUnicode_AsUTF8(name), *text8 = name8 ? PyUnicode_AsUTF8(text) : NULL;
-    if (!text8 || read_core(dimensions, operands, nin, &core) < 0)
+    if (!text8 || read_core(dimensions, operands, nin, written, &core) < 0)
         return -1;
     core.name = nl_mem_strdup(name8, &err);
     core.text = core.name ? nl_mem_strdup(text8, &err) : NULL;
@@ -375,9 +387,11 @@ static PyMemberDef gufunc_members[] = {
 
 static PyType_Slot gufunc_slots[] = {
     {Py_tp_doc,
-     "GUfunc(name, text, dimensions, operands, nin, block=False): a generalized ufunc on the "
-     "device. text is the layout; dimensions are (size or -1, optional), operands tuples of "
-     "places in dimensions, inputs first. Sub-classes have _choose, _compile, _cast, _lay, _give."},
+     "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): a generalized ufunc "
+     "on "
+     "the device. text is the layout; dimensions are (size or -1, optional), operands tuples of "
+     "places in dimensions, inputs first; bit i of written: the function writes input i. "
+     "Sub-classes have _choose, _compile, _cast, _lay, _give."},
     {Py_tp_new, gufunc_new},
     {Py_tp_init, gufunc_init},
     {Py_tp_dealloc, gufunc_dealloc},

@@ -20,8 +20,9 @@ int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *o
         c->read = i + 1;
         if (!given)
             nl_py_operand_none(op);
-        else if ((i < c->nin ? nl_py_operand_read(&c->operation, given, i, op)
-                             : nl_py_operand_read_out(&c->operation, given, i, op)) < 0)
+        else if ((!nl_gcore_writes(&c->g->core, i) ? nl_py_operand_read(&c->operation, given, i, op)
+                  : i < c->nin ? nl_py_operand_read_written(&c->operation, given, i, op)
+                               : nl_py_operand_read_out(&c->operation, given, i, op)) < 0)
             return -1;
         c->on_device |= op->place == NL_PY_PLACE_DEVICE;
     }
@@ -75,16 +76,32 @@ PyObject *nl_py_gucall_stream(const nl_py_gucall *c) {
     return stream ? stream : Py_None;
 }
 
+/* The caller's array, which a stand-in is copied to after the call. */
+static void keep_given(nl_py_gucall *c, int i) {
+    c->outs[c->replaced++] = c->operands[i]; /* with its references */
+    nl_py_operand_none(&c->operands[i]);
+    c->stands_in[i] = c->replaced;
+}
+
 /* Another array takes the place of an input. Steals `array`, NULL: an exception is set. */
 static int replace(nl_py_gucall *c, int i, PyObject *array) {
     nl_py_operand *op = &c->operands[i];
     PyObject *given = op->given;
+    int result;
     if (!array)
         return -1;
-    nl_py_operand_clear(op);
-    int result = nl_py_operand_read(&c->operation, array, i, op);
+    if (!nl_gcore_writes(&c->g->core, i)) {
+        nl_py_operand_clear(op);
+        result = nl_py_operand_read(&c->operation, array, i, op);
+        op->given = given;
+    } else { /* the caller's array gets the values of this one after the call */
+        if (c->stands_in[i])
+            nl_py_operand_clear(op);
+        else
+            keep_given(c, i);
+        result = nl_py_operand_read_written(&c->operation, array, i, op);
+    }
     Py_DECREF(array); /* the operand has its own */
-    op->given = given;
     if (result < 0)
         return -1;
     const nl_layout *before = &c->loop.operands[i].array;
@@ -161,6 +178,17 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
     return axes;
 }
 
+static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
+    const char *method = nl_gcore_writes(&c->g->core, i) ? "_cast_to_write" : "_cast";
+    PyObject *descr = nl_host_descr_plain(dtype);
+    PyObject *made = descr
+                         ? PyObject_CallMethod((PyObject *)c->g, method, "OOO",
+                                               c->operands[i].array, descr, nl_py_gucall_stream(c))
+                         : NULL;
+    Py_XDECREF(descr);
+    return made;
+}
+
 static int lay(nl_py_gucall *c, int i) {
     PyObject *axes = core_axes(c, i), *laid = NULL;
     if (axes)
@@ -176,18 +204,17 @@ int nl_py_gucall_inputs(nl_py_gucall *c) {
         nl_dtype dtype = (nl_dtype)c->dtypes[i];
         if (op->place == NL_PY_PLACE_VALUE)
             continue;
-        if (op->dtype != dtype) {
-            PyObject *descr = nl_host_descr_plain(dtype);
-            PyObject *cast = descr ? PyObject_CallMethod((PyObject *)c->g, "_cast", "OOO",
-                                                         op->array, descr, nl_py_gucall_stream(c))
-                                   : NULL;
-            Py_XDECREF(descr);
-            if (replace(c, i, cast) < 0)
-                return -1;
-        }
+        c->stands_in[i] = 0;
+        if (op->dtype != dtype && replace(c, i, cast(c, i, dtype)) < 0)
+            return -1;
         if (!fits_promise(c, i) && lay(c, i) < 0)
             return -1;
         if (op->place == NL_PY_PLACE_DEVICE && !is_aligned(c, i, dtype)) {
+            if (nl_gcore_writes(&c->g->core, i)) {
+                if (replace(c, i, cast(c, i, dtype)) < 0 || (!fits_promise(c, i) && lay(c, i) < 0))
+                    return -1;
+                continue;
+            }
             if (nl_py_operand_separate(&c->operation, op) < 0)
                 return -1;
             show_operand(c, i);
@@ -232,9 +259,7 @@ int nl_py_gucall_outputs(nl_py_gucall *c) {
                 (op->place == NL_PY_PLACE_HOST || is_aligned(c, i, (nl_dtype)op->dtype)))
                 continue;
             device = op->place == NL_PY_PLACE_DEVICE;
-            c->outs[c->replaced++] = *op; /* with its references */
-            nl_py_operand_none(op);
-            c->stands_in[i] = c->replaced;
+            keep_given(c, i);
         }
         if (make_output(c, i, device) < 0)
             return -1;
@@ -242,17 +267,28 @@ int nl_py_gucall_outputs(nl_py_gucall *c) {
     return 0;
 }
 
-/* An output that another one of the loop's threads may read, as an input. */
+static int refuse_shared(const nl_py_gucall *c, int i, int k) {
+    PyErr_Format(PyExc_ValueError,
+                 "%U(): operands %d and %d share memory, and the function writes both", c->g->name,
+                 i + 1, k + 1);
+    return -1;
+}
+
+/* Inputs that share memory with an operand that is written, which other threads of the loop may
+ * have written when a thread reads the input. */
 static int separate_inputs(nl_py_gucall *c) {
     int no_core = 1;
     for (int i = 0; i < c->count; i++)
         no_core = no_core && c->g->core.ndim[i] == 0;
     for (int i = 0; i < c->nin; i++) {
         nl_py_operand *in = &c->operands[i];
-        for (int k = c->nin; in->place == NL_PY_PLACE_DEVICE && k < c->count; k++) {
+        for (int k = 0; in->place == NL_PY_PLACE_DEVICE && k < c->count; k++) {
             const nl_py_operand *out = &c->operands[k];
-            if (out->place != NL_PY_PLACE_DEVICE || !nl_py_operands_overlap(in, out, no_core))
+            if (k == i || !nl_gcore_writes(&c->g->core, k) || out->place != NL_PY_PLACE_DEVICE ||
+                !nl_py_operands_overlap(in, out, no_core))
                 continue;
+            if (nl_gcore_writes(&c->g->core, i))
+                return refuse_shared(c, i, k);
             if (nl_py_operand_separate(&c->operation, in) < 0)
                 return -1;
             show_operand(c, i);
@@ -269,8 +305,10 @@ int nl_py_gucall_enter(nl_py_gucall *c) {
         return -1;
     for (int i = 0; i < c->count; i++)
         c->operands[i].copied = c->operands[i].place != NL_PY_PLACE_HOST ? 0
-                                : i < c->nin                             ? NL_PY_TRANSFER_IN
-                                                                         : NL_PY_TRANSFER_OUT;
+                                : i >= c->nin                            ? NL_PY_TRANSFER_OUT
+                                : nl_gcore_writes(&c->g->core, i)
+                                    ? NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT
+                                    : NL_PY_TRANSFER_IN;
     if (nl_py_operands_enter(&c->operation, c->operands, c->count, NL_PY_READS_SOME) < 0)
         return -1;
     for (int i = 0; i < c->count; i++) {

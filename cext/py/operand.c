@@ -213,14 +213,14 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
     return found < 0 ? -1 : set_value_of(op);
 }
 
-static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op) {
+static int check_apart(nl_py_operation *call, int index, int is_input, const nl_py_operand *op) {
     nl_layout layout = {.ndim = op->ndim, .itemsize = op->itemsize};
     memcpy(layout.shape, op->shape, (size_t)op->ndim * sizeof(int64_t));
     memcpy(layout.strides, op->strides, (size_t)op->ndim * sizeof(int64_t));
     if (!nl_layout_overlaps_itself(&layout))
         return 0;
-    PyErr_Format(PyExc_ValueError, "%U(): elements of operand %d, an output, overlap in memory",
-                 call->name, index + 1);
+    PyErr_Format(PyExc_ValueError, "%U(): elements of operand %d, an %s, overlap in memory",
+                 call->name, index + 1, is_input ? "input that the function writes" : "output");
     return -1;
 }
 
@@ -232,25 +232,43 @@ static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObjec
     return found ? found : read_other(call, index, op, obj, 0);
 }
 
-int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is_input,
+                         nl_py_operand *op) {
     init(op, obj);
     int found = read_out(call, index, op, obj);
     if (found < 0)
         return -1;
-    if (found == 0) {
+    if (found == 0 && is_input)
+        PyErr_Format(
+            PyExc_TypeError,
+            "%U(): operand %d, an input that the function writes, must be an array, not %s",
+            call->name, index + 1, Py_TYPE(obj)->tp_name);
+    else if (found == 0)
         PyErr_SetString(PyExc_TypeError, "return arrays must be of ArrayType");
+    if (found == 0)
         return -1;
-    }
     if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_host_is_array(obj))
         op->readonly = !nl_host_array_writable(obj); /* of a copy in the other byte order */
-    if (op->readonly) {
+    if (op->readonly && is_input)
+        PyErr_Format(PyExc_ValueError,
+                     "%U(): operand %d, an input that the function writes, is read-only",
+                     call->name, index + 1);
+    else if (op->readonly)
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
+    if (op->readonly)
         return -1;
-    }
     if (op->place == NL_PY_PLACE_DEVICE &&
         ((nl_py_array *)op->array)->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F))
         return 0;
-    return check_apart(call, index, op);
+    return check_apart(call, index, is_input, op);
+}
+
+int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+    return read_writable(call, obj, index, 0, op);
+}
+
+int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+    return read_writable(call, obj, index, 1, op);
 }
 
 void nl_py_operand_clear(nl_py_operand *op) {

@@ -77,6 +77,8 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 /* The same for an output: an array that can be written, whose elements do not overlap. */
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
+/* The same for an input that the function writes, too. */
+int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 void nl_py_operand_clear(nl_py_operand *op);
 /* An output that is to be made. */
 static inline void nl_py_operand_none(nl_py_operand *op) {

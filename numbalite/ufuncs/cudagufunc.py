@@ -17,7 +17,7 @@ from numbalite.ndarray.arrays import DeviceNDArray, to_device
 from .. import _core, frontend, types
 from ..errors import SignatureError
 from ..kernels.kernel import SHARED_SIZE
-from . import gufuncloops, gusignature, resolve
+from . import gufuncloops, hostloops, hostufunc, resolve
 from .deviceufunc import DeviceUfunc
 from .reduceloops import are_serial
 
@@ -43,17 +43,20 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     """
 
     def __init__(
-        self, function, signatures, layout, options, block=False, identity=None, compile=True
-    ):
+        self, function, signatures, layout, options, block=False, identity=None, compile=True,
+        writable=(),
+    ):  # fmt: skip
         self._begin_as(function, signatures, options)
         self._block = block
-        self._layout = gusignature.parse(layout)
+        self._layout = hostloops.parse_layout(function.name, layout)
+        self._writable = hostufunc.numbers_of(function, writable, self._layout)
+        self._written = self._all_written()
         self.signature = str(self._layout)
         self.identity = identity
         self._cores = tuple(map(len, self._layout.operands))
         self._threads = _threads(block)
         self._fixed_plans = {}  # types -> plans with cores of fixed shapes
-        self._loops += [_checked(function, s, self._layout) for s in self._given]
+        self._loops += [_checked(function, s, self._layout, self._written) for s in self._given]
         super().__init__(
             self.__name__,
             self.signature,
@@ -61,9 +64,23 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             self._layout.operands,
             self.nin,
             bool(block),
+            sum(1 << i for i in self._written),
         )
         if compile:
             self._compile_plans(map(self._plan, self._loops))
+
+    def _all_written(self):
+        """The inputs that the function writes: those of writable_args. Without these and outputs, all that are
+        arrays by the layout or by the signatures, and not const."""
+        if self._layout.nout or self._writable:
+            return self._writable
+        loops = [signature.args[: self.nin] for signature in self._given]
+        columns = list(zip(*loops, strict=True)) or [()] * self.nin
+        return tuple(
+            i
+            for i, (core, column) in enumerate(zip(self._layout.inputs, columns, strict=False))
+            if (column or core) and all(map(_is_written_array, column))
+        )
 
     # --- what numpy's ufuncs tell
 
@@ -126,6 +143,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     def __reduce__(self):
         return _made, (
             self._function, self._given, self.signature, self._options, self._block, self.identity,
+            self._writable,
         )  # fmt: skip
 
     # --- for the extension
@@ -167,7 +185,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     def _lazy_loop(self, scalars):
         """The parameters' types of a function without signatures, for these dtypes."""
         return tuple(
-            t if not core and i < self.nin else types.Array(t, core or 1)
+            t if not core and i < self.nin and i not in self._written else types.Array(t, core or 1)
             for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
         )
 
@@ -204,8 +222,9 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
 
     def _plan(self, loop, dims=1, wide=False, values=0):
         return gufuncloops.Plan(
-            loop, self.nin, self._cores, dims, wide, values, None, self._threads, bool(self._block)
-        )
+            loop, self.nin, self._cores, dims, wide, values, None, self._threads, bool(self._block),
+            written=sum(1 << i for i in self._written),
+        )  # fmt: skip
 
     def _build(self, plan):
         return gufuncloops.kernel(self._function, plan, self._options)
@@ -216,6 +235,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
                 return _device_cast(to_device(array, stream or 0), dtype, stream)
             distinct = array[tuple(_once(n, s) for n, s in zip(array.shape, array.strides))]
             return np.broadcast_to(distinct.astype(dtype), array.shape)
+        return _device_cast(array, dtype, stream)
+
+    def _cast_to_write(self, array, dtype, stream):
+        """A new array with the values, for an input that the function writes."""
+        if isinstance(array, np.ndarray):
+            return array.astype(dtype)
         return _device_cast(array, dtype, stream)
 
     def _lay(self, array, axes, order, stream):
@@ -239,8 +264,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         out._copy(result, stream)
 
 
-def _made(function, signatures, layout, options, block, identity):
-    return CudaGUfunc(function, signatures, layout, options, block, identity, compile=False)
+def _made(function, signatures, layout, options, block, identity, writable=()):
+    return CudaGUfunc(function, signatures, layout, options, block, identity, False, writable)
+
+
+def _is_written_array(t):
+    return isinstance(t, types.Array) and not t.readonly
 
 
 def _threads(block):
@@ -271,7 +300,7 @@ def _dtype(t):
     return (t.dtype if t.is_array else t).dtype
 
 
-def _checked(function, signature, layout):
+def _checked(function, signature, layout, written):
     """The types of a declared signature, if they go with the layout."""
     name, args = function.name, signature.args
     count = layout.nin + layout.nout
@@ -282,12 +311,13 @@ def _checked(function, signature, layout):
         )
     for i, (t, core) in enumerate(zip(args, layout.operands, strict=True)):
         there = f"its layout has {len(core)} core dimension{'s' * (len(core) != 1)} there"
-        is_output = i >= layout.nin
-        which = f"output {i - layout.nin}" if is_output else f"input {i}"
+        is_output = i >= layout.nin or i in written
+        which = f"output {i - layout.nin}" if i >= layout.nin else f"input {i}"
+        noun = "an output" if i >= layout.nin else "an input of writable_args"
         wrong = None
         if isinstance(t, types.Scalar):
             if is_output:
-                wrong = f"an output is an array: write {t}[{', '.join(':' * max(len(core), 1))}]"
+                wrong = f"{noun} is an array: write {t}[{', '.join(':' * max(len(core), 1))}]"
             elif core:
                 wrong = there
         elif not isinstance(t, types.Array) or not isinstance(t.dtype, types.Scalar):
@@ -297,7 +327,7 @@ def _checked(function, signature, layout):
             if not core:
                 wrong += ", which a number or an array of one element stands for"
         elif is_output and t.readonly:
-            wrong = "an output cannot be const"
+            wrong = f"{noun} cannot be const"
         if wrong:
             raise SignatureError(
                 f"the signature {signature} of {name} has the type {t} for {which}, but {wrong}; the "

@@ -431,9 +431,9 @@ def guvectorize(
     the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
     "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
     call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
-    shared memory and barriers; ``block=256`` says how many threads. ``writable_args`` (not on "cuda") lists
-    inputs that the function writes, by name or number: the array that is passed has the values then. A layout may
-    have no outputs there, "(n),(m)". All else is as in vectorize.
+    shared memory and barriers; ``block=256`` says how many threads. ``writable_args`` lists inputs that the
+    function writes, by name or number: the array that is passed has the values then. A layout may have no outputs,
+    "(n),(m)"; without ``writable_args``, all its arrays are written. All else is as in vectorize.
 
     >>> @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
     ... def total(x, result):
@@ -686,12 +686,7 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
         raise TypeError(f"{form.what} takes a list of signatures, not {listed!r}")
     if block and target != "cuda":
         raise ValueError(f'block=True is for target="cuda", not {target!r}')
-    writable = given.get("writable_args", ())
-    if writable and target == "cuda":
-        raise NotImplementedError(
-            f'{form.what}: writable_args is for the targets "cpu" and "parallel"; on "cuda" make an output of '
-            "the argument"
-        )
+    writable = given.get("writable_args", ()) or ()
 
     def make(function):
         made = form.function(function, options, "generalized ufunc")
@@ -712,11 +707,11 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
         if target == "cuda":
             from .cudagufunc import CudaGUfunc
 
-            return CudaGUfunc(function, found, layout, options, block, identity)
+            return CudaGUfunc(function, found, layout, options, block, identity, writable=writable)
         from .hostufunc import make_gufunc
 
         return make_gufunc(
-            function, found, layout, target, identity, options, function.__doc__, writable or ()
+            function, found, layout, target, identity, options, function.__doc__, writable
         )
 
     return _apply(make, None, form)

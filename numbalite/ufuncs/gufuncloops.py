@@ -74,6 +74,12 @@ class Plan(NamedTuple):
     """Bit i: there is something in them before the call."""
     is_long: bool = False
     """They are staged by pieces of 16 bytes."""
+    written: int = 0
+    """Bit i: the function writes input i."""
+
+    def writes(self, i: int) -> bool:
+        """Does the function write operand i?"""
+        return i >= self.nin or bool(self.written >> i & 1)
 
     @property
     def signature(self) -> Signature:
@@ -108,7 +114,7 @@ def _builder(function, plan, kernel):
     header = "core_stage" if plan.staged else "gufunc"
     builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
     function = function.of(
-        t.copy(readonly=True) if i < plan.nin and t.is_array else t
+        t.copy(readonly=True) if t.is_array and not plan.writes(i) else t
         for i, t in enumerate(plan.types)
     )
     namespace = builder.add_function(function)
@@ -183,7 +189,7 @@ def _operand(plan, i):
         before += f"core{i}.take(call, {i});\n"
     else:
         before += f"core{i}.load(call, {i}, place.offset[{i}]);\n"
-    after = "" if i < plan.nin else f"core{i}.store(call, {i}, place.offset[{i}]);\n"
+    after = "" if not plan.writes(i) else f"core{i}.store(call, {i}, place.offset[{i}]);\n"
     if not t.is_array:
         return _Part(f"*(const {element_type} *)core{i}.data()", before)
     shape = shape or (1,)
@@ -209,7 +215,7 @@ def _staged(plan, i, lying):
         before += f"core{i}.strides[0] = sizeof({t.dtype.cxx});\n"
     if plan.loaded >> i & 1:
         before += f"stage{i}.load(rows);\n"
-    after = "" if i < plan.nin else f"stage{i}.store(rows);\n"
+    after = "" if not plan.writes(i) else f"stage{i}.store(rows);\n"
     return _Part(f"core{i}", before, after)
 
 
@@ -232,7 +238,7 @@ def _const_array(plan, i):
 
 
 def _as_const(plan, i, value):
-    if i >= plan.nin or not plan.types[i].is_array:
+    if plan.writes(i) or not plan.types[i].is_array:
         return value
     return f"{_const_array(plan, i)}({value})"
 

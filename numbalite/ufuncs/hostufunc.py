@@ -58,7 +58,7 @@ def make_gufunc(
     """
     layout = hostloops.parse_layout(function.name, layout_text)
     signatures = _distinct(function, signatures, layout.nin)
-    writable = _numbers(function, writable, layout)
+    writable = numbers_of(function, writable, layout)
     for signature in signatures:
         hostloops.check_layout(function.name, signature, layout, writable)
     count = element.arity(function)
@@ -75,7 +75,7 @@ def make_gufunc(
     return owner.make(layout.nin, layout.nout, loops)
 
 
-def _numbers(function, writable, layout) -> tuple:
+def numbers_of(function, writable, layout) -> tuple:
     """The numbers of the inputs that writable_args names."""
     if writable is None or writable is True or isinstance(writable, str):
         raise TypeError(

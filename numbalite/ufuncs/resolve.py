@@ -239,7 +239,7 @@ def choose_lazily(request: Request, results_of) -> tuple:
         return request.checked(natural + results_of(natural))
     inputs = tuple(f or t for f, t in zip(fixed, natural, strict=False))
     tries = [inputs]
-    if fixed[nin] is not None and len(set(fixed[nin:])) == 1:
+    if nin < len(fixed) and fixed[nin] is not None and len(set(fixed[nin:])) == 1:
         tries.append(tuple(f or fixed[nin] for f in fixed[:nin]))
     for inputs in dict.fromkeys(tries):
         loop = inputs + results_of(inputs)

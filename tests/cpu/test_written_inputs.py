@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from numbalite import guvectorize
-from numbalite.errors import SignatureError
 
 TARGETS = ["cpu", "parallel"]
 
@@ -104,8 +103,3 @@ def test_layouts_without_outputs(target, layout, more, signatures):
     again = pickle.loads(pickle.dumps(running))
     again(np.ones(4), one[::-1])
     assert np.array_equal(one, [4, 3, 2, 1])
-
-
-def test_layouts_without_outputs_are_for_the_cpu():
-    with pytest.raises(SignatureError, match="'->' is missing"):
-        guvectorize(["void(float64[:])"], "(n)", target="cuda", source="x[0] = 1;", args="x")

@@ -49,8 +49,6 @@ def test_what_guvectorize_refuses():
     refused(errors.SignatureError, "cannot return values", of(["f4(f4[:], f4[:])"], "(n)->()"))
     refused(errors.SignatureError, "2 parameters", of(["void(f4[:])"], "(n)->()"))
     refused(ValueError, 'block=True is for target="cuda"', of("(n)->()", block=True))
-    on_cuda = of("(n)->()", writable_args=("x",), target="cuda")
-    refused(NotImplementedError, 'targets "cpu" and "parallel"', on_cuda)
     refused(ValueError, "no parameter 'z'", of("(n)->()", writable_args=("z",)))
     refused(ValueError, "1 is not an input", of("(n)->()", writable_args=(1,)))
     refused(TypeError, "by name or number", of("(n)->()", writable_args="x"))
