@@ -82,6 +82,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.algorithms.scan import scan
     from numbalite.algorithms.select import partition, select
     from numbalite.algorithms.sort import sort, topk
+    from numbalite.cuda.ufunctypes import *  # noqa: F403
     from numbalite.functions.creation import arange, empty, eye, full, linspace, ones, zeros
     from numbalite.kernels.ahead import (
         compile,

@@ -286,6 +286,15 @@ for result in (
 ):  # fmt: skip
     assert_type(result, DeviceNDArray)
 assert_type(divmod(d, 2), tuple[DeviceNDArray, DeviceNDArray])
+for result in (
+    cuda.sqrt(d), cuda.abs(d), cuda.add(d, 1), cuda.maximum(2, d), cuda.hypot(d, host), cuda.less(host, d),
+    cuda.exp(d, where=d > 1), cuda.sin(host, out=d), cuda.add(1, 2, d), cuda.sqrt(host, out=(d,)),
+):  # fmt: skip
+    assert_type(result, DeviceNDArray)
+assert_type(cuda.modf(d), tuple[DeviceNDArray, DeviceNDArray])
+assert_type(cuda.divmod(7, d), tuple[DeviceNDArray, DeviceNDArray])
+assert_type(cuda.sqrt(host), Any)
+assert_type(cuda.sqrt.nin, int)
 d += 1
 assert_type(d, DeviceNDArray)
 for part in (
