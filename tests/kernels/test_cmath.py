@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 
@@ -82,6 +83,7 @@ def test_every_function():
             assert found == pytest.approx(float(f(*numbers.tolist())), rel=1e-6, abs=1e-6), text
 
 
+@needs_nvrtc
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 def test_it_compiles_for_a_gpu(cc):
     assert cuda.compile(source(), cc=cc)
@@ -131,6 +133,7 @@ def test_linear_interpolation():
     assert out[4:6].tolist() == [7.3, 0.1]
 
 
+@needs_nvrtc
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 def test_neighbours_and_interpolation_compile_for_a_gpu(cc):
     assert cuda.compile(TOWARD, cc=cc)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda, float32
 
@@ -37,6 +38,7 @@ def has_local_array(kernel, signature=SIGNATURE):
     return ".local" in ptx
 
 
+@needs_nvrtc
 @pytest.mark.parametrize("name", BODIES)
 def test_indices_decide_where_a_local_array_is(name):
     text, is_local = BODIES[name]
@@ -45,6 +47,7 @@ def test_indices_decide_where_a_local_array_is(name):
     assert has_local_array(space["kernel"]) == is_local
 
 
+@needs_nvrtc
 def test_an_address_that_leaves_the_kernel():
     source = """__device__ {} float far(const float *p) {{
         float s = 0;
@@ -61,6 +64,7 @@ def test_an_address_that_leaves_the_kernel():
         assert (".local" in ptx) == is_local
 
 
+@needs_nvrtc
 def test_python_bodies_follow_the_same_rules():
     def constant(x, n):
         p = cuda.local.array(19, float32)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 from numbalite.errors import CompileError
@@ -320,6 +321,7 @@ def test_classes_with_functions_for_the_host(tmp_path):
     assert "larger" not in left_out and "called" not in left_out
 
 
+@needs_nvrtc
 def test_compile_leaves_host_code_out(tmp_path):
     """Ahead of time, too: as cuda.module does."""
     path = tmp_path / "program.cu"

@@ -6,6 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda, float32, int32, jit, types
 from numbalite.errors import TranslationError
@@ -503,6 +504,11 @@ def doubled_string(x):
     "return 2 * x;"
 
 
+@needs_nvrtc
+def test_functions_of_jit_compile_for_a_gpu():
+    assert cuda.compile(escape, "int64(float64, float64, int64)", device=True)[1] == types.int64
+
+
 def test_kernels_and_device_functions_of_functions_of_jit():
     escape_gpu = cuda.jit(device=True)(escape)
     typed = cuda.jit("int64(float64, float64, int64)", device=True)(escape)
@@ -525,7 +531,6 @@ def test_kernels_and_device_functions_of_functions_of_jit():
     np.testing.assert_array_equal(out[:, 0], wanted)
     np.testing.assert_array_equal(out[:, 1], wanted)
     np.testing.assert_allclose(out[:, 2], 6 * x[:, 0])
-    assert cuda.compile(escape, "int64(float64, float64, int64)", device=True)[1] == types.int64
 
     @jit
     def fill(out):
