@@ -214,7 +214,11 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
         return NULL;
     if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
-    parts.descr = element_dtype(dtype, &parts.element, &layout);
+    PyObject *of_new = nl_host_descr_of_new(dtype);
+    if (!of_new)
+        return NULL;
+    parts.descr = element_dtype(of_new, &parts.element, &layout);
+    Py_DECREF(of_new);
     if (!parts.descr)
         return NULL;
     parts.stream = handle ? stream : NULL;

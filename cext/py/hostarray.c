@@ -61,6 +61,20 @@ PyObject *nl_host_descr(PyObject *specification) {
     return (PyObject *)descr;
 }
 
+PyObject *nl_host_descr_of_new(PyObject *specification) {
+    PyArray_Descr *descr = (PyArray_Descr *)nl_host_descr(specification);
+    if (nl_host_is_descr(specification)) /* that of another array, say */
+        return (PyObject *)descr;
+    int is_bytes = descr && descr->type_num == NPY_STRING;
+    if (!descr || !(is_bytes || descr->type_num == NPY_UNICODE) || PyDataType_ELSIZE(descr) != 0)
+        return (PyObject *)descr;
+    PyArray_Descr *sized = PyArray_DescrNew(descr);
+    Py_DECREF(descr);
+    if (sized)
+        PyDataType_SET_ELSIZE(sized, is_bytes ? 1 : 4);
+    return (PyObject *)sized;
+}
+
 PyObject *nl_host_descr_plain(nl_dtype dtype) {
     static const int numbers[NL_DTYPE_COUNT] = {
         NPY_VOID,    NPY_BOOL,    NPY_INT8,    NPY_INT16,     NPY_INT32,

@@ -35,7 +35,9 @@ typedef struct nl_host_array {
 
 /* dtypes */
 PyObject *nl_host_descr(PyObject *specification); /* numpy.dtype(specification): new reference */
-PyObject *nl_host_descr_plain(nl_dtype dtype);    /* new reference */
+/* The dtype of a new array: as in NumPy, texts without a length have one character. */
+PyObject *nl_host_descr_of_new(PyObject *specification);
+PyObject *nl_host_descr_plain(nl_dtype dtype); /* new reference */
 int nl_host_is_descr(PyObject *obj);
 nl_element nl_host_element(PyObject *descr);
 int nl_host_same_dtype(PyObject *a, PyObject *b);

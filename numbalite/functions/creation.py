@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 def _new(shape, dtype, order, device):
     order = shapes.order_of(order, "C", "CF")
     with arguments.chosen(device):
-        return arrays.device_array(shape, float if dtype is None else dtype, order=order)
+        return arrays.device_array(shape, float if dtype is None else _sized(dtype), order=order)
+
+
+def _sized(dtype):
+    """The dtype of a new array: texts without a length have one character."""
+    dtype = np.dtype(dtype)
+    return dtype if dtype.itemsize else np.empty(0, dtype).dtype
 
 
 @implements("empty")
@@ -133,7 +139,8 @@ def _like(prototype, dtype, order, shape, device):
     if len(shape) != a.ndim and order_given == "K":
         order = "C"
     if order == "K":
-        strides = shapes.packed_like(shape, a.strides, np.dtype(dtype).itemsize)
+        dtype = _sized(dtype)
+        strides = shapes.packed_like(shape, a.strides, dtype.itemsize)
         with arguments.chosen(device):
             return arrays.device_array(shape, dtype, strides=strides)
     return _new(shape, dtype, "F" if order == "F" else "C", device)

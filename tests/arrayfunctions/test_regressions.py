@@ -292,3 +292,19 @@ def test_dtypes_without_numbers_say_what_to_do():
             call(times)
     with pytest.raises(TypeError, match=r"d\.astype.* or d\.copy_to_host\(\)"):
         np.sum(D(np.zeros(3, np.longdouble)))
+
+
+def test_new_arrays_of_texts_without_a_length():
+    """They have one character, as in NumPy: it was none, and filling them raised TypeError."""
+    for dtype in (str, bytes, "S", "U", np.dtype(str)):
+        host = np.zeros((2, 4))[:, ::2]
+        device = cuda.to_device(np.zeros((2, 4)))[:, ::2]
+        for function in (np.zeros_like, np.ones_like, np.empty_like):
+            made, wanted = function(device, dtype=dtype), function(host, dtype=dtype)
+            assert (made.dtype, made.strides) == (wanted.dtype, wanted.strides)
+        made, wanted = (np.full_like(x, "abc", dtype=dtype) for x in (device, host))
+        assert made.dtype == wanted.dtype and np.array_equal(made.copy_to_host(), wanted)
+        for function in ("zeros", "ones", "empty"):
+            made = getattr(cuda, function)(3, dtype)
+            assert (made.dtype, made.strides) == (wanted.dtype, (wanted.dtype.itemsize,))
+    assert cuda.device_array(3, "S").dtype == np.dtype("S1")
