@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -123,13 +124,21 @@ def _read_lists(operands):
     """einsum(a, [0, 1], b, [1, 2], [0, 2])"""
 
     def named(sublist):
-        return tuple("..." if one is Ellipsis else chr(ord("a") + int(one)) for one in sublist)
+        return tuple("..." if one is Ellipsis else _label_of(one) for one in sublist)
 
     pairs = list(itertools.zip_longest(operands[::2], operands[1::2], fillvalue=None))
     output = named(operands[-1]) if len(operands) % 2 else None
     if len(operands) % 2:
         pairs.pop()
     return [(one, named(labels)) for one, labels in pairs], output
+
+
+def _label_of(number):
+    """The label of a subscript in a list: NumPy has 52."""
+    number = operator.index(number)
+    if not 0 <= number < 52:
+        raise ValueError("subscript is not within the valid range [0, 52)")
+    return chr(ord("a") + number)
 
 
 def _without_ellipses(terms):
@@ -238,7 +247,13 @@ def _path(terms, result, optimize):
     if count == 2 or optimize is False:
         return [(0, 1)] + [(0, count - i - 1) for i in range(1, count - 1)]
     if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
-        return [tuple(step) for step in optimize[1:]]
+        steps = [tuple(step) for step in optimize[1:]]
+        left = count - sum(len(step) - 1 for step in steps)
+        if left != 1:
+            raise RuntimeError(
+                f"Invalid einsum_path is specified: {left - 1} more operands has to be contracted."
+            )
+        return steps
     letters = {
         one: chr(ord("A") + i)
         for i, one in enumerate(dict.fromkeys(one for t in terms for one in t.labels))

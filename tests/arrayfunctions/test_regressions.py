@@ -308,3 +308,32 @@ def test_new_arrays_of_texts_without_a_length():
             made = getattr(cuda, function)(3, dtype)
             assert (made.dtype, made.strides) == (wanted.dtype, (wanted.dtype.itemsize,))
     assert cuda.device_array(3, "S").dtype == np.dtype("S1")
+
+
+def test_subscripts_of_einsum_in_lists():
+    """NumPy has 52 of them; others are a ValueError."""
+    a, b = np.ones((2, 3)), np.ones((3, 4))
+    for last, is_valid in (
+        (0, True),
+        (27, True),
+        (51, True),
+        (52, False),
+        (100, False),
+        (-1, False),
+    ):
+        outcomes = []
+        for x, y in ((a, b), (cuda.to_device(a), cuda.to_device(b))):
+            try:
+                outcomes.append(np.einsum(x, [1, last], y, [last, 2], [1, 2]).shape)
+            except ValueError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1], last
+        assert (outcomes[0] == (2, 4)) == is_valid
+
+
+def test_paths_of_einsum_that_leave_operands():
+    for text, steps in (("ab,bc,cd,de->ae", [(2, 3), (0, 1)]), ("a,a,a->a", [(1,), (0, 1)])):
+        arrays = [np.ones((2,) * len(term)) for term in text.partition("->")[0].split(",")]
+        for given in (arrays, list(map(cuda.to_device, arrays))):
+            with pytest.raises(RuntimeError, match="1 more operands has to be contracted"):
+                np.einsum(text, *given, optimize=["einsum_path", *steps])
