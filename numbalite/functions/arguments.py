@@ -65,11 +65,11 @@ WEAK = int, float, complex
 
 def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
     """The dtype of what holds all that was given, which `made` are the arrays of."""
-    made = list(made)
-    dtypes = {one.dtype for one in made}
-    if len(dtypes) == 1 and made[0].dtype.kind in "biufc" and made[0].dtype.isnative:
-        return made[0].dtype
-    pairs = zip(given, made, strict=True)
+    all_made = list(made)
+    dtypes = {one.dtype for one in all_made}
+    if len(dtypes) == 1 and all_made[0].dtype.kind in "biufc" and all_made[0].dtype.isnative:
+        return all_made[0].dtype
+    pairs = zip(given, all_made, strict=True)
     return np.result_type(*(one if type(one) in WEAK else array.dtype for one, array in pairs))
 
 
