@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import one, some
 
 import numbalite
@@ -419,3 +420,24 @@ def test_mistakes():
         integers.derivative()
     with pytest.raises(TypeError, match="of a ufunc that vectorize made"):
         differentiation.derivative(np.sin)
+
+
+# ---- compilers
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("capability", one([(7, 5), (8, 0), (9, 0), (10, 0)], of="capabilities"))
+@pytest.mark.parametrize(
+    "names", some(2, in_groups(SMOOTH), of="nvrtc"), ids=lambda names: names[0]
+)
+def test_derivatives_compile_for_gpus(names, capability):
+    f = of_group(names, "cuda")
+    for ufunc in (
+        f.derivative(),
+        vectorize(DD, target="cuda", source="return sin(exp(x));", args="x", name="f")
+        .derivative()
+        .derivative(),
+    ):
+        (signature,) = ufunc.signatures
+        image = ufunc._overload(ufunc._shown(signature)).images.compile(("cuda", *capability))
+        assert image.data
