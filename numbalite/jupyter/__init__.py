@@ -7,7 +7,7 @@ happens when a driver is first opened or a compiler first run, and costs nothing
 and completion in C++ (completion.py).
 How objects look in a notebook is in rich.py, how compile errors do in tracebacks.py; highlighting cells of
 CUDA C++ is done by labextension/, in the browser.
-The packages below call it through numbalite.frontend, and never import it. Uses cxx, compilers, runtime, kernels, ndarray,
+The packages below call it through numbalite.frontend, and never import it. Uses cxx, compilers, runtime, profiler, kernels, ndarray,
 cuda and numba. Begin with this file.
 """
 

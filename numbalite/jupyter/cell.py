@@ -19,6 +19,7 @@ from numbalite.cxx.definition import Definition
 from numbalite.kernels import builder, options
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.module import Module, device_part
+from numbalite.profiler.session import profile
 
 
 def _add(*names, **keywords):
@@ -58,6 +59,12 @@ class CudaCell(Magics):
     @_add("-D", "--define", action="append", default=[], metavar="X=1", help="define a macro")
     @_add("--std", metavar="STD", help="the language: c++17 (default), c++20, ...")
     @_add("--max-registers", type=int, metavar="N", help="registers that a thread may use")
+    @_add(
+        "--profile", metavar="STATEMENT",
+        help="then run a Python statement, in quotes, and show what its launches cost on a GPU (on the simulator): "
+        "--profile 'scale[4, 128](x, 2.0, n)'",
+    )  # fmt: skip
+    @_add("--gpu", metavar="GPU", help="the GPU for --profile: H100 (default), H200, T4, ...")
     @_add("-o", "--option", action="append", default=[], metavar="OPT",
           help="an option for the compiler: -o=--use_fast_math")  # fmt: skip
     @cell_magic
@@ -86,6 +93,11 @@ class CudaCell(Magics):
             if not name.isidentifier():
                 raise UsageError(f"{name!r} is no name for a Python variable")
         self.shell.push(made)
+        if given.profile is None:
+            return None
+        with profile(_unquoted(given.gpu)) as profiled:
+            exec(compile(_unquoted(given.profile), "<--profile>", "exec"), self.shell.user_ns)
+        return profiled
 
     def _make(self, text, wanted, given):
         """Python name -> kernel, device function or module."""
@@ -130,6 +142,13 @@ class CudaCell(Magics):
         return {
             given.prefix + name if name != given.module else name: v for name, v in made.items()
         }
+
+
+def _unquoted(text):
+    """Without the quotes that IPython leaves around an argument."""
+    if text and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text
 
 
 def _definition(name, text, scope):

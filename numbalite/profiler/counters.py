@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
-from numbalite.profiler import advice, html, text
+from numbalite.profiler import advice, html, source, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,8 +132,8 @@ class Line(Counters):
 
     @property
     def text(self) -> str:
-        """The line in the file as it is now; "" if it cannot be read."""
-        return linecache.getline(self.file, self.number).rstrip("\n")
+        """The line in the file, or the notebook's cell, as it is now; "" if it cannot be read."""
+        return source.line(self.file, self.number)
 
     @property
     def place(self) -> str:

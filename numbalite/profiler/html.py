@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from html import escape
 from typing import TYPE_CHECKING
 
-from numbalite.profiler import text
+from numbalite.profiler import source, text
 
 if TYPE_CHECKING:
     from numbalite.profiler.counters import KernelProfile
@@ -62,10 +61,10 @@ def _table(kernel):
             cells = "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in values)
             share = text.weight(line) / most if line and most else 0
             shade = f" style='background: rgba(230, 80, 40, {0.45 * share:.2f})'" if share else ""
-            source = linecache.getline(file, number).rstrip("\n")
+            shown = source.line(file, number)
             rows.append(
                 f"<tr{shade}><td style='{_CELL}'>{number or ''}</td>"
-                f"<td style='{_SOURCE}'>{escape(source)}</td>{cells}</tr>"
+                f"<td style='{_SOURCE}'>{escape(shown)}</td>{cells}</tr>"
             )
     return f"<table>{''.join(rows)}</table>"
 

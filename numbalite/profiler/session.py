@@ -92,6 +92,8 @@ class profile:
 
     def __getitem__(self, name: str) -> KernelProfile:
         kernels = self.kernels
+        if f"{name}_" in kernels:  # a name that is a keyword of C++
+            name = kernels.get(name, kernels[f"{name}_"]).name
         if name not in kernels:
             names = ", ".join(kernels) or "none"
             raise KeyError(f"no kernel {name!r} was launched in the block; launched were: {names}")

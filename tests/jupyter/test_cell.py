@@ -203,3 +203,22 @@ def test_kernels_of_cells_pickle(run, shell):
     x = np.zeros(1, np.int32)
     again[1, 1](x)
     assert x[0] == 3
+
+
+@pytest.mark.sim
+def test_a_cell_can_show_what_a_launch_costs(run, shell):
+    run("x = cuda.to_device(np.zeros(256, 'f4'))")
+    option = """ --gpu 'RTX 4090' --profile "scale[2, 128](x, 2.0, 256)" """
+    p = shell.run_cell(SCALE.format(option), store_history=True).result
+    assert p.gpu.name == "RTX 4090"
+    assert (p.scale.global_load_sectors, p.scale.global_store_sectors) == (32, 32)
+    (line,) = p.scale.lines
+    assert line.text.strip() == "if (i < n) x[i] *= a;"
+    assert "if (i &lt; n) x[i] *= a;" in p._repr_html_()
+    assert run(SCALE.format("")) is None
+    shell.run_cell(
+        "@cuda.jit\ndef double(x):\n    'x[threadIdx.x] *= 2;'\n"
+        "with cuda.profile() as q:\n    double[1, 32](x)",
+        store_history=True,
+    )
+    assert shell.user_ns["q"].double.lines[0].text.strip() == "'x[threadIdx.x] *= 2;'"
