@@ -140,11 +140,12 @@ def unique(
     ar = arguments.array(ar)
     with arguments.on_device_of(ar):
         needs = return_index, return_inverse, return_counts
-        if axis is None:
+        if axis is not None:
+            axis = shapes.axis_number(axis, ar.ndim)
+        if axis is None or ar.ndim == 1:
             found = _unique(arguments.flat(ar), *needs, equal_nan)
             values, inverse_shape = found.values, ar.shape
         else:
-            axis = shapes.axis_number(axis, ar.ndim)
             moved = np.moveaxis(ar, axis, 0)
             table = arguments.reshaped(moved, (moved.shape[0], _rest(moved.shape)))
             found = _unique(table, *needs, False)  # NumPy takes rows with NaN for different ones

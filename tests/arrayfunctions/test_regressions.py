@@ -337,3 +337,17 @@ def test_paths_of_einsum_that_leave_operands():
         for given in (arrays, list(map(cuda.to_device, arrays))):
             with pytest.raises(RuntimeError, match="1 more operands has to be contracted"):
                 np.einsum(text, *given, optimize=["einsum_path", *steps])
+
+
+def test_unique_along_the_only_axis():
+    """It is unique without an axis: NaNs are one value, as in recent versions of NumPy."""
+    x = np.array([np.nan, 0, 0, np.nan])
+    for axis in (0, -1):
+        made = np.unique(cuda.to_device(x), axis=axis, return_counts=True, return_inverse=True)
+        values, inverse, counts = (one.copy_to_host() for one in made)
+        assert np.array_equal(values, [0, np.nan], equal_nan=True)
+        assert inverse.tolist() == [1, 0, 0, 1] and counts.tolist() == [2, 2]
+        apart = np.unique(cuda.to_device(x), axis=axis, equal_nan=False)
+        assert apart.shape == (3,)
+    with pytest.raises(np.exceptions.AxisError):
+        np.unique(cuda.to_device(x), axis=1)
