@@ -12,6 +12,7 @@
 #include "sim/check/undo.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/cluster.h"
+#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
@@ -296,6 +297,8 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
     if (w->job->overlap && !is_shared(w, address))
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
+    if (where != PRIVATE && w->job->schedule)
+        nl_sim_deadlock_note_access(w, address, size, kind & NL_SIM_ACCESS_WRITE);
     if (where == GLOBAL && w->job->check->undo && (kind & NL_SIM_ACCESS_WRITE))
         nl_sim_undo_note(w->job->check->undo, address, size);
     if (where != PRIVATE)

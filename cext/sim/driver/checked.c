@@ -26,7 +26,7 @@ typedef struct run {
     nl_sim_schedule *schedule; /* NULL: the order that the seed decides */
     nl_sim_undo *undo;         /* NULL: it is not to be repeated */
     uint64_t limit_ms;         /* 0: what the checks say */
-    int depends, allocates;
+    int depends, allocates, is_deadlocked;
     unsigned kinds; /* of its findings */
 } run;
 
@@ -64,6 +64,7 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     r->depends = job->check->depends;
     r->allocates = job->check->allocates;
     r->kinds = job->check->findings.kinds;
+    r->is_deadlocked = job->is_deadlocked;
     CUresult found = nl_sim_check_end(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
         job->fault = fault;
@@ -113,12 +114,13 @@ static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uin
         *schedules += r->schedule->made == r->schedule->count;
         if (status == CUDA_SUCCESS)
             nl_sim_explorer_ran(explorer, r->schedule);
-        else if (status == CUDA_ERROR_OUT_OF_MEMORY || job->fault.kind == NL_CHECK_HANG)
+        else
             break;
     }
     nl_sim_undo_finish(r->undo);
     nl_sim_explorer_close(explorer);
-    if (status == CUDA_ERROR_OUT_OF_MEMORY || job->fault.kind == NL_CHECK_HANG)
+    if (status == CUDA_ERROR_OUT_OF_MEMORY ||
+        (job->fault.kind == NL_CHECK_HANG && !r->is_deadlocked))
         return CUDA_SUCCESS; /* the time was over, or there was no memory for one more */
     if (status != CUDA_SUCCESS)
         nl_sim_schedule_format(r->schedule, nl_sim_fault_kernel_name(job->kernel),

@@ -1,6 +1,7 @@
 /* sim/engine/barrier: the last thread to arrive makes the others ready and goes on. */
 #include "sim/engine/barrier.h"
 
+#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/gridbarrier.h"
 #include "sim/engine/observer.h"
@@ -23,6 +24,8 @@ void nl_sim_barrier_release(nl_sim_worker *w) {
         break;
     }
     b->arrived = 0;
+    if (w->job->schedule)
+        nl_sim_deadlock_note_progress(w);
     if (w->observer)
         w->observer->barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
@@ -117,6 +120,8 @@ int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_s
 #endif
 
 void nl_sim_barrier_cross_grid(nl_sim_worker *w) {
+    if (w->job->schedule)
+        nl_sim_deadlock_note_progress(w);
     if (w->observer)
         w->observer->grid_barrier(w);
     if (nl_sim_gridbarrier_arrive(w, w->grid_site) < 0)

@@ -24,6 +24,7 @@ typedef struct carrier {
     struct nl_sim_interleaver *interleaver;
     unsigned index;
     uint64_t block; /* that it runs, plus 1; 0: none yet */
+    uint64_t stuck; /* plus 1: the progress at which it could not go on; 0: it never was */
     state state;
     nl_thread thread;
 } carrier;
@@ -181,6 +182,19 @@ void nl_sim_interleave_enter(nl_sim_worker *w, uint64_t block) {
     nl_mutex_unlock(&t->lock);
     if (s && s->is_wanted && s->wanted_block != block)
         nl_sim_interleave_pass(w, 1);
+}
+
+int nl_sim_interleave_is_stuck(nl_sim_worker *w, uint64_t progress) {
+    nl_sim_interleaver *t = w->job->interleaver;
+    int stuck = nl_atomic_load(&w->job->next) >= w->job->blocks;
+    nl_mutex_lock(&t->lock);
+    t->carriers[w->carrier].stuck = progress + 1;
+    for (unsigned i = 0; i < t->count && stuck; i++) {
+        const carrier *c = &t->carriers[i];
+        stuck = c->state != CAN_RUN || c->stuck == progress + 1;
+    }
+    nl_mutex_unlock(&t->lock);
+    return stuck;
 }
 
 int nl_sim_interleave_wait(nl_sim_worker *w) {

@@ -37,6 +37,10 @@ void nl_sim_interleave_wake(struct nl_sim_job *job);
  * another block. */
 void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 
+/* No thread of the worker's block can go on before `progress` changes: is this so for all blocks,
+ * and has each begun? */
+int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
+
 /* The next number of the launch's own sequence, below `end`. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
 /* How many accesses the running thread makes until others may run. */

@@ -41,8 +41,9 @@ typedef struct nl_sim_job {
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
     struct nl_sim_schedule *schedule; /* threads are switched as it says (schedule.h); NULL: not */
-    int is_silent;                    /* printf prints nothing */
-    struct nl_sim_cluster *clusters;  /* those that run (cluster.h); NULL: there are none */
+    int is_deadlocked;               /* no thread can go on, in this schedule and all that follow */
+    int is_silent;                   /* printf prints nothing */
+    struct nl_sim_cluster *clusters; /* those that run (cluster.h); NULL: there are none */
     uint64_t cluster_count;
     const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
     uint64_t limit_ms;                    /* how long it may run; 0: for ever */

@@ -355,6 +355,21 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
+_Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
+    nl_fault fault;
+    nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
+    nl_text t = nl_sim_fault_text(&fault);
+    w->job->is_deadlocked = 1;
+    find_lines(w);
+    nl_text_add(&t, "deadlock, no thread can end what these wait for: ");
+    add_waiting(&fault, &t, w, NULL, NULL);
+    if (w->job->blocks > 1)
+        nl_text_add(&t, "; the other blocks have ended or wait, too");
+    mark_cut(&t);
+    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
+    nl_sim_worker_leave(w, NL_SIM_FAULT);
+}
+
 _Noreturn void nl_sim_report_stopped(nl_sim_worker *w) {
     if (nl_atomic_load32(&w->job->watch.stopped))
         nl_sim_report_endless(w);

@@ -8,6 +8,8 @@
 /* On a fiber: each records a fault of the job and leaves to the worker's own stack. */
 _Noreturn void nl_sim_report_stuck(nl_sim_worker *worker);
 _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *worker, unsigned thread);
+/* No thread of the grid can end what it waits for. */
+_Noreturn void nl_sim_report_deadlock(nl_sim_worker *worker);
 /* `lanes` of a warp have arrived in one operation, called at different lines. */
 _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 /* The grid has been stopped: leaves, and says what the block was doing if it has run for too long.

@@ -39,7 +39,13 @@ typedef struct nl_sim_schedule {
     int is_wanted;
     uint64_t wanted_block;
     uint32_t wanted_thread;
-    unsigned accesses;    /* since others have run */
+    unsigned accesses; /* since others have run */
+    /* deadlock.h: how often memory has changed or a barrier was crossed; a write that is under way.
+     */
+    uint64_t progress;
+    uintptr_t written;
+    size_t written_size;
+    unsigned char before[16];
     unsigned event_count; /* of the first events, in order */
     nl_sim_event events[NL_SIM_EVENTS];
 } nl_sim_schedule;

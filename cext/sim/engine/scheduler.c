@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "sim/engine/cluster.h"
+#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
@@ -46,6 +47,8 @@ void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
         warp->group_count = warp->alone = 0;
         nl_sim_wake(w, i, lanes);
     }
+    if (w->job->schedule)
+        nl_sim_deadlock_begin(w);
     for (unsigned i = first; i < w->threads; i++) {
         w->thread[i].fiber.sp = NULL;
         w->thread[i].wait = NL_SIM_WAIT_NONE;
@@ -203,6 +206,8 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
+    if (w->job->schedule && nl_sim_deadlock_is_reached(w))
+        nl_sim_report_deadlock(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
     if (w->job->schedule && nl_sim_schedule_leaves(w))
         let_blocks_run(w, 1);
@@ -225,6 +230,8 @@ void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
     t->wait = NL_SIM_WAIT_SPIN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
+    if (w->job->schedule && nl_sim_deadlock_is_reached(w))
+        nl_sim_report_deadlock(w);
     consider_others(w, &w->yields, PATIENT_YIELDS);
     w->warp[warp].yielded |= nl_sim_lane_bit(thread);
     nl_sim_wake(w, warp, nl_sim_lane_bit(thread));

@@ -4,6 +4,7 @@
 #include "sim/engine/tile.h"
 
 #include <stdio.h>
+#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/scheduler.h"
@@ -75,6 +76,8 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
     } else {
         *arrived = 0;
         check_one_source(w, first, threads);
+        if (w->job->schedule)
+            nl_sim_deadlock_note_progress(w);
         if (w->observer)
             w->observer->tile(w, first, threads);
         give(&w->thread[first], threads);

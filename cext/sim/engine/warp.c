@@ -9,6 +9,7 @@
  * go on, since the others would wait for them where branches join again. */
 #include "sim/engine/warp.h"
 
+#include "sim/engine/deadlock.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/report.h"
 #include "sim/engine/scheduler.h"
@@ -108,6 +109,8 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
         nl_sim_report_mixed_warp(w, index, set);
+    if (w->job->schedule)
+        nl_sim_deadlock_note_progress(w);
     if (w->observer)
         w->observer->exchange(w, index, group);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);

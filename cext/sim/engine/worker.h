@@ -124,6 +124,7 @@ typedef struct nl_sim_worker {
     unsigned carrier, shuffled;
     unsigned slice;                         /* accesses until others may run */
     unsigned at_atomic;                     /* they run now, before an atomic */
+    struct nl_sim_spin *spins;              /* deadlock.h; NULL until they are needed */
     unsigned yields, slices;                /* since it gave others a turn */
     const struct nl_sim_observer *observer; /* as job->observer */
     /* What the observer keeps here: */

@@ -1,0 +1,117 @@
+/* sim/engine/deadlock: the states of a thread are compared by a hash. A loop may let others run
+ * several times before it comes back to a state: the state that is remembered is replaced after 1,
+ * 2, 4, ... times. */
+#include "sim/engine/deadlock.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "sim/engine/interleave.h"
+#include "sim/engine/job.h"
+#include "sim/engine/schedule.h"
+#include "sim/engine/worker.h"
+
+typedef struct nl_sim_spin {
+    uint64_t state, progress; /* state: 0: none */
+    uint32_t turns, most;     /* since the state was remembered; until it is replaced */
+    int repeats, has_moved;   /* has_moved: it has made an access since */
+} nl_sim_spin;
+
+void nl_sim_deadlock_begin(nl_sim_worker *w) {
+    if (!w->spins)
+        w->spins = nl_mem_keep(NL_SIM_MAX_THREADS * sizeof *w->spins);
+    if (w->spins)
+        memset(w->spins, 0, w->threads * sizeof *w->spins);
+    w->job->schedule->progress++;
+}
+
+/* The write that was noted has been made: has it changed anything? */
+static void settle(nl_sim_schedule *s) {
+    if (!s->written_size)
+        return;
+    s->progress += memcmp((const void *)s->written, s->before, s->written_size) != 0;
+    s->written_size = 0;
+}
+
+void nl_sim_deadlock_note_access(nl_sim_worker *w, uintptr_t address, size_t size, int writes) {
+    nl_sim_schedule *s = w->job->schedule;
+    settle(s);
+    if (w->spins)
+        w->spins[w->current].has_moved = 1;
+    if (!writes)
+        return;
+    if (size > sizeof s->before) {
+        s->progress++;
+        return;
+    }
+    s->written = address;
+    s->written_size = size;
+    memcpy(s->before, (const void *)address, size);
+}
+
+void nl_sim_deadlock_note_progress(nl_sim_worker *w) {
+    w->job->schedule->progress++;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* Of the registers that a call preserves, and of the stack from here on. */
+static __attribute__((noinline)) uint64_t state_of(const nl_sim_worker *w) {
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    uintptr_t high = (uintptr_t)stack->low + stack->size;
+    uint64_t hash = 1;
+#if defined(__x86_64__)
+    uint64_t registers[5];
+    __asm__ volatile("movq %%rbx, (%0)\n\tmovq %%r12, 8(%0)\n\tmovq %%r13, 16(%0)\n\t"
+                     "movq %%r14, 24(%0)\n\tmovq %%r15, 32(%0)"
+                     :
+                     : "r"(registers)
+                     : "memory");
+    for (unsigned i = 0; i < 5; i++)
+        hash = mix(hash, registers[i]);
+#else
+    return 0; /* not compared */
+#endif
+    for (uintptr_t at = (uintptr_t)__builtin_frame_address(0); at + 8 <= high; at += 8)
+        hash = mix(hash, *(const volatile uint64_t *)at);
+    return hash ? hash : 1;
+}
+
+/* Does the thread wait at a barrier, or in a loop that it cannot end? */
+static int cannot_go_on(const nl_sim_worker *w, unsigned thread) {
+    const nl_sim_spin *p = &w->spins[thread];
+    const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    /* lanes before a volatile access go on when no other lane of their warp can */
+    int is_ready = (int)((warp->ready | warp->active) >> thread % NL_SIM_LANES & 1);
+    if (p->repeats && p->progress == w->job->schedule->progress)
+        return 1;
+    return !is_ready && thread != w->current;
+}
+
+int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
+    nl_sim_schedule *s = w->job->schedule;
+    nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
+    settle(s);
+    /* a switched thread may be interrupted twice before one access */
+    if (!p || s->count || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
+        return 0;
+    p->has_moved = 0;
+    uint64_t state = state_of(w);
+    if (!state)
+        return 0;
+    if (!p->state || p->progress != s->progress)
+        *p = (nl_sim_spin){.state = state, .progress = s->progress, .most = 1};
+    else if (p->state == state)
+        p->repeats = 1;
+    else if (++p->turns >= p->most)
+        *p = (nl_sim_spin){.state = state, .progress = s->progress, .most = p->most * 2};
+    if (!p->repeats || w->job->clusters)
+        return 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !cannot_go_on(w, i))
+            return 0;
+    }
+    return nl_sim_interleave_is_stuck(w, s->progress);
+}
