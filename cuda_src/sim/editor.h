@@ -15,6 +15,7 @@
 #include "../numbalite/tuple.cuh"
 #include "../numbalite/none.cuh"
 #include "../numbalite/foreign.cuh"
+#include "../numbalite/dual.cuh"
 #include "../numbalite/python.cuh"
 #include "../numbalite/vectors.cuh"
 #include "../numbalite/numpy.cuh"

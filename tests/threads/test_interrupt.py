@@ -224,11 +224,12 @@ def test_endless_loops_do_not_end(program):
 
 
 LOOPS = {
-    "volatile": "volatile int *v = x; int n = 0;\nwhile (v[0] == 0)  // here\n n++;\nx[1] = n;",
-    "atomic": "int n = 0;\nwhile (atomicAdd(&x[0], 0) == 0)  // here\n n++;\nx[1] = n;",
+    "volatile": "volatile int *v = x; int n = 0;\nwhile (v[0] == 0) n++;  // here\nx[1] = n;",
+    "atomic": "int n = 0;\nwhile (atomicAdd(&x[0], 0) == 0) n++;  // here\nx[1] = n;",
     "alone": "int n = 1;\nwhile (n) n = n * 5 + x[n & 1] | 1;  // here\nx[1] = n;",
-    "barrier": "for (;;) {\n __syncthreads(); x[2] = 1;  // here\n}",
+    "barrier": "\nfor (;;) { __syncthreads(); x[2] = 1; }  // here",
 }
+"""Each loop is one line: an interrupt may come at its jump, which belongs to the line of `for`."""
 
 
 @pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
