@@ -21,6 +21,8 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
     uintptr_t low = (uintptr_t)stack->low, at = (uintptr_t)__builtin_frame_address(0);
     if (w->fibers && thread != w->current)
         at = (uintptr_t)w->thread[thread].fiber.sp;
+    else if (w->trap.signal)
+        at = w->trap.stack;
     if (!at)
         return 0;
     /* The worker's own stack is large. */

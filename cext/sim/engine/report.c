@@ -329,7 +329,7 @@ static void find_lines(nl_sim_worker *w) {
             continue;
         if (w->observer && t->wait > NL_SIM_WAIT_GRID && t->pc)
             (void)nl_sim_lines_find(w->job->image, t->pc, &t->site);
-        else if (i != w->current || w->trap.signal != NL_SIM_WATCH_SIGNAL)
+        else
             (void)nl_sim_caller_line(w, i, &t->site);
     }
 }

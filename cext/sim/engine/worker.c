@@ -59,6 +59,7 @@ static nl_sim_worker *make(void) {
 
 static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
     worker->job = job;
+    worker->trap.signal = 0; /* of an earlier launch */
     worker->os_thread = nl_thread_self();
     worker->earlier = NULL;
     worker->later = busy;
