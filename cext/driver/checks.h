@@ -46,7 +46,7 @@ typedef struct nl_checks {
     uint64_t profile; /* with NL_CHECK_PROFILE: who gets the counters (nl_driver.OpenProfile) */
 } nl_checks;
 
-/* What an exact search for races says of the launches of a kernel. The larger counts. */
+/* What an exact search for races decided about the launches of a kernel. The larger counts. */
 typedef enum nl_verdict_kind {
     NL_VERDICT_NO_RACE,   /* no schedule of these launches races */
     NL_VERDICT_DEPENDS,   /* no race in the schedules tried; atomics order the threads */

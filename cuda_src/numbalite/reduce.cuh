@@ -42,7 +42,7 @@ struct dimension {
     int64 length, input, where, output;
 };
 
-/* core/reducelaunch.c and reduceplan.py write the same. The kept dimensions come first, then the folded ones, outermost
+/* core/reducelaunch.c and reduceplan.py write the same. The kept dimensions come first, then the reduced ones, outermost
  * first. A launch that leaves parts stores them all: the parts of a result side by side, or, if
  * by_part, the results of a part. */
 struct __align__(16) plan {

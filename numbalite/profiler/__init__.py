@@ -2,7 +2,7 @@
 
 The simulator counts (cext/sim/check/profile.c). `session` begins and ends a profile, `counters` is what it found,
 by launch, kernel and line. `gpus` reads the data files of GPUs, `resources` reads a cubin and computes the occupancy.
-`advice` says what to change, `text` and `html` show a profile, `program` is the command. Uses compilers and runtime.
+`advice` proposes changes, `text` and `html` show a profile, `program` is the command. Uses compilers and runtime.
 Begin with session.py.
 """
 

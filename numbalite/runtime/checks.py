@@ -27,7 +27,7 @@ _here = _local()
 
 
 class Verdict(NamedTuple):
-    """What an exact search for races says of the launches of a kernel."""
+    """What an exact search for races decided about the launches of a kernel."""
 
     kernel: str
     kind: str

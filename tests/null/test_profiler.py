@@ -149,12 +149,12 @@ def test_registers_shared_and_local_memory_are_those_that_ptxas_reports(name, tm
     )
     major, minor = gpu.capability
     (tmp_path / "k.ptx").write_bytes(image.ptx.rstrip(b"\0"))
-    told = subprocess.run(
+    report = subprocess.run(
         [ptxas, "-v", f"-arch=sm_{major}{minor}", "k.ptx", "-o", "k.cubin"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     ).stderr  # fmt: skip
     for symbol in symbols:
-        part = told.partition(f"properties for {symbol}\n")[2].partition("Compile time")[0]
+        part = report.partition(f"properties for {symbol}\n")[2].partition("Compile time")[0]
         found = read(image.data, symbol)
         assert found.registers == int(re.search(r"Used (\d+) registers", part)[1])
         assert found.local_bytes == int(re.search(r"(\d+) bytes stack frame", part)[1])

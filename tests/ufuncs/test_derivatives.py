@@ -234,8 +234,8 @@ def check_all(f):
     gx, gy = f.vjp((x, y), 1.0)
     np.testing.assert_allclose(gx * dx + gy * dy, tangent, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(f.derivative(0)(x, y), gx, rtol=1e-12, atol=1e-13)
-    mixed, turned = f.derivative(0).derivative(1)(x, y), f.derivative(1).derivative(0)(x, y)
-    np.testing.assert_allclose(mixed, turned, rtol=1e-7, atol=1e-9)
+    mixed, swapped = f.derivative(0).derivative(1)(x, y), f.derivative(1).derivative(0)(x, y)
+    np.testing.assert_allclose(mixed, swapped, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("target", one(TARGETS, of="python"))

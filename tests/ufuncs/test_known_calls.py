@@ -227,7 +227,7 @@ def test_no_python_runs_for_a_new_shape(call, total):
 
 
 def drawn(rng):
-    """A host array of integers with a random layout: transposed, turned round, with gaps or repeated elements."""
+    """A host array of integers with a random layout: transposed, reversed, with gaps or repeated elements."""
     shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 5))]
     x = np.array(rng.integers(-9, 9, shape), np.float32).transpose(rng.permutation(len(shape)))
     x = x[tuple(slice(None, None, int(step)) for step in rng.choice([1, 1, -1, 2], x.ndim))]

@@ -14,12 +14,10 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "sim/check/shadow.h"
 
 enum {
-    GRANULE = 4,
-    PAGE = 1024, /* bytes of memory */
-    CELLS = PAGE / GRANULE,
-    RECENT = 64,
+    GRANULE = NL_SIM_SHADOW_GRANULE,
     FEW = 4,   /* threads of a new segment */
     MANY = 16, /* of one that is still searched; a larger one has an item for each thread */
     STRONG = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE,
@@ -48,15 +46,8 @@ typedef struct cell {
     segment *more;
 } cell;
 
-typedef struct page {
-    uintptr_t number; /* address / PAGE */
-    cell cells[CELLS];
-} page;
-
 struct nl_sim_epochs {
-    size_t page_count, page_capacity;
-    page **pages; /* a hash table */
-    page *recent[RECENT];
+    nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
     segment *spare; /* segments of FEW items */
@@ -84,19 +75,16 @@ static void free_segments(segment *first) {
 }
 
 void nl_sim_epochs_forget(nl_sim_epochs *e) {
-    for (size_t i = 0; i < e->page_capacity; i++) {
-        for (unsigned k = 0; e->pages[i] && k < CELLS; k++)
-            free_segments(e->pages[i]->cells[k].more);
-        nl_mem_free(e->pages[i]);
+    for (size_t i = 0; i < e->cells.capacity; i++) {
+        cell *cells = e->cells.pages[i] ? e->cells.pages[i]->cells : NULL;
+        for (unsigned k = 0; cells && k < NL_SIM_SHADOW_CELLS; k++)
+            free_segments(cells[k].more);
     }
     for (uint32_t i = 0; i < e->byte_count; i++) {
         for (unsigned k = 0; k < GRANULE; k++)
             free_segments(e->bytes[i][k].more);
     }
-    nl_mem_free(e->pages);
-    e->pages = NULL;
-    e->page_count = e->page_capacity = 0;
-    memset(e->recent, 0, sizeof e->recent);
+    nl_sim_shadow_clear(&e->cells);
     e->byte_count = 0;
 }
 
@@ -120,48 +108,9 @@ void nl_sim_epochs_note_end(nl_sim_epochs *e, uint32_t block) {
 
 /* Cells */
 
-static page **page_slot(page **table, size_t capacity, uintptr_t number) {
-    uint64_t at = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 24;
-    for (;; at++) {
-        page **p = &table[at & (capacity - 1)];
-        if (!*p || (*p)->number == number)
-            return p;
-    }
-}
-
-static int grow_pages(nl_sim_epochs *e) {
-    size_t capacity = e->page_capacity ? e->page_capacity * 2 : 256;
-    page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
-    if (!table)
-        return -1;
-    for (size_t i = 0; i < e->page_capacity; i++) {
-        if (e->pages[i])
-            *page_slot(table, capacity, e->pages[i]->number) = e->pages[i];
-    }
-    nl_mem_free(e->pages);
-    e->pages = table;
-    e->page_capacity = capacity;
-    return 0;
-}
-
 /* The four bytes at `address`; NULL without memory. */
 static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
-    uintptr_t number = address / PAGE;
-    page *p = e->recent[number % RECENT];
-    if (!p || p->number != number) {
-        if (e->page_count * 4 >= e->page_capacity * 3 && grow_pages(e) < 0)
-            return NULL;
-        page **slot = page_slot(e->pages, e->page_capacity, number);
-        if (!*slot) {
-            *slot = nl_mem_zalloc(sizeof **slot, NULL);
-            if (!*slot)
-                return NULL;
-            (*slot)->number = number;
-            e->page_count++;
-        }
-        e->recent[number % RECENT] = p = *slot;
-    }
-    return &p->cells[address % PAGE / GRANULE];
+    return nl_sim_shadow_find(&e->cells, address, sizeof(cell));
 }
 
 static int is_split(const cell *c) {
@@ -402,7 +351,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
     int mine = is_same_moment(c->write, v->mark);
     if (mine && plain) {
         if (!writes)
-            return 0; /* whoever conflicts with the read conflicts with the write */
+            return 0; /* an access that conflicts with the read conflicts with the write */
         c->write.who |= v->mark.who & NL_SIM_MARK_UPDATE;
         if (!c->read.era && !c->more)
             return 0;

@@ -22,6 +22,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "sim/check/shadow.h"
 #include "sim/abi.h"
 #include "sim/check/epochs.h"
 #include "sim/check/order.h"
@@ -31,10 +32,7 @@
 #include "sim/engine/worker.h"
 
 enum {
-    GRANULE = 4,
-    PAGE = 1024, /* bytes of memory */
-    CELLS = PAGE / GRANULE,
-    RECENT = 64,
+    GRANULE = NL_SIM_SHADOW_GRANULE,
     KNOWN_PAIRS = 512,
     GUARDS = 32, /* places of plain reads for an atomicCAS */
     LATEST = 4,  /* plain reads of a thread that are remembered for this */
@@ -56,11 +54,6 @@ typedef struct cell {
     mark read[2];
 } cell;
 
-typedef struct page {
-    uintptr_t number; /* address / PAGE */
-    cell cells[CELLS];
-} page;
-
 typedef struct pair {
     int32_t earlier, later;
     nl_sim_race_scope scope;
@@ -71,11 +64,9 @@ struct nl_sim_race {
     nl_sim_race_report *report;
     uint16_t era;
     int starved;           /* memory has run out: no conflict is certain any more */
-    nl_sim_epochs *epochs; /* of an exact search, which uses no pages; else NULL */
+    nl_sim_epochs *epochs; /* of an exact search, which uses no cells; else NULL */
     int depends;           /* exact: the schedule decides the order of some atomic accesses */
-    size_t page_count, page_capacity;
-    page **pages; /* a hash table */
-    page *recent[RECENT];
+    nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
     nl_sim_handover handover;
@@ -133,12 +124,7 @@ nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint
 }
 
 static void forget_pages(nl_sim_race *race) {
-    for (size_t i = 0; i < race->page_capacity; i++)
-        nl_mem_free(race->pages[i]);
-    nl_mem_free(race->pages);
-    race->pages = NULL;
-    race->page_count = race->page_capacity = 0;
-    memset(race->recent, 0, sizeof race->recent);
+    nl_sim_shadow_clear(&race->cells);
     race->byte_count = 0;
 }
 
@@ -162,48 +148,9 @@ int nl_sim_race_depends(const nl_sim_race *race) {
 
 /* Cells */
 
-static page **page_slot(page **table, size_t capacity, uintptr_t number) {
-    uint64_t at = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 24;
-    for (;; at++) {
-        page **p = &table[at & (capacity - 1)];
-        if (!*p || (*p)->number == number)
-            return p;
-    }
-}
-
-static int grow_pages(nl_sim_race *race) {
-    size_t capacity = race->page_capacity ? race->page_capacity * 2 : 256;
-    page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
-    if (!table)
-        return -1;
-    for (size_t i = 0; i < race->page_capacity; i++) {
-        if (race->pages[i])
-            *page_slot(table, capacity, race->pages[i]->number) = race->pages[i];
-    }
-    nl_mem_free(race->pages);
-    race->pages = table;
-    race->page_capacity = capacity;
-    return 0;
-}
-
 /* The four bytes at `address`; NULL without memory, and nothing is found there. */
 static cell *find_cell(nl_sim_race *race, uintptr_t address) {
-    uintptr_t number = address / PAGE;
-    page *p = race->recent[number % RECENT];
-    if (!p || p->number != number) {
-        if (race->page_count * 4 >= race->page_capacity * 3 && grow_pages(race) < 0)
-            return NULL;
-        page **slot = page_slot(race->pages, race->page_capacity, number);
-        if (!*slot) {
-            *slot = nl_mem_zalloc(sizeof **slot, NULL);
-            if (!*slot)
-                return NULL;
-            (*slot)->number = number;
-            race->page_count++;
-        }
-        race->recent[number % RECENT] = p = *slot;
-    }
-    return &p->cells[address % PAGE / GRANULE];
+    return nl_sim_shadow_find(&race->cells, address, sizeof(cell));
 }
 
 /* Gives each byte of a cell a cell; NULL without memory. */
@@ -405,7 +352,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
-    if (v->told)
+    if (v->is_reported)
         return;
     uintptr_t granule = address / GRANULE * GRANULE;
     int plain_earlier = !(m.who & (ATOMIC | VOLATILE)), mine = m.block == v->mark.block;
@@ -413,7 +360,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     int one_reads = !(m.who & v->mark.who & WRITE), one_atomic = (m.who ^ v->mark.who) & ATOMIC;
     if (one_reads && one_atomic && is_guard(v->race, plain_read(&c)->pc))
         return;
-    v->told = 1;
+    v->is_reported = 1;
     if ((m.who & WRITE) && (v->mark.who & WRITE)) {
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
         if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MAX_BYTES) {
@@ -453,9 +400,9 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
-    if (v->told)
+    if (v->is_reported)
         return;
-    v->told = 1;
+    v->is_reported = 1;
     if (!one_reads)
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
     else if (!((m.who ^ v->mark.who) & ATOMIC))

@@ -40,7 +40,7 @@ typedef struct nl_sim_visit {
     uintptr_t address;
     size_t size;
     const void *pc;
-    int told; /* a conflict of this access has been reported: others are of the same kind */
+    int is_reported; /* a conflict of this access has been reported: others are of the same kind */
 } nl_sim_visit;
 
 static inline unsigned nl_sim_mark_thread(nl_sim_mark m) {

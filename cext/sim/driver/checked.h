@@ -12,7 +12,7 @@
 typedef struct nl_sim_checked {
     const nl_checks *checks;
     const nl_sim_object *image;
-    const nl_sim_parameters *parameters; /* NULL: not known */
+    const nl_sim_parameters *parameters; /* NULL: unavailable */
     int traps_reals;
     nl_sim_stream *stream; /* on which the job runs */
 } nl_sim_checked;

@@ -40,7 +40,7 @@ typedef struct nl_sim_job {
     int shuffled;      /* in the order that `seed` gives; interleaved, too */
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
-    struct nl_sim_schedule *schedule; /* threads are switched as it says (schedule.h); NULL: not */
+    struct nl_sim_schedule *schedule; /* the switches of threads (schedule.h); NULL: not */
     int is_deadlocked;               /* no thread can go on, in this schedule and all that follow */
     int is_silent;                   /* printf prints nothing */
     struct nl_sim_cluster *clusters; /* those that run (cluster.h); NULL: there are none */

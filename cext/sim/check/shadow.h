@@ -1,0 +1,45 @@
+/* sim/check/shadow: a cell of a checker's data for each four bytes of memory. Pages of cells are
+ * allocated when one of them is first used, and found in a hash table by their address. */
+#ifndef NL_SIM_CHECK_SHADOW_H
+#define NL_SIM_CHECK_SHADOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NL_SIM_SHADOW_GRANULE = 4,
+    NL_SIM_SHADOW_PAGE = 1024, /* bytes of memory */
+    NL_SIM_SHADOW_CELLS = NL_SIM_SHADOW_PAGE / NL_SIM_SHADOW_GRANULE,
+    NL_SIM_SHADOW_RECENT = 64,
+};
+
+typedef struct nl_sim_shadow_page {
+    uintptr_t number; /* address / NL_SIM_SHADOW_PAGE */
+    void *cells;      /* NL_SIM_SHADOW_CELLS, zero at first */
+} nl_sim_shadow_page;
+
+typedef struct nl_sim_shadow {
+    size_t count, capacity;
+    nl_sim_shadow_page **pages; /* the hash table; NULL where it has none */
+    nl_sim_shadow_page *recent[NL_SIM_SHADOW_RECENT];
+} nl_sim_shadow;
+
+/* The page of a number, allocated if it is new, and among the recent ones; NULL without memory. */
+nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *shadow, uintptr_t number,
+                                            size_t cell_size);
+/* Frees all pages. */
+void nl_sim_shadow_clear(nl_sim_shadow *shadow);
+
+/* The cell of the four bytes at `address`; NULL without memory. */
+static inline void *nl_sim_shadow_find(nl_sim_shadow *shadow, uintptr_t address, size_t cell_size) {
+    uintptr_t number = address / NL_SIM_SHADOW_PAGE;
+    nl_sim_shadow_page *p = shadow->recent[number % NL_SIM_SHADOW_RECENT];
+    if (!p || p->number != number) {
+        p = nl_sim_shadow_find_page(shadow, number, cell_size);
+        if (!p)
+            return NULL;
+    }
+    return (char *)p->cells + address % NL_SIM_SHADOW_PAGE / NL_SIM_SHADOW_GRANULE * cell_size;
+}
+
+#endif
