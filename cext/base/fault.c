@@ -95,6 +95,8 @@ void nl_fault_sentence(const nl_fault *f, char *text, size_t size) {
         nl_text_add(&t, "; seed=%llu gives this order again", (unsigned long long)f->seed);
     if (f->schedule[0])
         nl_text_add(&t, "; NUMBALITE_SIM_SCHEDULE=%s gives this order again", f->schedule);
+    if (f->launch[0])
+        nl_text_add(&t, "; launched at %s", f->launch);
     if (f->others)
         nl_text_add(&t, " (and %llu more, in %u place%s)", (unsigned long long)f->others, f->places,
                     f->places == 1 ? "" : "s");

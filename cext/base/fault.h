@@ -14,6 +14,7 @@ enum {
     NL_FAULT_HEADER = 160,
     NL_FAULT_WHAT = 1200,
     NL_FAULT_SCHEDULE = 320,
+    NL_FAULT_LAUNCH = 64,
 
     NL_FAULT_ASSERT = 1 << 16, /* a kind beside those of driver/checks.h */
 };
@@ -58,6 +59,7 @@ typedef struct nl_fault {
     uint64_t seed;
     char schedule[NL_FAULT_SCHEDULE]; /* in which it happens; "": in the first */
     int is_exact;                     /* found by an exact search for races */
+    char launch[NL_FAULT_LAUNCH];     /* "lesson.py, line 20", the launch; "": unknown */
     char what[NL_FAULT_WHAT]; /* what happened: "writes out[127], but out has 100 elements" */
 } nl_fault;
 

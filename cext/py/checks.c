@@ -85,8 +85,13 @@ static void note_frames(void) {
 }
 
 void nl_py_note_caller_now(void) {
+    if (nl_cu.Checks && nl_cu.Checks() & NL_CHECK_STREAM)
+        nl_py_note_launch();
+}
+
+void nl_py_note_launch(void) {
     PyObject *type, *value, *traceback;
-    if (!nl_cu.SetCaller || !nl_cu.Checks || !(nl_cu.Checks() & NL_CHECK_STREAM))
+    if (!nl_cu.SetCaller)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     note_frames();

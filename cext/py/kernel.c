@@ -406,11 +406,11 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
+    nl_py_note_launch();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and what empties it may need the interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
-        nl_py_note_caller();
         result = nl_launch_run(shape, k->kernel, values, &err);
     }
     if (result < 0)

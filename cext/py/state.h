@@ -133,6 +133,9 @@ static inline int nl_py_is_profiled(void) {
     return __builtin_expect(nl_py_profiles, 0) && nl_py_is_profiled_now();
 }
 
+/* The same before a launch, for all reports of the simulator. */
+void nl_py_note_launch(void);
+
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \

@@ -311,7 +311,8 @@ def test_faults_without_checks_say_what_they_can(lineinfo):
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
     x = zeros(32)
     advice = "; run it under `with cuda.checks():` to see the "
-    end = f"{advice}array" if lineinfo else f"{advice}line and the array"
+    launched = f"; launched at test_checks.py, line {line_of('    launch(*args)')}"
+    end = f"{advice}array" if lineinfo else f"{advice}line and the array{launched}"
     with cuda.checks("none"):
         null = fails(kernels.null[2, 4], x, 0)
         misaligned = fails(kernels.misaligned[1, 1], x)
@@ -327,7 +328,7 @@ def test_faults_without_checks_say_what_they_can(lineinfo):
         assert error.line == (line_of(comment) if lineinfo else None)
         assert error.file == (__file__ if lineinfo else None)
     assert (beyond.kind, beyond.kernel, beyond.thread) == ("memory", "beyond", None)
-    assert str(beyond).endswith(f"{advice}thread and the line")
+    assert str(beyond).endswith(f", the memory of parameter 1{advice}thread and the line{launched}")
 
 
 def test_freed_memory(kernels):

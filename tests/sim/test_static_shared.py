@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import some
 
 from numbalite import cuda
@@ -63,6 +64,7 @@ def is_refused(compile):
 
 
 @pytest.mark.sim
+@needs_nvrtc
 @pytest.mark.parametrize("seed", some(3, range(40), "static shared"))
 def test_what_ptxas_refuses(seed):
     if hostbuild.identify(host.find()).family == "gcc":

@@ -33,6 +33,7 @@ typedef struct shape {
 
 typedef struct launch_op {
     nl_sim_op op;
+    char caller[NL_SIM_CALLER]; /* the user's line, "": unknown */
     nl_sim_job job;
     nl_checks checks;
     nl_sim_function *function; /* what runs: the one launched, or its twin for these checks */
@@ -41,18 +42,41 @@ typedef struct launch_op {
     uintptr_t arguments[]; /* the values, then the pointers to them */
 } launch_op;
 
-/* An array of which a kernel got the address was written out of bounds by that kernel. */
+/* A fault without a line in the kernel gets the line of the launch. */
+static void add_launch(nl_fault *fault, const launch_op *l) {
+    if (!fault->at.file[0])
+        snprintf(fault->launch, sizeof fault->launch, "%s", l->caller);
+}
+
+/* The number of the parameter that contains this word of the arguments, from 1; 0: none does. */
+static unsigned parameter_of(const launch_op *l, size_t word) {
+    const char *at = (const char *)(l->arguments + word);
+    for (unsigned i = 0; i < l->job.kernel->param_count; i++) {
+        const char *low = l->pointers[i];
+        if (at >= low && at < low + l->job.kernel->params[i].size)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Reports that a kernel has written past the bounds of an allocation whose address is in its
+ * arguments. */
 static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
-    char damage[NL_SIM_MEMORY_TEXT];
+    char damage[NL_SIM_MEMORY_TEXT], parameter[48] = "";
     nl_fault fault;
-    if (!nl_sim_memory_check(l->arguments, l->words, damage))
+    size_t word;
+    if (!nl_sim_memory_check(l->arguments, l->words, damage, &word))
         return;
     int checked = (l->checks.mask & NL_CHECK_MEMORY) != 0;
+    unsigned number = parameter_of(l, word);
+    if (number)
+        snprintf(parameter, sizeof parameter, ", the memory of parameter %u", number);
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_say(&fault, "%s%s", damage,
+    nl_fault_say(&fault, "%s%s%s", damage, parameter,
                  checked ? ""
                          : "; run it under `with cuda.checks():` to see the thread and the line");
+    add_launch(&fault, l);
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
@@ -154,8 +178,10 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     if (variables)
         nl_sim_variables_return(variables);
     nl_sim_stream_set_job(stream, NULL);
-    if (status != CUDA_SUCCESS)
+    if (status != CUDA_SUCCESS) {
+        add_launch(&l->job.fault, l);
         nl_sim_stream_fail(stream, status, &l->job.fault);
+    }
     check_arrays(l, stream);
     nl_sim_job_close(&l->job);
 }
@@ -264,6 +290,7 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     l->op.copy = copy_launch;
     l->op.flags = from->op.flags;
     l->op.name = from->op.name;
+    memcpy(l->caller, from->caller, sizeof l->caller);
     l->job.kernel = from->job.kernel;
     l->job.image = from->job.image;
     l->job.history = from->job.history;
@@ -357,6 +384,7 @@ static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle
     launch_op *l = prepare(f, s, stack_size(context), params, extra, &status);
     if (!l)
         return status;
+    nl_sim_streamclock_get_caller(l->caller);
     nl_sim_stream_issue(stream, &l->op);
     return CUDA_SUCCESS;
 }
@@ -415,6 +443,7 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     launch_op *l = prepare(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
     if (!l)
         return status;
+    memcpy(l->caller, old->caller, sizeof l->caller);
     nl_sim_exec_replace((nl_sim_exec *)exec, node, &l->op);
     return CUDA_SUCCESS;
 }

@@ -65,7 +65,7 @@ static void join_legacy(nl_sim_stream *stream) {
 }
 
 /* Where the thread issues its next operation; "": not reported. */
-static _Thread_local char caller[64];
+static _Thread_local char caller[NL_SIM_CALLER];
 
 unsigned nl_sim_streamclock_number(CUstream stream) {
     return ((const nl_sim_stream *)stream)->number;
@@ -73,14 +73,21 @@ unsigned nl_sim_streamclock_number(CUstream stream) {
 
 void nl_sim_streamclock_set_caller(const char *file, int line) {
     const char *name = strrchr(file, '/');
-    snprintf(caller, sizeof caller, " (%.40s, line %d)", name ? name + 1 : file, line);
+    snprintf(caller, sizeof caller, "%.40s, line %d", name ? name + 1 : file, line);
+}
+
+void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]) {
+    memcpy(text, caller, sizeof caller);
 }
 
 static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
+    char where[NL_SIM_CALLER + 4] = "";
+    if (caller[0])
+        snprintf(where, sizeof where, " (%s)", caller);
     if (stream == stream->context->legacy)
-        snprintf(text, size, "on the default stream%s", caller);
+        snprintf(text, size, "on the default stream%s", where);
     else
-        snprintf(text, size, "on stream %u%s", stream->number, caller);
+        snprintf(text, size, "on stream %u%s", stream->number, where);
 }
 
 static void watch(const nl_sim_stream *stream, nl_sim_op *op) {

@@ -20,7 +20,10 @@ void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock
 void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
 
 /* The user's line of the calling thread's next operation (nl_driver.SetCaller). */
+enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
+/* "lesson.py, line 20"; "": unknown. */
+void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* The number of a stream that was created, as reports have it (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 

@@ -226,12 +226,14 @@ static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     return 1;
 }
 
-int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT]) {
+int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT],
+                        size_t *word) {
     int found = 0;
     nl_mutex_lock(&lock);
     for (size_t i = 0; i < count && !found; i++) {
         const allocation *a = containing(words[i]);
         found = a && check(a, damage);
+        *word = i;
     }
     nl_mutex_unlock(&lock);
     return found;

@@ -72,8 +72,9 @@ int nl_sim_memory_covers(uintptr_t address, size_t size);
 /* Whether a device can read and write the host's memory there while the host goes on. */
 int nl_sim_memory_is_pinned(const void *address);
 /* Checks the red zones of the allocations to which the words point. Returns 1 if one was damaged,
- * and says so in `damage`. */
-int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT]);
+ * with a sentence in `damage` and the index of the word in `word`. */
+int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT],
+                        size_t *word);
 /* Appends to a sentence that ended with an address where it lies: ", 4 bytes after the end of ...".
  */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
