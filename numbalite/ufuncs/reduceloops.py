@@ -150,24 +150,68 @@ _TAKEN_BY_KEY = {
 }  # fmt: skip
 
 
-_WIDTHS = 1, 2, 4, 8, 16
+_MAX_WIDTH, _MAX_LANES = 16, 32
+_TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
 
-def _compiled_with(kind, last, size, accumulator):
-    """The kernels of one image, (kind, kind of the last block) each. Widths of columns depend on shapes and on
-    alignment, so all widths of a dtype are compiled at once, as core/reduceplan.c chooses them."""
-    word = _KIND.fullmatch(kind)[1]
-    if word not in ("columns", "narrow"):
+def _powers(first, last):
+    """Powers of two."""
+    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
+
+
+def _widths(size, accumulator):
+    """How many neighbouring columns a thread may reduce."""
+    most = max(1, min(16 // size, 128 // accumulator))
+    return _powers(1, 1 << (most.bit_length() - 1))
+
+
+def _runs(word, width, accumulator, vec):
+    """How many accesses a thread of a scan may have."""
+    if word == "scan_warps" and vec > 1:
+        return [1]
+    if word == "scan_tiles":
+        return sorted({1, max(1, min(_TILE_RUNS, _TILE_BYTES // (width * accumulator)))})
+    return [
+        runs
+        for runs in _powers(1, _WARP_LENGTH)
+        if runs == 1
+        or (
+            runs * width * accumulator <= _TILE_BYTES // 2
+            and runs * width * plans.WARP < 2 * _WARP_LENGTH
+        )
+    ]
+
+
+def _siblings(word, numbers, size, accumulator, vec):
+    """The template arguments of all kernels that shapes and alignment choose among, as core/reduceplan.c and
+    core/scanplan.c do: those of `word` for dtypes of these sizes."""
+    if word in ("columns", "narrow"):
+        return list(map(str, _widths(size, accumulator)))
+    if word == "stripes":
+        return [f"{width}x{ahead}" for width in _widths(size, accumulator) for ahead in (2, 4, 8)]
+    if word in ("scan_warps", "scan_tiles"):
+        width = int(numbers.partition("x")[0])
+        return [f"{width}x{runs}" for runs in _runs(word, width, accumulator, vec)]
+    lanes = {
+        "teams": _powers(1, _MAX_LANES),
+        "gapped": _powers(2, _MAX_LANES),
+        "short": _powers(2, _MAX_LANES // 2),
+    }
+    return list(map(str, lanes.get(word.partition("_")[0], ())))
+
+
+def _compiled_with(kind, last, size, accumulator, vec=1):
+    """The kernels of one image, (kind, kind of the last block) each: a new shape compiles no other kernel of a kind."""
+    word, numbers = _KIND.fullmatch(kind).groups()
+    kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
+    if kind not in kinds:
         return [(kind, last)]
-    widths = [one for one in _WIDTHS if one == 1 or (one * size <= 16 and one * accumulator <= 128)]
-    lasts = [
-        max(n for n in _WIDTHS if n == 1 or (n <= one and n * accumulator <= 16)) for one in widths
+    if word != "narrow" or not last:
+        return [(one, last) for one in kinds]
+    return [
+        (f"narrow{width}", f"narrow{min(width, _widths(accumulator, accumulator)[-1])}")
+        for width in _widths(size, accumulator)
     ]
-    kinds = [
-        (f"{word}{one}", f"{word}{of_last}" if last else "")
-        for one, of_last in zip(widths, lasts, strict=True)
-    ]
-    return kinds if (kind, last) in kinds else [(kind, last)]
 
 
 def _rows(taken, size):
@@ -322,7 +366,8 @@ class Loops:
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                kinds = _compiled_with(kind, last, stored.itemsize, loop.itemsize)
+                sizes = stored.itemsize, vec * loop.itemsize
+                kinds = _compiled_with(kind, last, *sizes, vec)
                 together = *kinds, *common
                 made = self._images_of.get(together)
                 if made is None:

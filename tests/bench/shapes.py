@@ -18,6 +18,8 @@ import warnings
 import numpy as np
 import sweep
 
+from numbalite import cuda
+
 WARM, COUNT = 20, 300
 ALLOWED = 10.0  # us over the same call on one shape
 REPEATS = 3
@@ -38,6 +40,16 @@ def softmax_of_torch(xp, x):
 
 def rfft(xp, x):
     return xp.fft.rfft(x)
+
+
+def indices(xp, x):
+    """Half as many indices as the array has elements, on the device."""
+    library = cuda if xp is np else xp
+    return library.arange(x.shape[0] // 2, **({"device": "cuda"} if xp.__name__ == "torch" else {}))
+
+
+def take(xp, x):
+    return xp.take(x, indices(xp, x))
 
 
 # name -> (dimensions, the call, torch's if it differs, None where torch has none)
@@ -77,6 +89,12 @@ ROWS = {
     "where": (1, lambda xp, x: xp.where(x > 0.5, x, 0.0)),
     "clip": (1, of("clip", 0.25, 0.75)),
     "rfft": (1, rfft),
+    "a[index]": (1, lambda xp, x: x[indices(xp, x)]),
+    "take": (1, take),
+    "searchsorted": (1, lambda xp, x: xp.searchsorted(x, x)),
+    "sum, where=": (1, lambda xp, x: x.sum(where=x > 0.5), None),
+    "sum, initial=": (1, lambda xp, x: x.sum(initial=1.0), None),
+    "add.reduceat": (1, lambda xp, x: xp.add.reduceat(x, [0, 100]), None),
 }  # fmt: skip
 
 
@@ -107,6 +125,8 @@ def timed(call, arrays):
 def measured(label, library, row, hosts):
     """(changing shapes, one shape) in us per call."""
     run, xp = run_of(row, label), library.xp
+    if run is None:
+        raise NotImplementedError
     arrays = [library.array(host) for host in hosts]
     call = lambda x: run(xp, x)
     timed(call, arrays[:WARM])

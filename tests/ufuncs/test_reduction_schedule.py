@@ -44,6 +44,44 @@ def test_parts_cover_each_row_once(serial):
     assert kinds == {"serial"} if serial else len(kinds) > 8
 
 
+def family_of(kind, sizes, vec=1):
+    """What all kernels of an image have in common: the kind, and the width of a scan, which alignment decides."""
+    word = kind.rstrip("0123456789x")
+    width = kind.removeprefix(word).partition("x")[0] if word.startswith("scan") else ""
+    return word, width, *sizes, vec
+
+
+def test_kernels_of_a_kind_are_compiled_together():
+    """A new shape may need another width of a kernel, which is in the image of the first one."""
+    rng, images = np.random.default_rng(6), {}
+    for _ in range(4000):
+        itemsize = int(rng.choice([1, 2, 4, 8, 16]))
+        sizes = itemsize, max(itemsize, int(rng.choice([4, 8, 16, 24])))
+        kept, reduced = geometry(rng, itemsize)
+        kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], *[False] * 3)
+        image = reduceloops._compiled_with(kind, "", *sizes)
+        assert (kind, "") in image
+        assert images.setdefault(family_of(kind, sizes), image) == image
+    assert max(map(len, images.values())) >= 5
+
+
+def test_kernels_of_a_scan_are_compiled_together():
+    rng, images = np.random.default_rng(7), {}
+    memory = cuda.device_array(1 << 24, "u1")
+    for _ in range(1000):
+        itemsize = int(rng.choice([1, 2, 4, 8, 16]))
+        rows, length = int(rng.choice([1, 40, 5000])), int(rng.choice(LENGTHS[:-3]))
+        if rows * length * itemsize > memory.size:
+            continue
+        x = memory._view((rows, length), (length * itemsize, itemsize), np.dtype(f"V{itemsize}"))
+        kind, _, _, _, vec, *_ = _core.scan_plan(x, x, 1, itemsize, False, 0, b"")[0][-1]
+        sizes = itemsize, vec * itemsize
+        image = reduceloops._compiled_with(kind, "", *sizes, vec)
+        assert (kind, "") in image
+        assert images.setdefault(family_of(kind, sizes, vec), image) == image
+    assert max(map(len, images.values())) >= 3
+
+
 @pytest.mark.parametrize(
     ("dims", "error"),
     [([(0, 1, 0, 0)], ValueError), ([(1, 2)], TypeError), ([(2, 4, 0, 0)] * 40, ValueError)],
