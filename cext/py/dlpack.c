@@ -186,8 +186,11 @@ static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_la
     return nl_py_array_over(state, address, layout, parts);
 }
 
-/* 1 and the array, 0 for memory of the host, -1. */
-static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **array) {
+/* 1 and the array, 0 for memory of the host, -1. `lender`, if not NULL, is the array of the
+ * capsule, of a library with a current stream: the new array keeps it instead of the capsule, so
+ * that each call on the array can ask for this stream. */
+static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lender,
+                          PyObject **array) {
     int versioned = PyCapsule_IsValid(capsule, capsule_names[1]);
     if (!versioned && !PyCapsule_IsValid(capsule, capsule_names[0])) {
         int used =
@@ -206,7 +209,8 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **arra
         return -1;
     }
     const nl_dl_tensor *t = versioned ? &v->tensor : &((nl_dl_managed *)managed)->tensor;
-    nl_py_array_parts parts = {.readonly = versioned && (v->flags & NL_DL_READ_ONLY)};
+    nl_py_array_parts parts = {.readonly = versioned && (v->flags & NL_DL_READ_ONLY),
+                               .lent = lender != NULL};
     nl_layout layout;
     if (t->device_type == NL_DL_CPU && !nl_cu.memory_is_host)
         return 0;
@@ -216,7 +220,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **arra
     if (found <= 0)
         return found;
     *array = NULL;
-    parts.owner = take(capsule, managed, versioned);
+    parts.owner = lender ? Py_NewRef(lender) : take(capsule, managed, versioned);
     parts.descr = parts.owner ? nl_host_descr_plain(parts.element.dtype) : NULL;
     if (parts.descr)
         *array =
@@ -286,7 +290,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
     int type, found;
     if (PyCapsule_CheckExact(obj)) {
         if (nl_device_current(&err))
-            return import_capsule(state, obj, array);
+            return import_capsule(state, obj, NULL, array);
         nl_py_raise(&err);
         return -1;
     }
@@ -309,7 +313,8 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
         }
         return -1;
     }
-    found = import_capsule(state, capsule, array);
+    PyObject *lender = !host && nl_py_known_has_stream(state, obj) ? obj : NULL;
+    found = import_capsule(state, capsule, lender, array);
     Py_DECREF(capsule);
     if (found < 0 && host && PyErr_ExceptionMatches(PyExc_BufferError)) {
         PyErr_Clear();

@@ -28,7 +28,8 @@ def from_dlpack(
 
     Memory of a CUDA device is not copied: the result is a view of it, of any strides, read-only
     where the producer says so, and keeps it alive. Work on the default stream comes after the
-    producer's. An array in host memory is copied to the device.
+    producer's. Calls on an array of PyTorch or CuPy run on the current stream of that library.
+    An array in host memory is copied to the device.
 
     `device`: a device's number (or object, or DLPack's pair) to have the array on; by default that
     of `x`, for host memory the current one. `copy`: True always copies; False never does, and

@@ -21,6 +21,14 @@ fill = cuda.jit("__global__ void fill(float* x, float value, int n) { int i = th
 SIZE = 16
 
 
+def export(self, stream=None, **options):
+    "A producer that waits for its own work."
+    dict(Tensor=torch_stream, ndarray=cupy_stream)[type(self).__name__].synchronize()
+    return self.array.__dlpack__(stream=-1, **options)
+
+Interface.__dlpack__ = export
+Interface.__dlpack_device__ = lambda self: (2, 0)  # CUDA
+
 def array(kind=None, value=0.0):
     d = cuda.to_device(np.full(SIZE, value, "f4"))
     cuda.synchronize()
@@ -57,7 +65,8 @@ def with_streams(run_python):
 def test_launches_and_the_librarys_own_work_are_ordered(with_streams, library):
     with_streams(f"""
 kind, stream = {library}, dict(Tensor=torch_stream, ndarray=cupy_stream)["{library}"]
-for wrap in (lambda x: x, cuda.as_cuda_array, lambda x: cuda.as_cuda_array(x)[:]):
+for wrap in (lambda x: x, cuda.as_cuda_array, lambda x: cuda.as_cuda_array(x)[:], cuda.from_dlpack,
+             lambda x: cuda.from_dlpack(x)[:]):
     x, y = array(kind), array(kind)
     fill[1, 32, stream](x.array, 1, SIZE)      # the library's own operation
     raw[1, 32](wrap(x), wrap(y), SIZE)
