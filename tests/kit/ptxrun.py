@@ -16,7 +16,7 @@ _COMPARE = {
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 }  # fmt: skip
 _OPERATIONS = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a, "not": lambda a: ~a,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a, "not": lambda a: ~int(a),
     "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "min": min, "max": max, "mov": lambda a: a, "abs": abs,
 }  # fmt: skip
