@@ -721,6 +721,7 @@ class Ufunc:
         out: np.dtype[Any] | None,
         reducer: Reducer,
         initial: bytes | None,
+        loop: np.dtype[Any],
         /,
     ) -> None: ...
     @overload

@@ -99,6 +99,21 @@ void nl_layout_set_as(nl_layout *l, const int64_t *strides) {
     }
 }
 
+int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,
+                        const int64_t *wanted, int64_t *out) {
+    int missing = wanted_ndim - ndim;
+    if (missing < 0)
+        return 0;
+    for (int i = ndim - 1; i >= 0; i--) { /* from the end: `out` may be `strides` */
+        if (shape[i] != wanted[missing + i] && shape[i] != 1)
+            return 0;
+        out[missing + i] = shape[i] == wanted[missing + i] ? strides[i] : 0;
+    }
+    for (int i = 0; i < missing; i++)
+        out[i] = 0;
+    return 1;
+}
+
 void nl_layout_set_k(nl_layout *l) {
     int order[NL_MAX_DIMS], n;
     if (l->ndim == 1) { /* as nearly always */

@@ -28,6 +28,10 @@ void nl_layout_set_k(nl_layout *layout);
  * visits an array of this shape with these strides ("K"): a dimension with stride 0 stays between
  * its neighbours. */
 void nl_layout_set_as(nl_layout *layout, const int64_t *strides);
+/* Strides with which an array appears in another shape: 0 along axes that it has once or lacks. 0
+ * if it cannot be broadcast to that shape. `out` may be the array's own strides. */
+int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,
+                        const int64_t *wanted, int64_t *out);
 /* Low bits of the addresses of the elements, the first of which is at `address`: an element type of
  * alignment a (a power of two up to 256) may be read where these bits & (a - 1) are 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);

@@ -2,8 +2,8 @@
  *
  * Calls whose dtypes are equal are one class: they have the same Reducer and the same initial
  * number. Python finds these for the first call of a class, and makes the calls that this file does
- * not read: of host arrays, with a mask, with wrong arguments. All other calls are planned here,
- * from their geometry. */
+ * not read: of host arrays, with wrong arguments. All other calls are planned here, from their
+ * geometry. */
 #include "py/reduction.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ enum { NO_DTYPE = 255 /* none was given */ };
 /* A call as it was written; borrowed, NULL or None where nothing was given. */
 typedef struct request {
     char method; /* 'r': reduce, 'a': accumulate, 'c': cuda.reduce */
-    PyObject *array, *axis, *dtype, *out, *keepdims, *stream;
+    PyObject *array, *axis, *dtype, *out, *keepdims, *initial, *where, *stream;
 } request;
 
 static int is_given(PyObject *value) {
@@ -59,8 +59,8 @@ static int is_plain(const nl_py_state *state, PyObject *value) {
            a->buffer->device->ordinal == nl_device_selected();
 }
 
-/* (Reducer, bytes of the initial number or None), new reference. NULL without an exception: the
- * call is for Python. */
+/* (Reducer, bytes of the initial number or None, its dtype), new reference. NULL without an
+ * exception: the call is for Python. */
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
     int dtype = number_of(r->dtype), out = NO_DTYPE;
@@ -79,7 +79,8 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
     return found;
 }
 
-/* _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial) */
+/* _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial, dtype of
+ * initial=) */
 static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
                       PyObject *const *args) {
     int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
@@ -88,12 +89,14 @@ static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
     if (!Py_IS_TYPE(args[3], state->reducer_type) ||
         !(args[4] == Py_None || PyBytes_Check(args[4])) ||
         (args[4] != Py_None &&
-         PyBytes_GET_SIZE(args[4]) > ((nl_py_reducer *)args[3])->accumulator)) {
-        PyErr_SetString(PyExc_TypeError, "a class has a Reducer, and bytes of an accumulator");
+         PyBytes_GET_SIZE(args[4]) > ((nl_py_reducer *)args[3])->accumulator) ||
+        !nl_host_is_descr(args[5])) {
+        PyErr_SetString(PyExc_TypeError,
+                        "a class has a Reducer, bytes of an accumulator, and a dtype");
         return NULL;
     }
     PyObject *key = class_key(method, (nl_dtype)array, dtype, out);
-    PyObject *value = PyTuple_Pack(2, args[3], args[4]);
+    PyObject *value = PyTuple_Pack(3, args[3], args[4], args[5]);
     int result = key && value ? PyDict_SetItem(classes, key, value) : -1;
     Py_XDECREF(key);
     Py_XDECREF(value);
@@ -134,14 +137,77 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
         }
         at++;
     }
+    if (r->where && share_memory((const nl_py_array *)r->where, o))
+        return 0;
     return at == o->ndim && ((r->method == 'c' && count == 1) || !share_memory(a, o));
 }
 
-static PyObject *reduce_planned(nl_py_reducer *reducer, PyObject *initial, const request *r) {
+/* The number that a reduction begins with. */
+typedef struct start {
+    const void *bytes; /* NULL: the first element */
+    size_t size;
+    PyObject *converted; /* the memory of initial=, or NULL */
+} start;
+
+/* initial= as a number of a dtype. 0: Python has to read it. */
+static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
+    nl_layout scalar = {.ndim = 0, .itemsize = nl_host_element(descr).itemsize};
+    nl_host_array made;
+    int is_number = PyFloat_CheckExact(number) || PyLong_CheckExact(number) ||
+                    PyBool_Check(number) || nl_host_is_exact_scalar(number);
+    if (!is_number || scalar.itemsize > reducer->accumulator)
+        return 0;
+    PyObject *given = nl_host_array_from(number);
+    s->converted = given ? nl_host_array_new(descr, &scalar, NULL, NULL) : NULL;
+    int is_read = s->converted && nl_host_array_assign(s->converted, given) == 0 &&
+                  nl_host_array_read(s->converted, &made) == 0;
+    Py_XDECREF(given);
+    if (!is_read) {
+        PyErr_Clear();
+        return 0;
+    }
+    s->bytes = made.data;
+    s->size = (size_t)scalar.itemsize;
+    return 1;
+}
+
+/* `class` is what find_class returns. */
+static int read_start(const request *r, PyObject *class, start *s) {
+    PyObject *identity = PyTuple_GET_ITEM(class, 1);
+    *s = (start){NULL, 0, NULL};
+    if (r->initial && r->initial != Py_None)
+        return read_initial((nl_py_reducer *)PyTuple_GET_ITEM(class, 0), r->initial,
+                            PyTuple_GET_ITEM(class, 2), s);
+    if (!r->initial && identity != Py_None) {
+        s->bytes = PyBytes_AS_STRING(identity);
+        s->size = (size_t)PyBytes_GET_SIZE(identity);
+    }
+    return s->bytes || !r->where; /* a mask may leave no element */
+}
+
+/* A view of the mask in the array's shape, new reference; NULL, without an exception, if Python has
+ * to read it. */
+static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_py_array *a) {
+    const nl_py_array *mask = (const nl_py_array *)where;
+    nl_layout layout = {.ndim = a->ndim, .itemsize = 1};
+    if (!is_plain(state, where) || mask->dtype != NL_BOOL ||
+        !nl_layout_broadcast(mask->ndim, mask->shape, nl_py_array_strides(mask), a->ndim, a->shape,
+                             layout.strides))
+        return NULL;
+    memcpy(layout.shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
+    return nl_py_array_view(mask, mask->address, &layout);
+}
+
+/* `mask`: a view of where= in the array's shape, or NULL. */
+static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *mask,
+                             const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
     int64_t output[NL_MAX_DIMS];
     int keepdims = r->keepdims == Py_True;
     nl_py_reduced call = {.array = r->array,
+                          .where = mask,
+                          .initial = s->bytes,
+                          .initial_size = s->size,
                           .stream = nl_py_stream_or_null(r->stream),
                           .segmented = -1,
                           .output = output,
@@ -149,10 +215,6 @@ static PyObject *reduce_planned(nl_py_reducer *reducer, PyObject *initial, const
     if (!nl_py_reducer_axes(r->axis, a->ndim, &call.axes) ||
         (r->method == 'r' && !reducer->reorderable && (call.axes & (call.axes - 1))))
         return NULL;
-    if (initial != Py_None) {
-        call.initial = PyBytes_AS_STRING(initial);
-        call.initial_size = (size_t)PyBytes_GET_SIZE(initial);
-    }
     PyObject *out;
     if (!is_given(r->out))
         out = nl_py_reducer_result(reducer, a, call.axes, keepdims, r->method == 'c', output);
@@ -163,6 +225,20 @@ static PyObject *reduce_planned(nl_py_reducer *reducer, PyObject *initial, const
     if (out && nl_py_reducer_reduce(reducer, &call, out) < 0)
         Py_CLEAR(out);
     return out;
+}
+
+static PyObject *reduce_planned(const nl_py_state *state, PyObject *class, const request *r) {
+    PyObject *mask = NULL, *result = NULL;
+    start s;
+    if (read_start(r, class, &s)) {
+        if (r->where)
+            mask = read_mask(state, r->where, (const nl_py_array *)r->array);
+        if (mask || !r->where)
+            result = reduce_with((nl_py_reducer *)PyTuple_GET_ITEM(class, 0), &s, mask, r);
+    }
+    Py_XDECREF(mask);
+    Py_XDECREF(s.converted);
+    return result;
 }
 
 static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
@@ -198,8 +274,7 @@ static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const
         return NULL;
     nl_py_reducer *reducer = (nl_py_reducer *)PyTuple_GET_ITEM(found, 0);
     if (!nl_py_reducer_is_empty(a) && nl_py_reducer_reads(reducer, a))
-        result = r->method == 'a' ? scan_planned(reducer, r)
-                                  : reduce_planned(reducer, PyTuple_GET_ITEM(found, 1), r);
+        result = r->method == 'a' ? scan_planned(reducer, r) : reduce_planned(state, found, r);
     Py_DECREF(found);
     return result;
 }
@@ -271,8 +346,8 @@ static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype
                                                    "keepdims", "initial", "where", "stream"};
 
 /* takes_more: keepdims, initial and where are parameters. */
-static int read_call(int takes_more, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
-                     PyObject **values) {
+static int read_call(const nl_py_state *state, int takes_more, PyObject *const *args,
+                     Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
     if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
         return 0;
     if (values[OUT] && PyTuple_CheckExact(values[OUT])) {
@@ -282,7 +357,11 @@ static int read_call(int takes_more, PyObject *const *args, Py_ssize_t nargs, Py
     }
     if (!takes_more)
         return !values[KEEPDIMS] && !values[INITIAL] && !values[WHERE];
-    return !values[INITIAL] && (!values[WHERE] || values[WHERE] == Py_True);
+    if (values[INITIAL] == state->no_value)
+        values[INITIAL] = NULL;
+    if (values[WHERE] == Py_True)
+        values[WHERE] = NULL;
+    return 1;
 }
 
 static request request_of(char method, PyObject *const *values) {
@@ -292,6 +371,8 @@ static request request_of(char method, PyObject *const *values) {
                      .dtype = values[DTYPE],
                      .out = values[OUT],
                      .keepdims = values[KEEPDIMS],
+                     .initial = values[INITIAL],
+                     .where = values[WHERE],
                      .stream = values[STREAM]};
 }
 
@@ -313,7 +394,7 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
     if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
                           args, (size_t)nargs, keywords, &result))
         return result;
-    if (!read_call(method == 'r', args, nargs, keywords, values))
+    if (!read_call(u->state, method == 'r', args, nargs, keywords, values))
         return ask_python(self, otherwise, args, nargs, keywords);
     array = own_array(u->state, values[ARRAY], values[STREAM]);
     if (!array)
@@ -344,9 +425,9 @@ PyObject *nl_py_ufunc_accumulate(PyObject *self, PyObject *const *args, Py_ssize
 
 PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    if (nargs != 6 || !PyUnicode_Check(args[0]))
+    if (nargs != 7 || !PyUnicode_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "_note() accepts a method's name, the dtypes of the "
-                                             "call, a Reducer and bytes");
+                                             "call, a Reducer, bytes and a dtype");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
     return note(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
 }
@@ -356,7 +437,7 @@ PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nar
 typedef struct reduction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
-    PyObject *classes; /* dict: number of a class -> (Reducer, initial) */
+    PyObject *classes; /* dict: number of a class -> (Reducer, initial, its dtype) */
 } reduction;
 
 enum { ARR, SIZE, RES, INIT, ON_STREAM, ALONG, REDUCTION_PARAMETERS };
@@ -434,7 +515,7 @@ static PyObject *reduction_note(PyObject *self, PyObject *const *args, Py_ssize_
     if (nargs != 3)
         return PyErr_Format(PyExc_TypeError,
                             "_note() accepts the dtypes of arr and res, and a Reducer");
-    PyObject *all[] = {args[0], Py_None, args[1], args[2], Py_None};
+    PyObject *all[] = {args[0], Py_None, args[1], args[2], Py_None, args[0]};
     return note(f->classes, f->state, 'c', all);
 }
 

@@ -103,9 +103,8 @@ static PyMethodDef ufunc_methods[] = {
      "thread)."},
     {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
     {"_note", (PyCFunction)(void (*)(void))nl_py_ufunc_note, METH_FASTCALL,
-     "_note(method, array, dtype, out, reducer, initial): what reduces or scans in calls with "
-     "these "
-     "dtypes; initial is bytes of an accumulator, or None."},
+     "_note(method, array, dtype, out, reducer, initial, loop): the Reducer of calls with these "
+     "dtypes; initial is bytes of an accumulator, or None; initial= is converted to loop."},
     {"reduce", (PyCFunction)(void (*)(void))nl_py_ufunc_reduce, METH_FASTCALL | METH_KEYWORDS,
      "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
      "*,\n"

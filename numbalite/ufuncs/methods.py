@@ -156,7 +156,6 @@ class ReductionMethods:
         """A call of `reduce` that C code does not plan: the first one with its dtypes, and of host arrays."""
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
-        is_class = where is True and initial is _NO_VALUE
         x = call.array
         axes = operands.axes_of(axis, x.ndim)
         if len(axes) > 1 and not self._is_reorderable():
@@ -188,16 +187,17 @@ class ReductionMethods:
                 loops, x, axes, folded, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
-            if is_class and reducer is not None:
-                self._note_class("reduce", call, dtype, reducer, initial)
+            if reducer is not None:
+                self._note_class("reduce", call, dtype, reducer, loop)
             return call.result(target)
 
-    def _note_class(self, method, call, dtype, reducer, initial):
+    def _note_class(self, method, call, dtype, reducer, loop):
         """Calls of device arrays with these dtypes are planned in C from now on."""
         if call.is_device and (call.out is None or call.out_on_device):
-            start = None if initial is None else initial.tobytes()
+            start = self._initial_value(_NO_VALUE, loop, False, False)
+            start = None if start is None else start.tobytes()
             dtype = None if dtype is None else np.dtype(dtype)
-            self._note(method, call.array.dtype, dtype, call.out_dtype, reducer, start)
+            self._note(method, call.array.dtype, dtype, call.out_dtype, reducer, start, loop)
 
     def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
         """A call of `accumulate` that C code does not plan: the first one with its dtypes, and of host arrays."""
@@ -211,7 +211,7 @@ class ReductionMethods:
             target = call.target(x.shape, x.strides, loop, x, exact=True)
             if x.size:
                 reducer = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
-                self._note_class("accumulate", call, dtype, reducer, None)
+                self._note_class("accumulate", call, dtype, reducer, loop)
             return call.result(target)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):

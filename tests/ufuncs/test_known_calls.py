@@ -206,6 +206,9 @@ CALLS = [
     lambda d, out, total: total(d, axis=1),
     lambda d, out, total: total(d, res=out, axis=0),
     lambda d, out, total: np.add(d, 1.0),
+    lambda d, out, total: np.add.reduce(d, axis=1, initial=3),
+    lambda d, out, total: np.maximum.reduce(d, axis=1, where=d > 0, initial=-50.0),
+    lambda d, out, total: np.add.reduce(d, axis=0, where=d[0] > 0, out=out),
 ]
 
 
@@ -287,6 +290,61 @@ def test_results_are_written_to_outputs_of_any_layout(total):
                 reduce(d, axis=axis, **{name: out})
             np.testing.assert_array_equal(out.copy_to_host(), want)
             assert not memory[:2].copy_to_host().any()
+
+
+def mask_for(rng, x):
+    """A host mask of a random shape that broadcasts to the array, with a random layout."""
+    shape = [n if rng.random() < 0.7 else 1 for n in x.shape][int(rng.integers(x.ndim)) :]
+    mask = rng.random(shape) < rng.choice([0.0, 0.3, 0.8])
+    return mask.transpose(rng.permutation(mask.ndim)).T if len(set(shape)) == 1 else mask
+
+
+INITIALS = [3, -2.5, True, np.float32(4), np.int8(-3), np.float64(1e3)]
+
+
+def test_masks_and_initial_numbers_of_any_layout():
+    rng = np.random.default_rng(8)
+    for ufunc in (np.add, np.multiply, np.maximum):
+        ufunc.reduce(cuda.to_device(numbers(3)))
+    for _ in range(120):
+        x = drawn(rng)
+        d, ufunc = on_device(x), (np.add, np.multiply, np.maximum)[int(rng.integers(3))]
+        axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
+        given = {"keepdims": bool(rng.random() < 0.4)}
+        if rng.random() < 0.6 or ufunc is np.maximum:
+            given["initial"] = INITIALS[int(rng.integers(len(INITIALS)))]
+        want, host = dict(given), dict(given)
+        if rng.random() < 0.7:
+            mask = mask_for(rng, x)
+            want["where"], host["where"] = cuda.to_device(mask), mask
+        found = ufunc.reduce(d, axes, **want)
+        np.testing.assert_allclose(found.copy_to_host(), ufunc.reduce(x, axes, **host), rtol=1e-5)
+
+
+def test_masks_and_initial_numbers_that_numpy_refuses():
+    x = numbers((3, 4)).astype(np.int8)
+    d, mask = cuda.to_device(x), x > 0
+    for _ in range(2):
+        for given in ({"where": mask}, {"initial": 1000, "dtype": "i1"}):
+            with pytest.raises((ValueError, OverflowError)) as theirs:
+                np.maximum.reduce(x, **given)
+            where = {"where": cuda.to_device(mask)} if "where" in given else {}
+            with pytest.raises(theirs.type):
+                np.maximum.reduce(d, **(given | where))
+        np.testing.assert_array_equal(
+            np.maximum.reduce(d, 1, initial=None).copy_to_host(), np.maximum.reduce(x, 1)
+        )
+        with pytest.raises(ValueError, match="broadcast"):
+            np.add.reduce(d, where=cuda.to_device(mask[:2]))
+
+
+def test_results_written_to_the_mask():
+    x = np.arange(12).reshape(3, 4) % 3 == 0
+    for _ in range(2):
+        d, mask = cuda.to_device(x), cuda.to_device(~x)
+        np.logical_or.reduce(d, 1, where=mask, out=mask[:, 0])
+        want = np.logical_or.reduce(x, 1, where=~x)
+        np.testing.assert_array_equal(mask[:, 0].copy_to_host(), want)
 
 
 def test_scans_of_known_geometries():
