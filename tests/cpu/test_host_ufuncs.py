@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from kit.sample import some
 
 import numbalite
 from numbalite import _core, guvectorize, vectorize
@@ -390,6 +391,34 @@ def test_vector_math_is_within_4_ulp(compiler):
             for name, x, got in zip(names, xs, f(*xs), strict=True):
                 exact = getattr(np, NUMPY.get(name, name))(x.astype(np.longdouble))
                 assert got.dtype == dtype and ulps(got, exact) <= 4, (name, dtype)
+
+
+@pytest.mark.parametrize("seed", some(2, range(20), "vector math of narrow arguments"))
+def test_vector_math_of_narrow_arguments(compiler, seed):
+    """Compilers choose the number of elements in a vector by the narrowest type of a loop."""
+    rng = np.random.default_rng(seed)
+    narrow = rng.choice(["int8", "int16", "int32", "uint8", "float32"])
+    function = str(rng.choice(["pow", "atan2", "hypot"]))
+    names = [str(rng.choice(list(UNARY))) for _ in range(2)]
+    calls = f"{function}(a, (double)n), {names[0]}(b), {names[1]}((double)n)"
+    f = make(f"return make_tuple({calls});", "a, b, n",
+             [f"Tuple((float64, float64, float64))(float64, float64, {narrow})"])  # fmt: skip
+    low, high = (max(UNARY[names[1]][0], 0), max(UNARY[names[1]][1], 1))
+    a, b = rng.uniform(1, 2, 501), rng.uniform(*UNARY[names[0]], 501)
+    n = rng.uniform(low, min(high, 20), 501).astype(narrow)
+    n[n == 0] = 1
+    n64 = n.astype(np.longdouble)
+    unary = [getattr(np, NUMPY.get(name, name)) for name in names]
+    binary = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}[function]
+    with np.errstate(all="ignore"):
+        exact = [
+            binary(a.astype(np.longdouble), n64),
+            unary[0](b.astype(np.longdouble)),
+            unary[1](n64),
+        ]
+    for got, value in zip(f(a, b, n), exact, strict=True):
+        good = np.isfinite(value) & (value != 0)
+        assert not good.any() or ulps(got[good], value[good]) <= 4, (calls, narrow)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from numbalite.compilers.sim import loops
-from numbalite.compilers.sim.irpatch import patch
+from numbalite.compilers.sim.irpatch import patch, vectorize
 
 
 def body(line, before=""):
@@ -312,3 +312,15 @@ def test_loops_get_calls_at_back_edges_and_at_all_exits():
 def test_functions_without_loops_stay_as_they_are():
     text = "define void @f() {\nentry:\n  ret void\n}\n"
     assert loops.mark(text, 3) == (text, 3)
+
+
+@pytest.mark.parametrize("features", ["+sse2", "+sse2,+avx2", "+avx512f,+avx2,+sse2"])
+def test_functions_of_vectors_have_registers_of_their_width(features):
+    ir = (
+        "define double @f(double %0) #0 {\n  %2 = call double @sin(double %0)\n  ret double %2\n}\n"
+        f'attributes #0 = {{ "min-legal-vector-width"="0" "target-features"="{features}" }}\n'
+    )
+    marked = vectorize(ir, 1)
+    lanes = [int(n) for n in re.findall(r"_ZGV_LLVM_N(\d+)v_sin", marked)]
+    assert lanes == [2, 4, 8][: features.count("+")]
+    assert f'"min-legal-vector-width"="{64 * max(lanes)}"' in marked

@@ -208,6 +208,7 @@ _USED = re.compile(
     r'^@llvm\.compiler\.used = appending global \[(\d+) x [^\]]*\] \[(.*)\], section "llvm\.metadata"$',
     re.MULTILINE,
 )
+_MIN_WIDTH = re.compile(r'"min-legal-vector-width"="\d+"')
 # A letter of the vector ABI for each width, what the CPU must have for it, and the bytes of a vector.
 _WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 
@@ -239,6 +240,9 @@ def vectorize(ir: str, level: int) -> str:
     ir = _CALL.sub(mark, ir)
     if not declared:
         return ir
+    # Where vectors of 32 bytes are preferred, such functions have no registers of 64 bytes: a call with a vector
+    # of 64 bytes would pass two halves, which the function of libmvec does not expect.
+    ir = _MIN_WIDTH.sub(f'"min-legal-vector-width"="{8 * widths[-1][1]}"', ir)
     # The list keeps the declarations until the loops have been looked at.
     if re.search(r"\bptr\b", ir):
         element, kept = "ptr", [f"ptr @{name}" for name in declared]
