@@ -228,6 +228,10 @@ _TABLE = (
              "a line in a notebook while kernels run longer than two seconds"),
     Variable("PROGRAM", None, str,
              "what `numbalite run` runs; it sets this, for the processes that the program starts"),
+    Variable("STOPPABLE", False, _flag, "stoppable=True for every kernel that does not say"),
+    Variable("LIMIT", 0.0, _seconds,
+             "seconds after which a wait for kernels ends with KernelTimeout, and kernels that can be stopped are "
+             "stopped; 0: never"),
     Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
 )  # fmt: skip
 

@@ -162,6 +162,13 @@ class KernelError(NumbaliteError, RuntimeError):
         return self.block
 
 
+class KernelTimeout(KernelError, TimeoutError):
+    """A kernel ran longer than the limit of ``cuda.limit`` or of ``NUMBALITE_LIMIT``, and was stopped.
+
+    A kernel on a GPU that was not compiled with ``stoppable=True`` runs on; the text says so.
+    """
+
+
 class BoundsError(KernelError, IndexError):
     """A function on the CPU used an index that its array does not have (``debug=True``)."""
 

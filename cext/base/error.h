@@ -20,6 +20,7 @@ typedef enum {
     NL_ERR_CUDA,     /* CudaAPIError: code and call are set */
     NL_ERR_NVRTC,    /* NVRTC failed other than by the user's source: code and call are set */
     NL_ERR_KERNEL,   /* KernelError: a kernel made a mistake, of which `fault` tells */
+    NL_ERR_TIMEOUT,  /* KernelTimeout: a kernel ran longer than a limit */
 } nl_error_kind;
 
 typedef struct nl_error {

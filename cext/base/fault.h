@@ -58,6 +58,7 @@ typedef struct nl_fault {
     int is_shuffled;        /* the order of blocks and threads was that of `seed` */
     uint64_t seed;
     char schedule[NL_FAULT_SCHEDULE]; /* in which it happens; "": in the first */
+    int is_timeout;                   /* stopped by a time limit */
     int is_exact;                     /* found by an exact search for races */
     char launch[NL_FAULT_LAUNCH];     /* "lesson.py, line 20", the launch; "": unknown */
     char what[NL_FAULT_WHAT]; /* what happened: "writes out[127], but out has 100 elements" */

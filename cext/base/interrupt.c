@@ -18,6 +18,11 @@ int nl_interrupt_is_requested(void) {
     return nl_atomic_load_entry(&known)->is_requested();
 }
 
+int nl_interrupt_is_pending(void) {
+    const nl_interrupt *how = nl_atomic_load_entry(&known);
+    return how != NULL && how->is_pending();
+}
+
 void nl_interrupt_report(const char *text) {
     nl_atomic_load_entry(&known)->report(text);
 }

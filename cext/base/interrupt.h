@@ -11,6 +11,8 @@ typedef struct nl_interrupt {
     int (*is_possible)(void); /* can waits of the calling thread be ended? Quick */
     /* Should this one end? May run the program's code: asked without any of our locks. */
     int (*is_requested)(void);
+    /* Was an exception of a handler kept, and not yet raised? Quick */
+    int (*is_pending)(void);
     void (*report)(const char *text); /* what has been stopped for that */
 } nl_interrupt;
 
@@ -18,6 +20,9 @@ void nl_interrupt_open(const nl_interrupt *how); /* which stays where it is */
 /* Must the calling thread ask while it waits? `own`: how many locks it will give up to do so. */
 int nl_interrupt_is_possible(int own);
 int nl_interrupt_is_requested(void);
+/* Did an interrupt end an earlier wait of the call that this thread runs? Then the call fails, and
+ * must not wait again on its way out. */
+int nl_interrupt_is_pending(void);
 void nl_interrupt_report(const char *text);
 
 #endif

@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include "base/threads.h"
 #include "core/hostblock.h"
+#include "core/wait.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -383,8 +384,7 @@ static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
     return NL_CU(err, EventSynchronize, marks.events[s->mark[k % s->slot_count]]);
 }
 
-static void send_some(void *job) {
-    sending *s = job;
+static void send_some_held(sending *s) {
     nl_error err;
     uint64_t k;
     if (nl_device_bind(s->device, &err) < 0)
@@ -405,6 +405,13 @@ static void send_some(void *job) {
         nl_atomic_store(&s->filled[k % s->slot_count], k + 1);
         ask_to_send(s);
     }
+}
+
+/* The stream was waited for before, as far as anything waits here. */
+static void send_some(void *job) {
+    nl_wait_hold();
+    send_some_held(job);
+    nl_wait_release();
 }
 
 static void cut(sending *s) {
@@ -450,8 +457,7 @@ static int send_shared(sending *s, nl_error *err) {
     ask_to_send(s);
     if (s->failed) {
         *err = s->error;
-        (void)nl_cu.StreamSynchronize(s->stream);
-        nl_hostblock_give(block);
+        nl_hostblock_give_after(block, s->device, s->stream);
         return -1;
     }
     nl_hostblock_give_after(block, s->device, s->stream);
@@ -536,6 +542,7 @@ static int ask_to_receive(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
+/* What came before was waited for, so nothing ends the waits for these copies. */
 static void take_turn(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
@@ -543,9 +550,11 @@ static void take_turn(receiving *r, int wait) {
             nl_thread_yield();
         return;
     }
+    nl_wait_hold();
     if (!nl_atomic_load(&r->failed) && ask_to_receive(r, wait, &err) < 0 &&
         nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
+    nl_wait_release();
     nl_atomic_swap(&r->asking, 0);
 }
 
@@ -711,7 +720,9 @@ static int receive_shared(receiving *r, nl_error *err) {
     share(members, receive_some, receive_some, r);
     if (r->failed) {
         *err = r->error;
+        nl_wait_hold();
         (void)nl_cu.StreamSynchronize(marks.stream);
+        nl_wait_release();
     }
     nl_hostblock_give(block);
     return r->failed ? -1 : 1;

@@ -434,8 +434,11 @@ static void destroy(void *thing) {
     }
     if (buffer->finalizer != NULL) {
         if (nl_atomic_load(&buffer->users) & NL_BUFFER_FOREIGN &&
-            nl_device_bind_for_release(buffer->device, buffer->generation))
-            (void)nl_device_wait_for_release(buffer->device);
+            nl_device_bind_for_release(buffer->device, buffer->generation) &&
+            !nl_device_wait_for_release(buffer->device)) {
+            delete_buffer(buffer);
+            return; /* a kernel that runs on may use the owner's memory: the owner stays */
+        }
         buffer->finalizer(buffer->owner);
     }
     delete_buffer(buffer);

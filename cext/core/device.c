@@ -113,6 +113,7 @@ static int open_driver_lock_held(nl_error *err) {
 static int open_lock_held(nl_error *err) {
     int count = 0;
     nl_fork_on_child(after_fork);
+    nl_driver_set_adapter(nl_wait_adapt);
     nl_atomic_store(&opening, 1);
     if (open_driver_lock_held(err) < 0 || NL_CU(err, DeviceGetCount, &count) < 0) {
         nl_atomic_store(&opening, nl_driver_is_open());
@@ -157,8 +158,10 @@ void nl_device_end(void) {
     for (int i = 0; i < device_count && nl_device_usable() && !nl_wait_was_ended(); i++)
         if (nl_atomic_load(&ready[i]))
             (void)nl_device_synchronize(&devices[i], &ignored);
-    if (nl_wait_was_ended())
+    if (nl_wait_was_ended()) {
         nl_atomic_store(&abandoned, 1);
+        nl_wait_end_process();
+    }
 }
 
 int nl_device_usable(void) {
@@ -376,11 +379,13 @@ int nl_device_wait_for_release(nl_device *dev) {
     return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
 }
 
-void nl_device_wait_for_all(void) {
+int nl_device_wait_for_all(void) {
+    int idle = 1;
     for (int i = 0; i < device_count; i++)
         if (nl_atomic_load(&ready[i]) &&
             nl_device_bind_for_release(&devices[i], nl_atomic_load(&devices[i].generation)))
-            (void)nl_device_wait_for_release(&devices[i]);
+            idle &= nl_device_wait_for_release(&devices[i]);
+    return idle;
 }
 
 void nl_device_callback_begin(void) {
@@ -495,7 +500,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
         return -1;
     uint64_t allocated = nl_atomic_load(&dev->allocated);
     uint64_t stamp = nl_pool_stamp(&dev->cache);
-    if (nl_wait_context(err) < 0)
+    if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
     nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
     nl_mutex_lock(&dev->lock);
@@ -603,6 +608,7 @@ int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
 
 /* What went with the context. */
 static void forget_contents(nl_device *dev) {
+    nl_wait_note_reset();
     uint64_t bit = UINT64_C(1) << dev->ordinal;
     for (int i = 0; i < device_count; i++) /* whoever could reach it must be let in anew */
         if (i != dev->ordinal) {

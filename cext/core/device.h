@@ -108,9 +108,9 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 /* For release functions, bound: waits until the device is idle. 0 if it cannot be told that it is:
  * then what it may be using must not be freed. */
 int nl_device_wait_for_release(nl_device *dev);
-/* The same for every device that is in use, for memory that all of them reach. Leaves any of them
- * bound. */
-void nl_device_wait_for_all(void);
+/* The same for every device that is in use, for memory that all of them reach: 0 if any of them may
+ * be using it. Leaves any of them bound. */
+int nl_device_wait_for_all(void);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev reach peer's memory directly; 0 if they can by now, -1 with the

@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 #include "base/mem.h"
+#include "core/wait.h"
 
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -292,8 +293,8 @@ int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl
 
 /* Kernels of every device may be using it. */
 static void give_to_driver(nl_host_block *b) {
-    nl_device_wait_for_all();
-    if (nl_device_bind_for_release(b->device, b->generation)) {
+    int idle = nl_device_wait_for_all();
+    if (idle && nl_device_bind_for_release(b->device, b->generation)) {
         if (b->kind == NL_HOST_MANAGED)
             nl_driver_report(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
         else
@@ -309,8 +310,8 @@ static void destroy(void *thing) {
         give_to_driver(b);
         return;
     }
-    if (b->kind == NL_HOST_MAPPED)
-        nl_device_wait_for_all();
+    if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
+        return; /* rather lost than written by a kernel that runs on */
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
     if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
         return;
@@ -359,7 +360,9 @@ void nl_hostblock_give_after(nl_host_block *b, nl_device *dev, CUstream stream) 
             return;
         nl_atomic_add(&live, 1);
     }
-    if (nl_device_bind(dev, &ignored) == 0)
-        (void)nl_cu.StreamSynchronize(stream);
+    if (nl_device_bind(dev, &ignored) == 0 && !nl_wait_is_idle(stream)) {
+        nl_atomic_sub(&live, 1);
+        return; /* rather lost than used by two */
+    }
     nl_hostblock_give(b);
 }

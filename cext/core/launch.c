@@ -4,6 +4,7 @@
 #include "core/launch.h"
 
 #include <string.h>
+#include "core/stop.h"
 
 static const char axes[] = "xyz";
 
@@ -185,6 +186,8 @@ static CUresult run_extended(const nl_launch *l, nl_kernel *k, void **values, co
 int nl_launch_run(const nl_launch *l, nl_kernel *k, void **values, nl_error *err) {
     const char *call = "cuLaunchKernel";
     CUresult status;
+    if (k->module->stop != NULL)
+        nl_stop_note_launch(k->module->stop, k->name, &k->params);
     if (__builtin_expect(l->cooperative || l->cluster[0], 0))
         status = run_extended(l, k, values, &call);
     else

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "base/mem.h"
+#include "core/stop.h"
 
 static uint64_t live;
 
@@ -57,9 +58,12 @@ void nl_module_retain(nl_module *module) {
 static void destroy(void *thing) {
     nl_module *module = thing;
     if (nl_device_bind_for_release(module->device, module->generation)) {
-        nl_driver_report(nl_cu.CtxSynchronize(), "cuCtxSynchronize");
-        nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
+        CUresult status = nl_cu.CtxSynchronize();
+        nl_driver_report(status, "cuCtxSynchronize");
+        if (!nl_driver_is_ended_wait(status)) /* else a kernel of it may run on */
+            nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
     }
+    nl_stop_remove(module->stop);
     nl_atomic_sub(&live, 1);
     nl_mem_free(module);
 }
@@ -96,4 +100,15 @@ int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *addres
     if (NL_CU(err, ModuleGetGlobal, address, size, module->handle, lowered) == 0)
         return 0;
     return name_symbol(lowered, err);
+}
+
+int nl_module_set_stop(nl_module *module, const char *lowered, const char *sites, size_t size,
+                       nl_error *err) {
+    CUdeviceptr address;
+    size_t bytes;
+    if (nl_module_global(module, lowered, &address, &bytes, err) < 0)
+        return -1;
+    if (bytes < nl_stop_record_size())
+        return nl_error_set(err, NL_ERR_VALUE, "%.200s is too small for a record", lowered);
+    return nl_stop_add(module->device, address, sites, size, &module->stop, err);
 }

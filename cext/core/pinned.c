@@ -11,6 +11,7 @@
 
 static nl_pinned blocks[MAX_BLOCKS];
 static nl_mutex lock = NL_MUTEX_INIT;
+static int lent; /* blocks */
 
 static int is_live(const nl_pinned *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
@@ -51,8 +52,24 @@ static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
     return 0;
 }
 
+/* Those that the device has finished with, or that went with its context. */
+static void recover_lock_held(void) {
+    for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
+        nl_pinned *b = &blocks[i];
+        if (b->lent == NULL || (is_live(b) && nl_cu.EventQuery(b->lent) == CUDA_ERROR_NOT_READY))
+            continue;
+        if (is_live(b))
+            nl_driver_report(nl_cu.EventDestroy(b->lent), "cuEventDestroy");
+        b->lent = NULL;
+        b->taken = 0;
+        lent--;
+    }
+}
+
 int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err) {
     nl_mutex_lock(&lock);
+    if (lent > 0)
+        recover_lock_held();
     nl_pinned *b = find_lock_held(dev);
     if (b != NULL)
         b->taken = 1;
@@ -71,6 +88,22 @@ void nl_pinned_give(nl_pinned *block) {
         return;
     nl_mutex_lock(&lock);
     block->taken = 0;
+    nl_mutex_unlock(&lock);
+}
+
+/* Without an event the block stays taken. */
+void nl_pinned_lend(nl_pinned *block, CUstream stream) {
+    nl_error ignored;
+    CUevent event;
+    if (block == NULL || NL_CU(&ignored, EventCreate, &event, CU_EVENT_DISABLE_TIMING) < 0)
+        return;
+    if (NL_CU(&ignored, EventRecord, event, stream) < 0) {
+        nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
+        return;
+    }
+    nl_mutex_lock(&lock);
+    block->lent = event;
+    lent++;
     nl_mutex_unlock(&lock);
 }
 

@@ -16,6 +16,7 @@ typedef struct nl_pinned {
     nl_device *device;
     uint64_t generation; /* of the device */
     int taken;
+    CUevent lent; /* after the work that may still use it, for which no thread waits; or NULL */
 } nl_pinned;
 
 /* A block of NL_PINNED_BYTES for `dev`, bound by the caller. *out is NULL where all blocks are in
@@ -23,6 +24,9 @@ typedef struct nl_pinned {
 int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err);
 /* After the device has finished with it. Accepts NULL. */
 void nl_pinned_give(nl_pinned *block);
+
+/* The same after a wait for the stream that was ended: the block is free when its work is done. */
+void nl_pinned_lend(nl_pinned *block, CUstream stream);
 
 /* Those that nobody uses are no longer locked, until they are taken again. */
 void nl_pinned_unlock(void);

@@ -17,6 +17,11 @@ size_t nl_event_live(void) {
 }
 
 static uint64_t unordered_seen;
+static void note_unordered(void) {
+    nl_atomic_store(&unordered_seen, 1);
+    nl_wait_note_unordered();
+}
+
 int nl_stream_unordered_seen(void) {
     return nl_atomic_load(&unordered_seen) != 0;
 }
@@ -50,7 +55,7 @@ int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **o
     stream->number = nl_cu.StreamNumber ? nl_cu.StreamNumber(stream->handle) : count;
     stream->order = flags & CU_STREAM_NON_BLOCKING ? UNORDERED : BLOCKING;
     if (stream->order == UNORDERED)
-        nl_atomic_store(&unordered_seen, 1);
+        note_unordered();
     *out = stream;
     return 0;
 }
@@ -63,7 +68,7 @@ int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
     }
     *blocking = !(flags & CU_STREAM_NON_BLOCKING);
     if (!*blocking)
-        nl_atomic_store(&unordered_seen, 1);
+        note_unordered();
     return 0;
 }
 
@@ -117,7 +122,7 @@ int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_err
 
 void nl_stream_assume_unordered(nl_stream *stream) {
     nl_atomic_store(&stream->order, UNORDERED);
-    nl_atomic_store(&unordered_seen, 1);
+    note_unordered();
 }
 
 void nl_stream_retain(nl_stream *stream) {
@@ -150,7 +155,7 @@ static int prepare(nl_stream *stream, nl_error *err) {
 int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
     if (prepare(stream, err) < 0)
         return -1;
-    if (nl_wait_stream(stream->handle, err) < 0)
+    if (NL_CU(err, StreamSynchronize, stream->handle) < 0)
         return -1;
     nl_device_release_postponed();
     return 0;
@@ -222,7 +227,7 @@ int nl_event_query(nl_event *event, int *done, nl_error *err) {
 int nl_event_synchronize(nl_event *event, nl_error *err) {
     if (prepare_event(event, err) < 0)
         return -1;
-    if (nl_wait_event(event->handle, err) < 0)
+    if (NL_CU(err, EventSynchronize, event->handle) < 0)
         return -1;
     nl_device_release_postponed();
     return 0;

@@ -1,5 +1,6 @@
 /* core/texture: see the header. */
 #include "core/texture.h"
+#include "core/wait.h"
 
 #include <string.h>
 #include "base/mem.h"
@@ -86,7 +87,10 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
     if (nl_device_alive(array->device, array->generation, err) < 0 ||
         nl_device_synchronize(array->device, err) < 0 || NL_CU(err, Memcpy3DAsync, &copy, NULL) < 0)
         return -1;
-    return nl_device_synchronize(array->device, err);
+    nl_wait_hold(); /* the device uses the caller's memory */
+    int status = nl_device_synchronize(array->device, err);
+    nl_wait_release();
+    return status;
 }
 
 static int give_back(nl_texture *texture, nl_error *err) {

@@ -20,6 +20,7 @@
 #include "core/plan.h"
 #include "core/bounce.h"
 #include "core/stream.h"
+#include "core/wait.h"
 
 /* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580;
  * its copies into strided host memory are the slow ones. */
@@ -33,10 +34,16 @@
 /* Below, asking whether memory is page-locked costs more than it may save. */
 #define MAYBE_LOCKED ((size_t)256 << 10)
 
-/* Waits for the stream whatever happened: the caller may free its side next. */
+/* Waits for the stream whatever happened: the caller may free its side next. Nothing ends this
+ * wait. An interrupt ends the wait before the copy instead: see nl_transfer. */
 static int finish(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
-    return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
+    if (status < 0 && nl_driver_is_ended_wait((CUresult)err->code))
+        return -1; /* the copy was not begun */
+    nl_wait_hold();
+    int waited = NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream);
+    nl_wait_release();
+    return waited < 0 ? -1 : status;
 }
 
 /* What this thread alone copies for the host, by way of a page-locked block: the driver has to do
@@ -49,6 +56,21 @@ static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstr
     return status < 0 ? -1 : 1;
 }
 
+/* A small copy is not begun later for the sake of an interrupt: its block is kept instead. */
+static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t size,
+                       CUstream stream, nl_error *err) {
+    int status = NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream);
+    if (status == 0)
+        status = NL_CU(err, StreamSynchronize, stream);
+    if (status == 0)
+        memcpy(host, block->host, size);
+    if (status < 0 && !nl_wait_is_idle(stream))
+        nl_pinned_lend(block, stream);
+    else
+        nl_pinned_give(block);
+    return status < 0 ? -1 : 1;
+}
+
 static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                        nl_error *err) {
     nl_pinned *small = NULL;
@@ -57,13 +79,13 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     int status = 0;
     if (size <= NL_PINNED_BYTES && nl_bounce_can_lock(size) &&
         nl_pinned_take(dev, &small, &ignored) == 0 && small != NULL)
-        status = fetch(device, host, small->host, size, stream, err);
-    else if (size > NL_PINNED_BYTES && size < nl_bounce_least() && nl_bounce_can_lock(size) &&
-             !nl_bounce_is_locked(host) &&
-             nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) ==
-                 0)
+        return fetch_small(device, host, small, size, stream, err);
+    if (nl_wait_idle(stream, err) < 0)
+        return -1;
+    if (size > NL_PINNED_BYTES && size < nl_bounce_least() && nl_bounce_can_lock(size) &&
+        !nl_bounce_is_locked(host) &&
+        nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
         status = fetch(device, host, large->memory, size, stream, err);
-    nl_pinned_give(small);
     nl_hostblock_give(large);
     return status;
 }
@@ -85,6 +107,8 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
             return NL_CU(err, MemcpyDtoH, host, device, size);
         return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
+    if (nl_wait_idle(stream, err) < 0)
+        return -1;
     if (nl_bounce_is_worth(size) && !nl_bounce_is_locked(host)) {
         nl_bounce_part part = {device, host, size};
         int done = nl_bounce_send(dev, &part, 1, stream, err);
@@ -300,12 +324,16 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return 0;
     if (asynchronous)
         return nl_plan_copy(&p, err);
-    if (direction == NL_DEVICE_TO_DEVICE)
-        return finish(stream, nl_plan_copy(&p, err), err);
+    if (direction == NL_DEVICE_TO_DEVICE) {
+        int status = nl_plan_copy(&p, err);
+        return status < 0 ? finish(stream, status, err) : NL_CU(err, StreamSynchronize, stream);
+    }
     int to_device = direction == NL_HOST_TO_DEVICE;
     int aside = to_device ? upload_aside(dev, &p, err) : 0;
     if (aside != 0)
         return aside < 0 ? -1 : 0;
+    if (p.rank > 0 && nl_wait_idle(stream, err) < 0)
+        return -1;
     if (is_ragged(&p, is_block(to_device ? from_layout : to_layout))) {
         nl_plan seen = {.direction = direction, .stream = stream};
         seen.to = to_device ? to : from;

@@ -1,81 +1,458 @@
-/* core/wait: the driver is asked again and again whether it is done, as its own waiting would do.
- */
+/* core/wait: replacements of the driver's calls that wait. Each is `awaited_<name>`. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "core/wait.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/lock.h"
+#include "base/mem.h"
 #include "core/capture.h"
 
-enum { NAP_NS = 100000 }; /* between questions, once it has taken longer than NL_INTERRUPT_NS */
+enum {
+    DRAIN_NS = 500000000,
+    NAP_NS = 100000,      /* between questions, once it has taken longer than NL_INTERRUPT_NS */
+    STAGED_BYTES = 65536, /* up to this size the driver copies pageable memory aside */
+    LAUNCHES = 192,       /* between two marks of a thread's launches */
+    MARKS = 4, /* the driver accepts about 1024 launches, then a launch blocks in the driver */
+};
 
-static uint32_t ended;
+static nl_driver inner; /* what the replacements call */
+static int adapts_all;
+static uint64_t ended;
+static uint64_t process_limit; /* nanoseconds, 0: none */
+static uint64_t has_unordered, resets;
+typedef int (*stop_fn)(const nl_wait_end *end, char *text, size_t size);
+static stop_fn stopper;
+
+static NL_THREAD_LOCAL struct {
+    int held;
+    int has_limit;  /* of its own */
+    uint64_t limit; /* nanoseconds */
+    uint64_t
+        busy_since; /* when a wait first found its work unfinished; 0: the last one ended well */
+} here;
+
+/* ------------------------------------------------------------------------------------ settings */
+
+void nl_wait_adapt_all(void) {
+    adapts_all = 1;
+}
+
+void nl_wait_hold(void) {
+    here.held++;
+}
+
+void nl_wait_release(void) {
+    here.held--;
+}
+
+void nl_wait_set_stopper(stop_fn stop) {
+    nl_atomic_store_entry(&stopper, stop);
+}
+
+void nl_wait_note_unordered(void) {
+    nl_atomic_store(&has_unordered, 1);
+}
+
+void nl_wait_note_reset(void) {
+    nl_atomic_add(&resets, 1);
+}
+
+static uint64_t nanoseconds(double seconds) {
+    return (uint64_t)(seconds * 1e9);
+}
+
+void nl_wait_set_limit(double seconds) {
+    here.has_limit = seconds >= 0;
+    here.limit = here.has_limit ? nanoseconds(seconds) : 0;
+    here.busy_since = 0;
+}
+
+void nl_wait_set_process_limit(double seconds) {
+    nl_atomic_store(&process_limit, nanoseconds(seconds));
+}
+
+static uint64_t limit_here(void) {
+    return here.has_limit ? here.limit : nl_atomic_load(&process_limit);
+}
 
 void nl_wait_give_up(void) {
-    nl_atomic_store32(&ended, 1);
+    nl_atomic_store(&ended, 1);
 }
+
+int nl_wait_was_ended(void) {
+    return nl_atomic_load(&ended) != 0;
+}
+
+#ifdef __GLIBC__
+static void leave(int status, void *Py_unused) {
+    (void)Py_unused;
+    fflush(NULL);
+    _exit(status);
+}
+
+/* The driver registered its functions earlier, so this one is called before them. */
+void nl_wait_end_process(void) {
+    if (inner.kind != NULL)
+        (void)on_exit(leave, NULL);
+}
+#else
+void nl_wait_end_process(void) {}
+#endif
+
+/* ------------------------------------------------------------------------------------- waiting */
 
 typedef CUresult query_fn(void *handle);
 
 static CUresult query_stream(void *handle) {
-    return nl_cu.StreamQuery(handle);
+    return inner.StreamQuery(handle);
 }
 static CUresult query_event(void *handle) {
-    return nl_cu.EventQuery(handle);
+    return inner.EventQuery(handle);
 }
 
-/* 0 when there is nothing more to wait for, or it must be waited for in the driver's own way.
- *
- * In a thread that captures nothing is asked, because a question may invalidate the capture, and
- * another status may come of the second call. What a question has answered is the answer for the
- * same reason. */
-static int wait(query_fn *query, void *handle, const char *call, nl_error *err) {
+/* Can anything end a wait of this thread? In a thread that captures nothing is asked, because a
+ * question may invalidate the capture. */
+static int is_endable(void) {
+    return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
+           (limit_here() || nl_interrupt_is_possible(0)) && !nl_capture_is_here();
+}
+
+static CUresult drain(void);
+
+static const char limit_passed[] =
+    "the time limit has passed: the kernel runs on, because it was not compiled to be stopped; "
+    "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1";
+static const char runs_on[] =
+    "only the wait has ended: the kernel runs on, because it was not compiled to be stopped; "
+    "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; the host "
+    "memory that it uses stays allocated";
+
+/* The wait is over. `elapsed` nanoseconds after it began. */
+static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
+    char text[900];
+    nl_wait_end end = {query, handle, drain, elapsed, is_timeout};
+    stop_fn stop = nl_atomic_load_entry(&stopper);
+    nl_wait_hold();
+    int stopped = stop != NULL && stop(&end, text, sizeof text);
+    nl_wait_release();
+    if (!stopped)
+        nl_wait_give_up();
+    if (stopped)
+        here.busy_since = 0;
+    if (!is_timeout) {
+        nl_interrupt_report(stopped ? text : runs_on);
+        return NL_STATUS_INTERRUPTED;
+    }
+    nl_driver_describe_timeout(stopped ? text : limit_passed);
+    return NL_STATUS_TIMEOUT;
+}
+
+static void nap(uint64_t waited) {
+    if (waited >= NL_INTERRUPT_NS)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    else
+        nl_thread_pause();
+}
+
+/* Until the query answers: its status, or one of ours. */
+static CUresult wait(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
-    if (nl_cu.ends_waits || !nl_interrupt_is_possible(0) || nl_capture_is_here())
-        return 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
-        uint64_t time = nl_clock_ns();
-        if (begun == 0)
+        uint64_t time = nl_clock_ns(), limit = limit_here();
+        if (begun == 0) {
+            if (nl_interrupt_is_pending())
+                return NL_STATUS_INTERRUPTED;
             begun = asked = time;
-        if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_is_requested()) {
-            nl_wait_give_up();
-            nl_interrupt_report("only the wait has ended: what runs on the GPU goes on");
-            return nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
+            if (here.busy_since == 0)
+                here.busy_since = time;
         }
-        if (time - asked >= NL_INTERRUPT_NS)
+        if (time - asked >= NL_INTERRUPT_NS) {
             asked = time;
-        if (time - begun >= NL_INTERRUPT_NS)
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        else
-            nl_thread_pause();
+            if (nl_interrupt_is_possible(0) && nl_interrupt_is_requested())
+                return end_wait(query, handle, time - begun, 0);
+        }
+        if (limit && time - here.busy_since >= limit)
+            return end_wait(query, handle, time - here.busy_since, 1);
+        nap(time - begun);
     }
-    return nl_driver_check(status, call, err);
+    here.busy_since = 0;
+    return status;
+}
+
+static CUresult wait_for_stream(CUstream stream) {
+    return is_endable() ? wait(query_stream, stream) : CUDA_SUCCESS;
+}
+
+int nl_wait_idle(CUstream stream, nl_error *err) {
+    CUresult status = wait_for_stream(stream);
+    return nl_driver_is_ended_wait(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
+}
+
+int nl_wait_is_idle(CUstream stream) {
+    return !nl_driver_is_ended_wait(nl_cu.StreamSynchronize(stream));
+}
+
+/* ------------------------------------------------------------------- waits in a thread of their
+ * own
+ */
+
+/* cuCtxSynchronize also waits for streams that are not ordered with the default stream, and no
+ * query covers all of them: a helper calls it. Both free the job; the last one does. */
+typedef struct {
+    CUcontext context;
+    uint64_t users, is_done;
+    CUresult status;
+} job;
+
+static void drop(job *j) {
+    if (nl_atomic_sub(&j->users, 1) == 1)
+        nl_mem_free(j);
+}
+
+static void *synchronize(void *data) {
+    job *j = data;
+    CUresult status = inner.CtxSetCurrent(j->context);
+    j->status = status == CUDA_SUCCESS ? inner.CtxSynchronize() : status;
+    nl_atomic_store(&j->is_done, 1);
+    drop(j);
+    return NULL;
+}
+
+static CUresult query_job(void *data) {
+    return nl_atomic_load(&((job *)data)->is_done) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static job *start_helper(void) {
+    nl_error ignored;
+    nl_thread thread;
+    sigset_t all, before;
+    job *j = nl_mem_zalloc(sizeof *j, &ignored);
+    if (j == NULL || inner.CtxGetCurrent(&j->context) != CUDA_SUCCESS) {
+        nl_mem_free(j);
+        return NULL;
+    }
+    j->users = 2;
+    sigfillset(&all);
+    nl_thread_swap_signals(&all, &before);
+    int status = nl_thread_start(&thread, synchronize, j, 0, &ignored);
+    nl_thread_set_signals(&before);
+    if (status < 0) {
+        nl_mem_free(j);
+        return NULL;
+    }
+    nl_thread_detach(thread);
+    return j;
+}
+
+static CUresult synchronize_with_helper(void) {
+    job *j = start_helper();
+    if (j == NULL)
+        return CUDA_SUCCESS;
+    CUresult result = wait(query_job, j);
+    if (result == CUDA_SUCCESS)
+        result = j->status;
+    drop(j);
+    return result;
+}
+
+/* For core/stop: is all work of the current context done, of streams in any order? */
+static CUresult drain(void) {
+    CUresult status = inner.StreamQuery(NULL);
+    job *j = status == CUDA_SUCCESS && nl_atomic_load(&has_unordered) ? start_helper() : NULL;
+    if (j == NULL)
+        return status;
+    uint64_t begun = nl_clock_ns();
+    while ((status = query_job(j)) == CUDA_ERROR_NOT_READY && nl_clock_ns() - begun < DRAIN_NS)
+        nap(NL_INTERRUPT_NS);
+    drop(j);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------ the calls */
+
+static CUresult awaited_StreamSynchronize(CUstream stream) {
+    CUresult status = wait_for_stream(stream);
+    return nl_driver_is_ended_wait(status) ? status : inner.StreamSynchronize(stream);
+}
+
+static CUresult awaited_EventSynchronize(CUevent event) {
+    CUresult status = is_endable() ? wait(query_event, event) : CUDA_SUCCESS;
+    return nl_driver_is_ended_wait(status) ? status : inner.EventSynchronize(event);
 }
 
 /* The driver's own call comes last in any case: it prints what kernels have printed. */
-
-int nl_wait_stream(CUstream stream, nl_error *err) {
-    return wait(query_stream, stream, "cuStreamSynchronize", err) < 0
-               ? -1
-               : NL_CU(err, StreamSynchronize, stream);
+static CUresult awaited_CtxSynchronize(void) {
+    CUresult status = wait_for_stream(NULL);
+    if (status == CUDA_SUCCESS && is_endable() && nl_atomic_load(&has_unordered))
+        status = synchronize_with_helper();
+    return nl_driver_is_ended_wait(status) ? status : inner.CtxSynchronize();
 }
 
-int nl_wait_event(CUevent event, nl_error *err) {
-    return wait(query_event, event, "cuEventSynchronize", err) < 0
-               ? -1
-               : NL_CU(err, EventSynchronize, event);
+static int is_pageable(const void *host) {
+    int type = 0, attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void *values[] = {&type};
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)host;
+    return inner.PointerGetAttributes(1, &attribute, values, address) != CUDA_SUCCESS || type == 0;
 }
 
-/* The default stream is done when all that are ordered with it are; few are not. */
-int nl_wait_context(nl_error *err) {
-    return wait(query_stream, NULL, "cuCtxSynchronize", err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
+/* Before a copy of pageable memory, which blocks in the driver. */
+static CUresult wait_before_copy(const void *host, CUstream stream) {
+    return is_endable() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
+               ? wait(query_stream, stream)
+               : CUDA_SUCCESS;
 }
 
-int nl_wait_was_ended(void) {
-    return (int)nl_atomic_load32(&ended);
+static CUresult awaited_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
+    CUresult status = wait_for_stream(NULL);
+    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyHtoD(to, from, size);
+}
+
+static CUresult awaited_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
+    CUresult status = wait_for_stream(NULL);
+    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyDtoH(to, from, size);
+}
+
+static CUresult awaited_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
+                                        CUstream stream) {
+    CUresult status = size > STAGED_BYTES ? wait_before_copy(from, stream) : CUDA_SUCCESS;
+    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
+}
+
+static CUresult awaited_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
+    CUresult status = wait_before_copy(to, stream);
+    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
+}
+
+static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream) {
+    CUresult status = CUDA_SUCCESS;
+    if (box->dstMemoryType == CU_MEMORYTYPE_HOST)
+        status = wait_before_copy(box->dstHost, stream);
+    else if (box->srcMemoryType == CU_MEMORYTYPE_HOST)
+        status = wait_before_copy(box->srcHost, stream);
+    return nl_driver_is_ended_wait(status) ? status : inner.Memcpy3DAsync(box, stream);
+}
+
+/* Releases wait for the device in the driver. After an interrupt the memory is rather lost. */
+static CUresult wait_before_release(void) {
+    if (!is_endable())
+        return CUDA_SUCCESS;
+    if (nl_wait_was_ended())
+        return inner.StreamQuery(NULL) == CUDA_ERROR_NOT_READY ? NL_STATUS_INTERRUPTED
+                                                               : CUDA_SUCCESS;
+    return wait(query_stream, NULL);
+}
+
+static CUresult awaited_MemFree(CUdeviceptr address) {
+    CUresult status = wait_before_release();
+    return nl_driver_is_ended_wait(status) ? status : inner.MemFree(address);
+}
+
+static CUresult awaited_MemFreeHost(void *memory) {
+    CUresult status = wait_before_release();
+    return nl_driver_is_ended_wait(status) ? status : inner.MemFreeHost(memory);
+}
+
+static CUresult awaited_MemHostUnregister(void *memory) {
+    CUresult status = wait_before_release();
+    return nl_driver_is_ended_wait(status) ? status : inner.MemHostUnregister(memory);
+}
+
+static CUresult awaited_ModuleUnload(CUmodule module) {
+    CUresult status = wait_before_release();
+    return nl_driver_is_ended_wait(status) ? status : inner.ModuleUnload(module);
+}
+
+/* ---------------------------------------------------------------------------------- launches */
+
+/* A launch blocks in the driver where too many are queued. So each thread marks its launches from
+ * time to time, and waits for a mark that is some hundred launches old. */
+static NL_THREAD_LOCAL struct {
+    uint64_t count, resets;
+    int made, recorded, next; /* marks */
+    CUevent marks[MARKS];
+} queue;
+
+static int make_marks(void) {
+    uint64_t now = nl_atomic_load(&resets);
+    if (queue.made && queue.resets == now)
+        return 1;
+    queue.resets = now; /* those of a context that was reset are gone with it */
+    queue.recorded = queue.next = 0;
+    for (queue.made = 0; queue.made < MARKS; queue.made++)
+        if (inner.EventCreate(&queue.marks[queue.made], CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+            queue.made = 0;
+            return 0;
+        }
+    return 1;
+}
+
+static CUresult limit_queue(CUstream stream) {
+    int captured = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!is_endable() || inner.StreamIsCapturing(stream, &captured) != CUDA_SUCCESS ||
+        captured != CU_STREAM_CAPTURE_STATUS_NONE || !make_marks())
+        return CUDA_SUCCESS;
+    if (queue.recorded == MARKS) {
+        CUresult status = wait(query_event, queue.marks[queue.next]);
+        if (nl_driver_is_ended_wait(status))
+            return status;
+        queue.recorded--;
+    }
+    if (inner.EventRecord(queue.marks[queue.next], stream) == CUDA_SUCCESS) {
+        queue.next = (queue.next + 1) % MARKS;
+        queue.recorded++;
+    }
+    return CUDA_SUCCESS;
+}
+
+static inline CUresult count_launch(CUstream stream) {
+    return __builtin_expect(++queue.count % LAUNCHES == 0, 0) ? limit_queue(stream) : CUDA_SUCCESS;
+}
+
+static CUresult awaited_LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                     unsigned grid_z, unsigned block_x, unsigned block_y,
+                                     unsigned block_z, unsigned shared, CUstream stream,
+                                     void **params, void **extra) {
+    CUresult status = count_launch(stream);
+    return status ? status
+                  : inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                       shared, stream, params, extra);
+}
+
+static CUresult awaited_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                       void **params, void **extra) {
+    CUresult status = count_launch(config->hStream);
+    return status ? status : inner.LaunchKernelEx(config, function, params, extra);
+}
+
+static CUresult awaited_GraphLaunch(CUgraphExec exec, CUstream stream) {
+    CUresult status = count_launch(stream);
+    return status ? status : inner.GraphLaunch(exec, stream);
+}
+
+void nl_wait_adapt(nl_driver *table) {
+    if (table->ends_waits && !adapts_all)
+        return;
+    inner = *table;
+    table->StreamSynchronize = awaited_StreamSynchronize;
+    table->EventSynchronize = awaited_EventSynchronize;
+    table->CtxSynchronize = awaited_CtxSynchronize;
+    table->MemcpyHtoD = awaited_MemcpyHtoD;
+    table->MemcpyDtoH = awaited_MemcpyDtoH;
+    table->MemcpyHtoDAsync = awaited_MemcpyHtoDAsync;
+    table->MemcpyDtoHAsync = awaited_MemcpyDtoHAsync;
+    table->Memcpy3DAsync = awaited_Memcpy3DAsync;
+    table->MemFree = awaited_MemFree;
+    table->MemFreeHost = awaited_MemFreeHost;
+    table->MemHostUnregister = awaited_MemHostUnregister;
+    table->ModuleUnload = awaited_ModuleUnload;
+    table->LaunchKernel = awaited_LaunchKernel;
+    table->LaunchKernelEx = awaited_LaunchKernelEx;
+    table->GraphLaunch = awaited_GraphLaunch;
 }

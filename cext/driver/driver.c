@@ -25,6 +25,23 @@ nl_driver nl_cu = {NL_DRIVER_CALLS(NL_FIELD).kind = NULL, .TakeFault = NULL};
 static nl_mutex open_lock = NL_MUTEX_INIT;
 static uint64_t is_open;
 static void (*opened)(void);
+static void (*adapter)(nl_driver *table);
+static nl_mutex timeout_lock = NL_MUTEX_INIT;
+static char timeout_text[1024];
+
+void nl_driver_set_adapter(void (*adapt)(nl_driver *table)) {
+    adapter = adapt;
+}
+
+void nl_driver_describe_timeout(const char *text) {
+    nl_mutex_lock(&timeout_lock);
+    snprintf(timeout_text, sizeof timeout_text, "%s", text);
+    nl_mutex_unlock(&timeout_lock);
+}
+
+int nl_driver_is_ended_wait(CUresult status) {
+    return status == NL_STATUS_INTERRUPTED || status == NL_STATUS_TIMEOUT;
+}
 
 static void reset_lock_in_child(void) {
     nl_mutex_init(&open_lock);
@@ -107,6 +124,8 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
     }
     if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
         return -1;
+    if (adapter != NULL)
+        adapter(&table);
     nl_cu = table;
     nl_atomic_store(&is_open, 1);
     call_opened();
@@ -275,6 +294,12 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     const meaning *known = find_meaning(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
         nl_error_fault(err); /* who can name the fault has survived it */
+    } else if (status == NL_STATUS_INTERRUPTED) {
+        nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
+    } else if (status == NL_STATUS_TIMEOUT) {
+        nl_mutex_lock(&timeout_lock);
+        nl_error_set(err, NL_ERR_TIMEOUT, "%s", timeout_text);
+        nl_mutex_unlock(&timeout_lock);
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
         nl_fault_say(&err->fault, "%s. %s", known->what, restart);
@@ -288,7 +313,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
 }
 
 void nl_driver_report(CUresult status, const char *call) {
-    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status))
+    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status) || nl_driver_is_ended_wait(status))
         return;
     nl_error err = {0};
     describe(status, call, find_meaning(status), &err);

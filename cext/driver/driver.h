@@ -82,6 +82,16 @@ typedef struct nl_driver {
  * CUDA_ERROR_NOT_INITIALIZED. Copied by value so that a call is one load and a jump. */
 extern nl_driver nl_cu;
 
+/* Statuses of ours, beside those of the driver: a wait was ended by an interrupt (base/interrupt),
+ * or by a time limit. */
+enum { NL_STATUS_INTERRUPTED = 0x4e4c0001, NL_STATUS_TIMEOUT = 0x4e4c0002 };
+/* The text of the next errors for NL_STATUS_TIMEOUT. */
+void nl_driver_describe_timeout(const char *text);
+int nl_driver_is_ended_wait(CUresult status);
+
+/* Changes a filled table before it is used. Set before the driver is opened. */
+void nl_driver_set_adapter(void (*adapt)(nl_driver *table));
+
 /* Fill a table. Each returns 0 or -1 with NL_ERR_SUPPORT. */
 int nl_driver_real_fill(nl_driver *table, nl_error *err);
 int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err);

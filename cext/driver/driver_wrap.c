@@ -41,7 +41,7 @@ static void record(const char *call) {
 /* "Not yet" is an answer, and a call that the driver lacks does not reach it. */
 static int is_failure(CUresult status) {
     return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
-           status != CUDA_ERROR_NOT_SUPPORTED;
+           status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);
 }
 
 static CUresult note(const char *call, CUresult status) {

@@ -14,6 +14,7 @@
 #include "core/peer.h"
 #include "core/bounce.h"
 #include "core/transfer.h"
+#include "core/wait.h"
 #include "py/capture.h"
 #include "py/hostmemory.h"
 #include "py/recording.h"
@@ -89,7 +90,10 @@ static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, 
         return NL_CU(err, MemcpyDtoH, to, from, size);
     if (NL_CU(err, MemcpyDtoHAsync, to, from, size, stream) < 0)
         return -1;
-    return NL_CU(err, StreamSynchronize, stream);
+    nl_wait_hold(); /* the copy begins when the stream is idle: core/wait */
+    int result = NL_CU(err, StreamSynchronize, stream);
+    nl_wait_release();
+    return result;
 }
 
 static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstream stream) {

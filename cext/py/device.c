@@ -79,6 +79,18 @@ static PyObject *give_up(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
+static PyObject *set_wait_limit(PyObject *Py_UNUSED(module), PyObject *args) {
+    double seconds;
+    int process = 0;
+    if (!PyArg_ParseTuple(args, "d|p:set_wait_limit", &seconds, &process))
+        return NULL;
+    if (process)
+        nl_wait_set_process_limit(seconds);
+    else
+        nl_wait_set_limit(seconds);
+    Py_RETURN_NONE;
+}
+
 static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err, more;
     int result = 0;
@@ -522,6 +534,9 @@ static PyMethodDef methods[] = {
      "interpreter ends, before what it frees would wait."},
     {"give_up", give_up, METH_NOARGS,
      "Something may run for ever: the end of the process waits for no device."},
+    {"set_wait_limit", set_wait_limit, METH_VARARGS,
+     "set_wait_limit(seconds, process=False): after so long a wait of the calling thread ends (0: "
+     "never, negative: as in the process), where the driver does not end it itself."},
     {"synchronize_all", synchronize_all, METH_NOARGS,
      "Waits for all devices that are in use; the first error is raised."},
     {"progress", progress, METH_NOARGS,

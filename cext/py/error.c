@@ -152,7 +152,9 @@ static int put_fault(PyObject *fields, const nl_fault *f) {
 
 static void raise_kernel_error(const nl_error *err, PyObject *text) {
     int is_index = err->fault.head == NL_FAULT_HEAD_LINE && err->fault.element.indices;
-    const char *name = is_index ? "BoundsError" : "KernelError";
+    const char *name = is_index                ? "BoundsError"
+                       : err->fault.is_timeout ? "KernelTimeout"
+                                               : "KernelError";
     PyObject *type = nl_py_error_class(name, PyExc_RuntimeError);
     PyObject *args = PyTuple_Pack(1, text), *fields = PyDict_New(), *error = NULL;
     if (args && fields && (type == PyExc_RuntimeError || put_fault(fields, &err->fault) == 0))
@@ -198,6 +200,9 @@ PyObject *nl_py_raise(const nl_error *err) {
         break;
     case NL_ERR_KERNEL:
         raise_kernel_error(err, text);
+        break;
+    case NL_ERR_TIMEOUT:
+        raise_named("KernelTimeout", PyExc_RuntimeError, text);
         break;
     case NL_ERR_NVRTC:
         raise_named("CompileError", PyExc_RuntimeError, text);

@@ -17,6 +17,7 @@
 
 #include <string.h>
 #include "base/lock.h"
+#include "core/wait.h"
 #include "py/devarray.h"
 
 int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
@@ -92,10 +93,12 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 /* ---- reading ---- */
 
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
-    if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0 ||
-        NL_CU(err, StreamSynchronize, stream) < 0)
+    if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
-    return 0;
+    nl_wait_hold(); /* the launch was waited for, and `record` is on the stack */
+    int result = NL_CU(err, StreamSynchronize, stream);
+    nl_wait_release();
+    return result;
 }
 
 /* Reading and wiping is one step, or two threads would report the same record. */
@@ -124,6 +127,8 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
         nl_device_bind(module->device, err) < 0)
         return -1;
     int failed = NL_CU(err, StreamSynchronize, stream) < 0;
+    if (failed && nl_driver_is_ended_wait((CUresult)err->code))
+        return -1;
     nl_mutex_lock(&record_lock);
     int found = take_locked(k, stream, record, failed ? &again : err);
     nl_mutex_unlock(&record_lock);

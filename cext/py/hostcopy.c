@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "core/bounce.h"
 #include "core/transfer.h"
+#include "core/wait.h"
 #include "py/devarray.h"
 
 #define ALIGNMENT 256 /* in a block, as of device memory */
@@ -370,25 +371,37 @@ int nl_py_hostcopies_leave(nl_py_hostcopies *c) {
 
 /* ---- the end ---- */
 
-/* After a failure: nobody else may have the block before the device is done with it. */
-static void wait_for_block(const nl_py_hostcopies *c) {
+/* After a failure: nobody else may have the block before the device is done with it. 0: the wait
+ * was ended, and the device may still use it. */
+static int wait_for_block(const nl_py_hostcopies *c) {
     nl_error ignored;
-    if (nl_device_bind(c->device, &ignored) == 0)
-        (void)NL_CU(&ignored, StreamSynchronize, c->stream);
+    return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);
+}
+
+static void give_block(nl_py_hostcopies *c, int is_idle) {
+    if (is_idle) {
+        nl_pinned_give(c->small);
+        nl_hostblock_give(c->large);
+    } else {
+        nl_pinned_lend(c->small, c->stream);
+        nl_hostblock_give_after(c->large, c->device, c->stream);
+    }
 }
 
 void nl_py_hostcopies_release(nl_py_hostcopies *c) {
+    int is_idle = 1;
     if (c->is_pending) {
-        NL_UNLOCKED(wait_for_block(c));
+        NL_UNLOCKED(is_idle = wait_for_block(c));
     }
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
             nl_py_buffer_release(c->items[i].buffer);
     if (c->packed)
         nl_py_buffer_release(c->packed);
-    nl_pinned_give(c->small);
     if (c->large) {
-        NL_UNLOCKED(nl_hostblock_give(c->large));
+        NL_UNLOCKED(give_block(c, is_idle));
+    } else {
+        give_block(c, is_idle);
     }
     if (c->items != c->few)
         nl_mem_free(c->items);

@@ -21,6 +21,10 @@ static int is_possible(void) {
     return PyThread_get_thread_ident() == main_thread && Py_IsInitialized();
 }
 
+static int is_pending(void) {
+    return kept != NULL && PyThread_get_thread_ident() == main_thread;
+}
+
 /* For what has dropped an error. */
 static int raise_kept(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
@@ -90,8 +94,10 @@ int nl_py_interrupt_raise(void) {
     return 1;
 }
 
-static const nl_interrupt how = {
-    .is_possible = is_possible, .is_requested = is_requested, .report = report_stopped};
+static const nl_interrupt how = {.is_possible = is_possible,
+                                 .is_requested = is_requested,
+                                 .is_pending = is_pending,
+                                 .report = report_stopped};
 
 int nl_py_interrupt_exec(PyObject *Py_UNUSED(module)) {
     PyObject *threading = PyImport_ImportModule("threading"), *thread = NULL, *ident = NULL;

@@ -14,13 +14,16 @@
 /* ---- Module ---- */
 
 static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"image", NULL};
+    static char *names[] = {"image", "stop", NULL};
+    const char *lowered = NULL, *sites = NULL;
+    Py_ssize_t size = 0;
     Py_buffer image;
     nl_error err;
     nl_device *dev;
     char *text;
     int result = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:Module", names, &image))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|(sy#):Module", names, &image, &lowered,
+                                     &sites, &size))
         return NULL;
     nl_py_module *m = (nl_py_module *)type->tp_alloc(type, 0);
     if (!m) {
@@ -38,6 +41,8 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         memcpy(text, image.buf, (size_t)image.len);
         text[image.len] = '\0';
         result = nl_module_load(dev, text, (size_t)image.len, &m->module, &err);
+        if (result == 0 && lowered != NULL)
+            result = nl_module_set_stop(m->module, lowered, sites, (size_t)size, &err);
     }
     nl_mem_free(text);
     Py_END_ALLOW_THREADS;
@@ -480,7 +485,7 @@ static PyMemberDef module_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot module_slots[] = {
-    {Py_tp_doc, "Module(image): an image (cubin, PTX or simulated) loaded on the current device."},
+    {Py_tp_doc, "Module(image, stop): an image (cubin, PTX or simulated) loaded on the current device."},
     {Py_tp_new, module_new},
     {Py_tp_dealloc, module_dealloc},
     {Py_tp_methods, module_methods},

@@ -9,6 +9,7 @@
 #include "core/hostblock.h"
 #include "core/pinned.h"
 #include "core/stream.h"
+#include "core/wait.h"
 #include "py/state.h"
 
 static PyObject *fail_call_at(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) {
@@ -29,6 +30,11 @@ static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) 
     if (n == (size_t)-1 && PyErr_Occurred())
         return NULL;
     return PyLong_FromSize_t(nl_mem_fail_at(n));
+}
+
+static PyObject *adapt_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_wait_adapt_all();
+    Py_RETURN_NONE;
 }
 
 static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -152,6 +158,8 @@ static PyMethodDef methods[] = {
      "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
      "(of the calls that free or destroy if releases); 0 switches off. Returns the calls since "
      "last time."},
+    {"adapt_waits", adapt_waits, METH_NOARGS,
+     "Before the driver is opened: the simulator's waits end as those of a GPU, without its help."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
      "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
      "the requests since last time."},

@@ -50,6 +50,8 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     CompileError tells what is wrong with the source.
     """
     target = _effective(target)
+    if target[0] in _ON_THE_CPU:
+        source = source.replace(stoppable=False)  # every kernel is
     key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None:

@@ -60,6 +60,8 @@ class Image(NamedTuple):
     """What was compiled."""
     slips: tuple[Slip, ...] = ()
     """What its users are warned of (numbalite.compilers.reported)."""
+    stop: bytes | None = None
+    """The tests of the flag that stops its kernels (stoppable.py): for each "function\\tposition\\0"."""
 
     def replace(self, **changes):
         """A copy with some fields changed."""
@@ -67,7 +69,7 @@ class Image(NamedTuple):
 
     def to_bytes(self) -> bytes:
         parts: list[bytes] = []
-        for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx):
+        for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx, self.stop):
             _write(parts, field)
         for table in (self.lowered, self.descriptions):
             parts.append(_LENGTH.pack(len(table)))
@@ -87,12 +89,12 @@ class Image(NamedTuple):
         reader = _Reader(raw)
         kind, arch, log, source = (reader.text() for _ in range(4))
         data = reader.field()
-        ptx = reader.field()
+        ptx, stop = reader.field(), reader.field()
         lowered, descriptions = reader.table(), reader.table()
         slips = tuple(reader.slip() for _ in range(reader.number()))
         if data is None or reader.at != len(reader.raw):
             raise ValueError("not an image")
-        return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips)
+        return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips, stop)
 
 
 def _write(parts, field):

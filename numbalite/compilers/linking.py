@@ -7,6 +7,7 @@ own, because a damaged file can crash it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import NamedTuple
 
@@ -75,6 +76,26 @@ def link(source, kind: str, image: bytes, architecture: str, library: str) -> by
         why = log or f"status {answer['status']}"
         text = f"error: linking with {names} failed: {why}"
         raise CompileError(text, log=log, source=source.text)
+    return answer["cubin"]
+
+
+_ASSEMBLER = re.compile(r"--?(?:ptxas-options|Xptxas)[= ]?(.*)")
+
+
+def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
+    """The cubin of PTX that a compiler has made. CudaSupportError where there is no linker for it."""
+    from numbalite import _core
+
+    options = [f"-arch={architecture}", "-g" if source.debug else "-lineinfo"]
+    if source.max_registers:
+        options.append(f"-maxrregcount={source.max_registers}")
+    if source.opt is not True and source.opt is not None and not source.debug:
+        options.append(f"-O{int(source.opt)}")
+    given = [_ASSEMBLER.fullmatch(option) for option in source.options]
+    options += [f"-Xptxas={found[1]}" for found in given if found and found[1]]
+    answer = _core.nvjitlink(library, tuple(options), ((_TYPES["ptx"], ptx, source.name),))
+    if isinstance(answer, str) or answer["status"]:
+        raise CudaSupportError(answer if isinstance(answer, str) else answer["log"])
     return answer["cubin"]
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 
 from numbalite import config
-from numbalite.compilers import files, headers, linking, nvrtclog, precompiled, reported, toolkit
+from numbalite.compilers import (
+    files,
+    headers,
+    linking,
+    nvrtclog,
+    precompiled,
+    reported,
+    stoppable,
+    toolkit,
+)
 from numbalite.compilers.image import Image
 from numbalite.cxx import scanner
 from numbalite.cxx.linemap import quote
@@ -84,7 +93,7 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
         result.append("-DNUMBALITE_DEBUG=1")
     if source.debug:
         result.append("--device-debug")
-    elif source.lineinfo:
+    elif source.lineinfo or source.stoppable:
         result.append("--generate-line-info")
     if source.opt is not True and source.opt is not None and not source.debug:
         result.append(f"--ptxas-options=-O{int(source.opt)}")
@@ -134,12 +143,32 @@ def _code(result, kind):
     return kind, result["cubin"]
 
 
+# Options of the user that choose the target, or another kind of code than PTX.
+_NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
+
+
+def _assembled(source, ptx, architecture, stop):
+    """(kind, bytes) of PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, where the toolkit has
+    no linker, and where other code is linked with it."""
+    data = ptx.rstrip(b"\0") + b"\0"
+    if source.linked or source.launches or not architecture.startswith("sm_"):
+        return "ptx", data
+    try:
+        return "cubin", linking.assemble(source, data, architecture, toolkit.linker_library())
+    except CudaSupportError:
+        return "ptx", data
+
+
 def compile(source, capability) -> Image:
     """Compiles a source for a GPU of compute capability (major, minor)."""
     from numbalite import _core
 
     chosen, version, supported = open_library()
     kind, architecture = choose_architecture(capability[0], capability[1], supported)
+    is_stoppable = source.stoppable and not _has(source.options, *_NOT_STOPPABLE)
+    given = architecture
+    if is_stoppable:
+        kind, architecture = "ptx", f"compute_{architecture.partition('_')[2]}"
     symbols, texts = expressions(source)
     text = _unit(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
@@ -165,6 +194,11 @@ def compile(source, capability) -> Image:
     lowered = result["lowered"]
     ptx = result["ptx"]
     kind, data = _code(result, kind)
+    stop = None
+    if is_stoppable and kind == "ptx":
+        architecture = given
+        ptx, stop = stoppable.of_source(ptx, source, symbols, lowered)
+        kind, data = _assembled(source, ptx, architecture, stop)
     if source.launches:
         source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:
@@ -185,6 +219,7 @@ def compile(source, capability) -> Image:
         ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
         slips=tuple(reported.of_nvrtc(result["log"], source)),
+        stop=stop,
     )
 
 

@@ -69,6 +69,9 @@ class Source(NamedTuple):
     linked: tuple = ()
     """Compiled code to link with (linking.Binary); on GPUs only."""
 
+    stoppable: bool = False
+    """Do threads test the flag that stops the kernel (stoppable.py)? On GPUs only."""
+
     @property
     def has_checks(self):
         return self.debug or self.boundscheck

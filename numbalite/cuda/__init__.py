@@ -108,6 +108,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.profiler.session import profile
     from numbalite.runtime.checks import checks
     from numbalite.runtime.ipc import IpcArrayHandle, ipc_array, open_ipc_array
+    from numbalite.runtime.limits import limit
     from numbalite.runtime.managers import (
         BaseCUDAMemoryManager,
         CupyMemoryManager,
@@ -136,6 +137,7 @@ _LATER = {
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
     "checks": "numbalite.runtime.checks:checks",
+    "limit": "numbalite.runtime.limits:limit",
     "profile": "numbalite.profiler.session:profile",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
@@ -267,6 +269,7 @@ __all__ = [
     "is_supported_version",
     "jit",
     "legacy_default_stream",
+    "limit",
     "linspace",
     "list_devices",
     "managed_array",

@@ -185,6 +185,8 @@ def jit(
 
     ``debug=True`` checks array indices and asserts, and compiles without optimisation;
     ``boundscheck=True`` checks them in optimised code. What they find is a KernelError at the launch.
+    ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always so on the simulator); it is the
+    default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``.
     Other options as numba's (``fastmath lineinfo opt max_registers launch_bounds link ...``), and
     ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``, ``cooperative=``,
     ``cluster=``.

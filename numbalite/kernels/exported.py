@@ -31,6 +31,7 @@ def source(
     function, signature = function.typed(signature)
     text = builder.device_source(function, exported, signature)
     fields = options.source_fields()
+    fields["stoppable"] = False  # programs that link the code have no flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
     made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 

@@ -7,7 +7,7 @@ import sys
 from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
-from numbalite.compilers import Source, compile_source, origin, warn_of
+from numbalite.compilers import Source, compile_source, origin, stoppable, warn_of
 from numbalite.errors import CompileError, CudaAPIError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
@@ -97,10 +97,8 @@ class Images:
     def _load(self, target):
         """Loads the image. One that the driver does not take is compiled anew, once: what the cache had
         under the right name may have been made for something else."""
-        from numbalite import _core
-
         try:
-            return _core.Module(self.image(target).data)
+            return _module(self.image(target))
         except (ValueError, CudaAPIError) as problem:
             if isinstance(problem, CudaAPIError) and problem.code not in _REFUSED:
                 raise
@@ -110,7 +108,7 @@ class Images:
             if fresh.data == refused.data:
                 raise type(problem)(*_told(problem, f"{self.source.name}, from {where}")) from None
         self.compiled[target] = fresh
-        return _core.Module(fresh.data)
+        return _module(fresh)
 
     def _fill(self, module, device):
         """The views of the device arrays that the source names, as array<...> has them."""
@@ -136,6 +134,12 @@ class Images:
     @property
     def is_loaded(self) -> bool:
         return bool(self.loaded)
+
+
+def _module(image):
+    from numbalite import _core
+
+    return _core.Module(image.data, *((stoppable.RECORD, image.stop),) if image.stop else ())
 
 
 def _tell_workers(device):

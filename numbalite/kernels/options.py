@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         cluster: SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex] | None
         headers: Mapping[str, str] | None
         boundscheck: bool | None
+        stoppable: bool | None
         doc: str | None
 
 
@@ -72,6 +73,7 @@ class Options(NamedTuple):
     linked: tuple = ()
     """What `link` names that is compiled already, as linking.Binary."""
     doc: str | None = None
+    stoppable: bool = False
 
     def source_fields(self) -> dict:
         """What of it goes into a compilers.Source."""
@@ -79,7 +81,7 @@ class Options(NamedTuple):
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,
             "opt": self.opt, "max_registers": self.max_registers, "boundscheck": self.boundscheck,
-            "linked": self.linked,
+            "linked": self.linked, "stoppable": self.stoppable,
         }  # fmt: skip
 
     def replace(self, **changes) -> Options:
@@ -137,6 +139,8 @@ def _defaults(values, given):
     if given.get("opt") is None:
         level = config.OPT
         values["opt"] = True if level is None else level
+    if given.get("stoppable") is None:
+        values["stoppable"] = bool(config.STOPPABLE or values.get("debug"))
     if values.get("inline") == "always":
         values["forceinline"] = True
 
@@ -359,4 +363,5 @@ _PARSERS = {
     "lto": lambda name, value: value, "shared_memory_carveout": _carveout, "fastmath": _fastmath,
     "max_registers": _max_registers, "extensions": _extensions, "options": _strings, "std": _std,
     "doc": _doc, "cooperative": _cooperative, "cluster": _cluster, "headers": _headers, "boundscheck": _flag,
+    "stoppable": _flag,
 }  # fmt: skip

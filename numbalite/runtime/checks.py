@@ -181,6 +181,17 @@ def push(*state: Any) -> None:
     _core.set_checks(*state)
 
 
+def push_limit(seconds: float) -> None:
+    """The calling thread's checks as they are, with another limit."""
+    stack = getattr(_here, "stack", None)
+    mask, seed, _, *exactly = stack[-1] if stack else _of_process()
+    if seconds and mask != NO_CHECKS:
+        mask |= CHECKS["hang"]
+    elif seconds:
+        mask = CHECKS["hang"]
+    push(mask, seed, _milliseconds(seconds), *exactly)
+
+
 def pop(name: str) -> None:
     """The end of the block that the last push began; ``name`` is for messages."""
     stack = getattr(_here, "stack", None)
@@ -203,7 +214,7 @@ def _wait_beside(error):
 
 def _milliseconds(limit, name="limit"):
     if limit is None:
-        limit = _LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT
+        limit = (config.LIMIT or _LIMIT) if config.SIM_LIMIT is None else config.SIM_LIMIT
     if isinstance(limit, bool) or not isinstance(limit, Real):
         raise TypeError(f"cuda.checks: {name} is a number of seconds, not {limit!r}")
     if not 0 <= limit < float("inf"):
@@ -219,7 +230,7 @@ def on_open() -> None:
 def _of_process():
     """The checks that the environment asks for, as arguments of the extension."""
     mask = config.SIM_CHECKS
-    if config.SIM_LIMIT:
+    if config.LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT:
         mask |= CHECKS["hang"]
     if config.SIM_SEED is not None and mask != NO_CHECKS:
         mask |= CHECKS["sync"]

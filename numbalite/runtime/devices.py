@@ -38,6 +38,7 @@ def _on_open(kind):
         return
     atexit.register(_core.end)
     frontend.attach()
+    _core.set_wait_limit(config.LIMIT, True)
     if _core.driver_has("checks"):
         from numbalite.runtime import checks
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         opt: bool | int | None
         options: Iterable[str | os.PathLike[str]] | None
         std: str | int | None
+        stoppable: bool | None
         writable_args: Iterable[int | str] | None
         """Of guvectorize."""
 
@@ -102,6 +103,7 @@ _COMPILING = frozenset(
         "opt",
         "options",
         "std",
+        "stoppable",
     ]
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
@@ -216,7 +218,7 @@ def vectorize(
     None, or "reorderable". ``target`` is "cpu", "parallel" (a thread pool) or "cuda".
 
     Options: ``fastmath cache debug opt`` as in numba, ``options=[...]`` for the compiler, ``std=``,
-    ``headers={name: text}``, ``max_registers lineinfo``; numba's ``nopython`` and ``nogil`` are
+    ``headers={name: text}``, ``max_registers lineinfo stoppable``; numba's ``nopython`` and ``nogil`` are
     accepted and always so.
 
     Raises SignatureError, CompileError; TypeError for an option that does not exist; CudaSupportError

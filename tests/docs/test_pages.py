@@ -18,6 +18,7 @@ SHOWN = {
     "guide/kernels.md": 1,
     "guide/memory.md": 1,
     "programs.md": 1,
+    "stopping.md": 1,
     "teaching.md": 1,
     "what-to-use-cupy-for.md": 2,
 }

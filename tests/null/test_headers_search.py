@@ -361,7 +361,7 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
         "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),), "is_python": True,
-        "users": (Lines("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),),
+        "users": (Lines("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),), "stoppable": True,
     }  # fmt: skip
     assert set(changes) == set(Source._fields)
     keys = {

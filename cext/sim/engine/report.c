@@ -286,8 +286,9 @@ _Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
 }
 
 /* Why the grid was stopped, at the end of a sentence about what it did. */
-static void add_stop(nl_text *t, const nl_sim_job *job, const char *limit_text) {
-    if (nl_atomic_load32(&job->watch.stopped) == NL_SIM_INTERRUPTED)
+static void add_stop(nl_fault *fault, nl_text *t, const nl_sim_job *job, const char *limit_text) {
+    fault->is_timeout = nl_atomic_load32(&job->watch.stopped) != NL_SIM_INTERRUPTED;
+    if (!fault->is_timeout)
         nl_text_add(t, "interrupted after %.1f s",
                     (double)(nl_clock_ns() - job->started) / 1000000000);
     else
@@ -299,7 +300,7 @@ void nl_sim_report_overdue(nl_sim_job *job) {
     nl_fault_init(&fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(job->kernel));
     nl_text t = nl_sim_fault_text(&fault);
-    add_stop(&t, job, "stopped");
+    add_stop(&fault, &t, job, "stopped");
     nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
@@ -338,7 +339,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
-    add_stop(&t, w->job, "not done");
+    add_stop(&fault, &t, w->job, "not done");
     if (w->fibers) {
         find_lines(w);
         nl_text_add(&t, ": ");

@@ -1,0 +1,70 @@
+"""Time limits for kernels: ``cuda.limit`` and NUMBALITE_LIMIT, on a GPU and on the simulator."""
+
+from __future__ import annotations
+
+from _thread import _local
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from numbalite import _core
+from numbalite.runtime import checks
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_here = _local()
+
+
+class limit:
+    """Stops kernels of the calling thread that run longer than so many seconds: ``with cuda.limit(10): ...``
+
+    The call that waits for the kernel raises KernelTimeout, and so does the end of the block, which waits for all
+    kernels. On the simulator every kernel is stopped. On a GPU a kernel that was compiled with ``stoppable=True`` is
+    stopped; the time counts from the moment when the thread began to wait. Another kernel runs on, and the text of the
+    exception says so. 0 is no limit. The limit holds instead of an outer one and of NUMBALITE_LIMIT.
+
+    >>> k = cuda.jit("__global__ void k(float *x) { x[threadIdx.x] = 2; }")
+    >>> with cuda.limit(10):
+    ...     k[1, 32](np.zeros(32, np.float32))
+    """
+
+    def __init__(self, seconds: float) -> None:
+        if isinstance(seconds, bool) or not isinstance(seconds, Real):
+            raise TypeError(f"cuda.limit: a limit is a number of seconds, not {seconds!r}")
+        if not 0 <= seconds < 1e9:
+            raise ValueError(
+                f"cuda.limit: a limit is a number of seconds, 0 for none, not {seconds!r}"
+            )
+        self._seconds = float(seconds)
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds
+
+    def __enter__(self) -> limit:
+        _core.open()
+        _stack().append(self._seconds)
+        self._is_simulated = _core.driver_has("checks")
+        if self._is_simulated:
+            checks.push_limit(self._seconds)
+        _core.set_wait_limit(self._seconds)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        try:
+            if error is None and not _core.capture_here():
+                _core.synchronize_all()
+        finally:
+            stack = _stack()
+            if stack:
+                stack.pop()
+            if self._is_simulated:
+                checks.pop("cuda.limit")
+            _core.set_wait_limit(stack[-1] if stack else -1.0)
+
+    def __repr__(self) -> str:
+        return f"cuda.limit({self._seconds:g})"
+
+
+def _stack():
+    return _here.__dict__.setdefault("stack", [])

@@ -1,0 +1,246 @@
+"""Waits as on a GPU, whose driver cannot end them: an interrupt or a limit ends each, kernels run on or are stopped.
+
+The simulator's own waits end by themselves. `_core.adapt_waits` wraps its table as that of a GPU is wrapped, so these
+tests run the code that a GPU runs. A kernel runs until the test writes `gate`, page-locked memory of the host, or, as a
+kernel that can be stopped, until the host sets the flag in `nl_stop`.
+"""
+
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.sim
+
+SETUP = r'''
+import os, signal, sys, threading, time
+import numpy as np
+from numbalite import _core, cuda
+from numbalite.errors import KernelTimeout
+
+_core.adapt_waits()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+LATEST = 20  # seconds
+
+SOURCE = """
+struct stop_record { unsigned flag, claimed, site, block[3], thread[3]; };
+extern "C" { __device__ stop_record nl_stop; }
+__global__ void spins(volatile int *gate, int *x) {
+    while (gate[0] == 0) { }
+    x[threadIdx.x] = 7;
+}
+__global__ void stops(int *x) {
+    while (*(volatile unsigned *)&nl_stop.flag == 0) { }
+    if (atomicCAS(&nl_stop.claimed, 0u, 1u) == 0) {
+        nl_stop.site = 1;
+        nl_stop.block[0] = blockIdx.x;
+        nl_stop.thread[0] = threadIdx.x;
+    }
+}
+__global__ void fills(int *x) { x[threadIdx.x] = 5; }
+"""
+m = cuda.module(SOURCE, name="lesson.cu")
+gate = cuda.mapped_array(1, np.int32)
+gate[:] = 1
+n = 1 << 18
+x, host, small = cuda.to_device(np.zeros(n, "i4")), np.zeros(n, "i4"), np.zeros(64, "i4")
+locked = cuda.pinned_array(n, np.int32)
+other = cuda.to_device(np.zeros(n, "i4"))
+m.spins[1, 64](gate, x), m.spins[1, 64](gate, small), m.fills[1, 64](x)
+cuda.synchronize()
+float(x.sum()), repr(x)  # compiled
+small[:] = 0
+
+def interrupted(work):
+    """The text of the KeyboardInterrupt that ends work. One that came before work waited has no text."""
+    for _ in range(40):
+        gate[:] = 0
+        signal.setitimer(signal.ITIMER_REAL, 0.12)
+        start = time.perf_counter()
+        try:
+            work()
+            time.sleep(LATEST)  # the interrupt is late
+        except KeyboardInterrupt as exception:
+            assert time.perf_counter() - start < LATEST
+            if str(exception):
+                return str(exception)
+        gate[:] = 1
+        cuda.synchronize()
+    raise AssertionError("not interrupted")
+'''
+
+
+@pytest.fixture
+def program(run_python):
+    def run(code, **how):
+        return run_python(SETUP + textwrap.dedent(code), timeout=60, **how)
+
+    return run
+
+
+def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(program):
+    code = r"""
+    stream, unordered = cuda.stream(), cuda.stream(non_blocking=True)
+    event = cuda.event()
+
+    def on_stream():
+        m.spins[1, 64, stream](gate, x)
+        return stream
+
+    works = {
+        "synchronize": lambda: (m.spins[1, 64](gate, x), cuda.synchronize()),
+        "unordered": lambda: (m.spins[1, 64, unordered](gate, x), cuda.synchronize()),
+        "stream": lambda: on_stream().synchronize(),
+        "event": lambda: (on_stream(), event.record(stream), event.synchronize()),
+        "copy_to_host": lambda: (m.spins[1, 64](gate, x), x.copy_to_host(host)),
+        "part": lambda: (m.spins[1, 64](gate, x), x[:64].copy_to_host(host[:64])),
+        "strided": lambda: (m.spins[1, 64](gate, x), x[::3].copy_to_host(host[::3])),
+        "locked": lambda: (m.spins[1, 64](gate, x), x.copy_to_host(locked)),
+        "on_stream": lambda: (on_stream(), x.copy_to_host(host, stream=stream), stream.synchronize()),
+        "element": lambda: (m.spins[1, 64](gate, x), x[3]),
+        "asarray": lambda: (m.spins[1, 64](gate, x), np.asarray(x)),
+        "print": lambda: (m.spins[1, 64](gate, x), repr(x)),
+        "sum": lambda: (m.spins[1, 64](gate, x), float(x.sum())),
+        "to_device": lambda: (m.spins[1, 64](gate, x), x.copy_to_device(np.zeros(n, "i4"))),
+        "large launch": lambda: m.spins[1, 64](gate, host),
+        "small launch": lambda: m.spins[1, 64](gate, small),
+        "reset": lambda: (m.spins[1, 64](gate, x), cuda.gpus[0].reset()),
+    }
+    for name, work in works.items():
+        text = interrupted(work)
+        assert "the kernel runs on" in text and "stoppable=True" in text, (name, text)
+        gate[:] = 1  # the kernel ends
+        cuda.synchronize()
+        assert (x.copy_to_host()[:64] == 7).all() or "launch" in name or name == "to_device", name
+        assert not small.any(), name  # nothing is copied back
+        host[:] = 0
+        m.fills[1, 64](x)
+        m.fills[1, 64](small)
+        assert (small == 5).all() and x[3] == 5, name
+        small[:] = 0
+        print(name)
+    assert (x.copy_to_host()[:64] == 5).all()
+    """
+    done = program(code)
+    assert len(done.stdout.splitlines()) == 17
+
+
+def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(program):
+    """The block of a launch with a host array is not used again before the kernel has ended."""
+    code = r"""
+    m.fills[1, 64](small)
+    interrupted(lambda: m.spins[1, 64](gate, small))
+    outputs = [np.zeros(64, "i4") for _ in range(3)]
+    stream = cuda.stream()
+    gate[:] = 1
+    cuda.synchronize()
+    for output in outputs:
+        m.fills[1, 64](output)
+        assert (output == 5).all()
+    before = _core.live()
+    for _ in range(3):
+        small[:] = 1
+        interrupted(lambda: m.spins[1, 64](gate, small))
+        gate[:] = 1
+        cuda.synchronize()
+        assert (small == 1).all()
+    assert _core.live() == before, (before, _core.live())
+    """
+    program(code)
+
+
+def test_an_interrupt_stops_kernels_that_test_the_flag(program):
+    """The message names kernel, thread, line and arrays; what was queued ends too, and the next launch is right."""
+    code = r"""
+    from numbalite.kernels import images
+    real = _core.Module
+    sites = b"first\tlesson.cu:1\0stops\tlesson.cu:9\0"
+    m2 = cuda.module(SOURCE, name="lesson.cu")
+    def load(data):
+        image = next(iter(m2._images.compiled.values()))
+        return real(data, stop=(next(iter(image.lowered[name] for name in image.lowered if "nl_stop" in name)), sites))
+
+    _core.Module = load
+    m2.get_global("nl_stop")
+    m2.fills[1, 64](x)
+    _core.Module = real
+    stream = cuda.stream()
+    for work in (
+        lambda: (m2.stops[2, 32](x), cuda.synchronize()),
+        lambda: (m2.stops[2, 32](x), x.copy_to_host()),
+        lambda: (m2.stops[2, 32, stream](x), m2.stops[2, 32, stream](x), stream.synchronize()),
+        lambda: m2.stops[2, 32](small),
+    ):
+        small[:] = 3
+        text = interrupted(work)
+        assert "kernel stops, block (" in text and "thread (" in text and "lesson.cu:9" in text, text
+        assert "interrupted after" in text and "undefined contents: x" in text, text
+        assert (small == 3).all()
+        cuda.synchronize()
+        m2.fills[1, 64](x)
+        assert (x.copy_to_host()[:64] == 5).all()
+    _core.set_wait_limit(0.3)
+    m2.stops[1, 32](x)
+    try:
+        cuda.synchronize()
+    except KernelTimeout as problem:
+        assert "kernel stops" in str(problem) and "time limit" in str(problem), problem
+        assert isinstance(problem, TimeoutError)
+    else:
+        raise AssertionError("no limit")
+    m2.fills[1, 64](x)
+    assert x[5] == 5
+    del m2
+    """
+    program(code)
+
+
+def test_a_limit_ends_waits_in_every_thread_and_reports_that_the_kernel_runs_on(program):
+    code = r"""
+    gate[:] = 0
+    found = []
+
+    def work():
+        _core.set_wait_limit(0.2)
+        m.spins[1, 64](gate, x)
+        try:
+            cuda.synchronize()
+        except KernelTimeout as problem:
+            found.append(str(problem))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(LATEST)
+    assert "runs on" in found[0], found
+    gate[:] = 1
+    cuda.synchronize()
+    assert x[5] == 7
+    """
+    program(code)
+
+
+def test_a_process_ends_while_a_kernel_runs_on(program):
+    """Its exit status and its output stay as they are."""
+    code = r"""
+    import atexit
+    print(interrupted(lambda: (m.spins[1, 64](gate, x), cuda.synchronize())))
+    sys.exit(3)
+    """
+    done = program(code, check=False)
+    assert done.returncode == 3 and "the kernel runs on" in done.stdout
+
+
+def test_many_queued_launches_do_not_block_the_thread(program):
+    """Some hundred launches behind one that never ends: the interrupt ends the launch that waits for the queue."""
+    code = r"""
+    def work():
+        m.spins[1, 64](gate, x)
+        for _ in range(5000):
+            m.fills[1, 64](x)
+
+    text = interrupted(work)
+    assert "runs on" in text, text
+    gate[:] = 1
+    cuda.synchronize()
+    assert x[5] == 5
+    """
+    program(code)

@@ -1,0 +1,75 @@
+"""cuda.limit and NUMBALITE_LIMIT on the simulator; tests/gpu/test_stoppable.py has them on a GPU."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import KernelError, KernelTimeout
+
+pytestmark = pytest.mark.sim
+
+SOURCE = """
+__global__ void spins(volatile int *x) { while (x[0] == 0) { } x[1] = 1; }
+__global__ void fills(int *x) { x[threadIdx.x] = 7; }
+"""
+
+
+@pytest.fixture(scope="module")
+def module():
+    return cuda.module(SOURCE, name="lesson.cu", stoppable=True)
+
+
+def test_a_kernel_that_runs_too_long_is_a_timeout_and_the_device_goes_on(module):
+    x = cuda.to_device(np.zeros(32, np.int32))
+    with pytest.raises(KernelTimeout, match=r"kernel spins.* after 0.3 s, the limit") as caught:
+        with cuda.limit(0.3):
+            module.spins[1, 32](x)
+    assert isinstance(caught.value, KernelError) and isinstance(caught.value, TimeoutError)
+    module.fills[1, 32](x)
+    assert (x.copy_to_host() == 7).all()
+
+
+def test_an_inner_limit_holds_instead_of_the_outer_one(module):
+    x = cuda.to_device(np.zeros(32, np.int32))
+    with cuda.limit(1000):
+        with pytest.raises(KernelTimeout):
+            with cuda.limit(0.2):
+                module.spins[1, 32](x)
+        with cuda.limit(0):
+            module.fills[1, 32](x)
+    assert (x.copy_to_host() == 7).all()
+
+
+def test_a_limit_keeps_the_checks_of_the_thread(module):
+    x = cuda.to_device(np.zeros(16, np.int32))
+    with pytest.raises(KernelError, match="7|16"):
+        with cuda.checks("memory"), cuda.limit(30):
+            module.fills[1, 32](x)
+
+
+@pytest.mark.parametrize("seconds", ["1", True, None, 1j])
+def test_a_limit_is_a_number(seconds):
+    with pytest.raises(TypeError, match="a number of seconds"):
+        cuda.limit(seconds)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
+def test_a_limit_is_not_negative_and_finite(seconds):
+    with pytest.raises(ValueError, match="a number of seconds"):
+        cuda.limit(seconds)
+
+
+def test_the_environment_limits_every_kernel(run_python):
+    code = """
+import numpy as np
+from numbalite import cuda, errors
+spins = cuda.jit("__global__ void spins(volatile int *x) { while (x[0] == 0) { } }")
+x = cuda.to_device(np.zeros(1, np.int32))
+spins[1, 1](x)
+try:
+    cuda.synchronize()
+except errors.KernelTimeout as problem:
+    print(problem)
+"""
+    done = run_python(code, NUMBALITE_LIMIT="0.3", timeout=60)
+    assert "kernel spins" in done.stdout
