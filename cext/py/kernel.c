@@ -485,7 +485,8 @@ static PyMemberDef module_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot module_slots[] = {
-    {Py_tp_doc, "Module(image, stop): an image (cubin, PTX or simulated) loaded on the current device."},
+    {Py_tp_doc,
+     "Module(image, stop): an image (cubin, PTX or simulated) loaded on the current device."},
     {Py_tp_new, module_new},
     {Py_tp_dealloc, module_dealloc},
     {Py_tp_methods, module_methods},
