@@ -683,6 +683,19 @@ class Recorded:
     _known: dict[bytes, Any]
 
 def record_nothing() -> None: ...
+def copy_words(
+    source: DeviceArray, target: DeviceArray, /
+) -> tuple[DeviceArray, DeviceArray] | None: ...
+def gather_plan(
+    source: DeviceArray,
+    of: Sequence[int],
+    target: DeviceArray,
+    to: Sequence[int],
+    shape: Sequence[int],
+    indices: list[Any],
+    /,
+) -> tuple[np.dtype[Any], int, int, int, list[Any]]: ...
+def arrays_overlap(a: DeviceArray, b: DeviceArray, exact: bool, /) -> bool: ...
 def batch_copy_plan(
     target: DeviceArray, parts: list[tuple[Any, ...]], /
 ) -> tuple[int, int, int, list[Any]] | None: ...

@@ -1,5 +1,7 @@
-/* py/batchcopy: the plan of several copies to one array by one launch
- * (numbalite/ndarray/batchcopy.py has the kernels). */
+/* py/batchcopy: plans of kernels that move elements: several copies to one array by one launch
+ * (numbalite/ndarray/batchcopy.py has the kernels), a copy between two layouts (assign.py),
+ * elements at arrays of indices (gather.py). */
+#include <string.h>
 #include "core/runs.h"
 #include "py/devarray.h"
 
@@ -169,7 +171,289 @@ done:
     return result;
 }
 
+/* ---- a copy between two layouts ---- */
+
+enum {
+    LONG_ROW_BYTES = 512,     /* rows that the driver copies as fast as a kernel */
+    MAX_ROWS_BYTES = 1 << 22, /* more take the driver twice as long */
+    SMALL_BYTES = 4096,       /* too few for a kernel to be worth its compilation */
+};
+
+/* Can the driver do it in one call? Dense blocks, and rows with positive strides on both sides. */
+static int is_one_copy(const nl_layout *of, const int64_t *to) {
+    nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
+    int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
+    int count = 0, is_equal = 1, is_forward = 1, is_run = 0;
+    for (int i = 0; i < of->ndim; i++) {
+        if (of->shape[i] == 1)
+            continue;
+        dense.shape[count] = of->shape[i];
+        dense.strides[count] = of->strides[i];
+        is_equal = is_equal && of->strides[i] == to[i];
+        is_forward = is_forward && of->strides[i] >= size && to[i] >= size;
+        if (count < 2)
+            low[count] = of->strides[i] == size && to[i] == size ? of->shape[i] : 0;
+        count++;
+    }
+    dense.ndim = count;
+    if (count == 0 || (is_equal && (nl_layout_is_c(&dense) || nl_layout_is_f(&dense))))
+        return 1;
+    if (count > 2 || !is_forward)
+        return 0;
+    int64_t row = size;
+    for (int i = 0; i < count; i++)
+        if (low[i]) {
+            is_run = 1;
+            row = size * low[i];
+        }
+    if (count == 2 && !is_run)
+        return 0;
+    return bytes <= SMALL_BYTES || (row >= LONG_ROW_BYTES && bytes <= MAX_ROWS_BYTES);
+}
+
+/* The number that an element is, or consists of; 0 where there is none, or no capacity for another
+ * axis. An element of 16 bytes is one number if all steps are multiples of 16. */
+static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t address) {
+    uint64_t steps = address;
+    for (int i = 0; i < of->ndim; i++)
+        steps |= (uint64_t)of->strides[i] | (uint64_t)to[i];
+    if (of->itemsize == MAX_WORD && steps % MAX_WORD == 0)
+        return MAX_WORD;
+    int64_t size = 8;
+    if (of->itemsize == 0 || of->ndim == NL_MAX_DIMS)
+        return 0;
+    while (of->itemsize % size)
+        size /= 2;
+    return size;
+}
+
+static PyObject *words_view(const nl_py_array *a, const int64_t *strides, int64_t size,
+                            PyObject *descr) {
+    nl_layout layout = {.ndim = a->ndim, .itemsize = size};
+    memcpy(layout.shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
+    memcpy(layout.strides, strides, (size_t)a->ndim * sizeof(int64_t));
+    if (size != a->itemsize) {
+        layout.shape[layout.ndim] = a->itemsize / size;
+        layout.strides[layout.ndim++] = size;
+    }
+    return view_of(a, a->address, descr, &layout);
+}
+
+static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    const nl_py_state *state = nl_py_state_of(module);
+    nl_layout of;
+    if (nargs != 2 || !nl_py_array_check(state, args[0]) || !nl_py_array_check(state, args[1]))
+        return PyErr_Format(PyExc_TypeError, "copy_words() accepts two device arrays");
+    const nl_py_array *source = (const nl_py_array *)args[0],
+                      *target = (const nl_py_array *)args[1];
+    if (source->ndim != target->ndim || source->itemsize != target->itemsize ||
+        memcmp(source->shape, target->shape, (size_t)source->ndim * sizeof(int64_t)) != 0)
+        return PyErr_Format(PyExc_ValueError, "copy_words() accepts arrays of equal shape");
+    nl_py_array_layout((nl_py_array *)source, &of);
+    const int64_t *to = nl_py_array_strides(target);
+    if (nl_layout_count(&of) == 0 || is_one_copy(&of, to))
+        return Py_NewRef(Py_None);
+    int64_t size = word_of_element(&of, to, source->address | target->address);
+    if (!size)
+        return Py_NewRef(Py_None);
+    PyObject *descr = nl_host_descr_plain(word_type(size)), *views[2] = {NULL};
+    if (descr)
+        views[0] = words_view(source, of.strides, size, descr);
+    if (views[0])
+        views[1] = words_view(target, to, size, descr);
+    Py_XDECREF(descr);
+    if (views[1])
+        return Py_BuildValue("NN", views[0], views[1]);
+    Py_XDECREF(views[0]);
+    return NULL;
+}
+
+/* ---- elements at arrays of indices ---- */
+
+/* Strides: 0 the source's, 1 the target's, from 2 on those of the index arrays. */
+enum { SOURCE, TARGET, INDICES, MAX_INDICES = NL_MAX_DIMS };
+
+typedef struct gather {
+    int count, sides; /* axes, strides of each */
+    int64_t lengths[NL_MAX_DIMS + 2];
+    int64_t steps[INDICES + MAX_INDICES][NL_MAX_DIMS + 2];
+    const nl_py_array *arrays[INDICES + MAX_INDICES];
+    long long along[MAX_INDICES], step[MAX_INDICES]; /* of the axis that an array indexes */
+} gather;
+
+/* Appends an axis, or merges it with the one before. */
+static void append_axis(gather *g, int64_t length, const int64_t *steps) {
+    int last = g->count - 1, merges = last >= 0;
+    for (int i = 0; i < g->sides && merges; i++)
+        merges = g->steps[i][last] == steps[i] * length;
+    if (!merges)
+        g->lengths[++last] = 1;
+    g->count = last + 1;
+    g->lengths[last] *= length;
+    for (int i = 0; i < g->sides; i++)
+        g->steps[i][last] = steps[i];
+}
+
+static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_layout *layout) {
+    PyObject *array, *strides;
+    int i = g->sides - INDICES;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOLL;an index has four items", &array,
+                                                   &strides, &g->along[i], &g->step[i])) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "an index is a tuple");
+        return -1;
+    }
+    if (!nl_py_array_check(state, array)) {
+        PyErr_SetString(PyExc_TypeError, "an index has a device array");
+        return -1;
+    }
+    if (nl_py_strides_from(strides, layout, "strides") < 0)
+        return -1;
+    g->arrays[g->sides++] = (const nl_py_array *)array;
+    return 0;
+}
+
+/* The widest word that runs, strides and addresses are multiples of; the last axis is of bytes. */
+static int64_t widest_word(const gather *g) {
+    uint64_t bits = (uint64_t)g->lengths[g->count - 1] | g->arrays[SOURCE]->address |
+                    g->arrays[TARGET]->address | MAX_WORD;
+    for (int i = 0; i < g->count - 1; i++)
+        bits |= (uint64_t)g->steps[SOURCE][i] | (uint64_t)g->steps[TARGET][i];
+    for (int i = INDICES; i < g->sides; i++)
+        bits |= (uint64_t)g->step[i - INDICES];
+    return (int64_t)(bits & -bits);
+}
+
+static PyObject *side_view(const gather *g, int side, PyObject *descr) {
+    nl_layout layout = {.ndim = g->count, .itemsize = nl_host_element(descr).itemsize};
+    memcpy(layout.shape, g->lengths, (size_t)g->count * sizeof(int64_t));
+    memcpy(layout.strides, g->steps[side], (size_t)g->count * sizeof(int64_t));
+    return view_of(g->arrays[side], g->arrays[side]->address, descr, &layout);
+}
+
+/* The arguments of the kernel: new reference. */
+static PyObject *gather_arguments(const gather *g, PyObject *descr) {
+    PyObject *given = PyList_New(0);
+    for (int side = 0; given && side < g->sides; side++) {
+        PyObject *items[3] = {side_view(g, side, side < INDICES ? descr : g->arrays[side]->descr)};
+        int count = side < INDICES ? 1 : 3, failed = !items[0];
+        if (count == 3) {
+            items[1] = PyLong_FromLongLong(g->along[side - INDICES]);
+            items[2] = PyLong_FromLongLong(g->step[side - INDICES]);
+        }
+        for (int i = 0; i < count; i++) {
+            failed = failed || !items[i] || PyList_Append(given, items[i]) < 0;
+            Py_XDECREF(items[i]);
+        }
+        if (failed)
+            Py_CLEAR(given);
+    }
+    return given;
+}
+
+/* From axes of elements to axes of words. */
+static PyObject *gather_planned(gather *g) {
+    int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
+    if (run == size)
+        g->count--;
+    else
+        for (int i = 0; i < INDICES; i++)
+            g->steps[i][g->count - 1] = size;
+    if (run != size)
+        g->lengths[g->count - 1] = run / size;
+    if (g->count == 0) {
+        g->count = g->lengths[0] = 1;
+        for (int i = 0; i < g->sides; i++)
+            g->steps[i][0] = 0;
+    }
+    if (g->count > NL_MAX_DIMS)
+        return PyErr_Format(PyExc_ValueError, "more than %d dimensions", NL_MAX_DIMS);
+    for (int i = 0; i < g->count; i++)
+        words *= g->lengths[i];
+    PyObject *descr = nl_host_descr_plain(word_type(size));
+    PyObject *given = descr ? gather_arguments(g, descr) : NULL, *result = NULL;
+    if (given)
+        result = Py_BuildValue("OiLLN", descr, g->count, (long long)words, (long long)(run / size),
+                               given);
+    Py_XDECREF(descr);
+    return result;
+}
+
+static PyObject *gather_plan(PyObject *module, PyObject *args) {
+    const nl_py_state *state = nl_py_state_of(module);
+    PyObject *source, *of, *target, *to, *shape, *indices;
+    nl_layout layouts[INDICES], index;
+    gather g; /* not cleared: it is large */
+    if (!PyArg_ParseTuple(args, "OOOOOO!:gather_plan", &source, &of, &target, &to, &shape,
+                          &PyList_Type, &indices) ||
+        nl_py_shape_from(shape, &layouts[SOURCE]) < 0)
+        return NULL;
+    layouts[TARGET].ndim = index.ndim = layouts[SOURCE].ndim;
+    if (nl_py_strides_from(of, &layouts[SOURCE], "strides") < 0 ||
+        nl_py_strides_from(to, &layouts[TARGET], "strides") < 0)
+        return NULL;
+    if (!nl_py_array_check(state, source) || !nl_py_array_check(state, target) ||
+        PyList_GET_SIZE(indices) > MAX_INDICES)
+        return PyErr_Format(PyExc_TypeError,
+                            "gather_plan() accepts two device arrays, and at most "
+                            "%d indices",
+                            MAX_INDICES);
+    int64_t of_indices[MAX_INDICES][NL_MAX_DIMS], steps[INDICES + MAX_INDICES] = {0};
+    g.count = 0;
+    g.sides = INDICES;
+    g.arrays[SOURCE] = (const nl_py_array *)source;
+    g.arrays[TARGET] = (const nl_py_array *)target;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(indices); i++) {
+        if (read_index(state, PyList_GET_ITEM(indices, i), &g, &index) < 0)
+            return NULL;
+        memcpy(of_indices[i], index.strides, (size_t)index.ndim * sizeof(int64_t));
+    }
+    for (int axis = 0; axis < layouts[SOURCE].ndim; axis++) {
+        if (layouts[SOURCE].shape[axis] == 1)
+            continue;
+        steps[SOURCE] = layouts[SOURCE].strides[axis];
+        steps[TARGET] = layouts[TARGET].strides[axis];
+        for (int i = INDICES; i < g.sides; i++)
+            steps[i] = of_indices[i - INDICES][axis];
+        append_axis(&g, layouts[SOURCE].shape[axis], steps);
+    }
+    memset(steps, 0, sizeof steps);
+    steps[SOURCE] = steps[TARGET] = 1;
+    append_axis(&g, g.arrays[SOURCE]->itemsize, steps);
+    return gather_planned(&g);
+}
+
+/* ---- overlap ---- */
+
+static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    const nl_py_state *state = nl_py_state_of(module);
+    if (nargs != 3 || !nl_py_array_check(state, args[0]) || !nl_py_array_check(state, args[1]))
+        return PyErr_Format(PyExc_TypeError, "arrays_overlap() accepts two device arrays");
+    const nl_py_array *a = (const nl_py_array *)args[0], *b = (const nl_py_array *)args[1];
+    if (a->buffer->device != b->buffer->device)
+        Py_RETURN_FALSE;
+    nl_layout layouts[2];
+    nl_py_array_layout((nl_py_array *)a, &layouts[0]);
+    nl_py_array_layout((nl_py_array *)b, &layouts[1]);
+    const nl_layout_view x = nl_layout_at(&layouts[0], a->address);
+    const nl_layout_view y = nl_layout_at(&layouts[1], b->address);
+    if (args[2] == Py_True)
+        return PyBool_FromLong(nl_layout_may_overlap(&x, &y));
+    return PyBool_FromLong(nl_ranges_meet(nl_layout_range(&x), nl_layout_range(&y)));
+}
+
 static PyMethodDef functions[] = {
+    {"copy_words", (PyCFunction)(void (*)(void))copy_words, METH_FASTCALL,
+     "copy_words(source, target): views of both arrays, of one shape and itemsize, as the integers "
+     "that a kernel copies; None where the driver copies, or no element is copied."},
+    {"gather_plan", gather_plan, METH_VARARGS,
+     "gather_plan(source, of, target, to, shape, indices): (dtype of a word, dimensions, words, "
+     "words of a run, arguments of the kernel). `of` and `to`: strides of both in this shape. An "
+     "index is (array, its strides in this shape, length and stride of the axis that it indexes)."},
+    {"arrays_overlap", (PyCFunction)(void (*)(void))arrays_overlap, METH_FASTCALL,
+     "arrays_overlap(a, b, exact): do the addresses that two device arrays span overlap? exact: "
+     "may "
+     "they share an element, for all that strides tell?"},
     {"batch_copy_plan", (PyCFunction)(void (*)(void))batch_copy_plan, METH_FASTCALL,
      "batch_copy_plan(target, parts): (bytes of a word, dimensions, blocks, arguments of the "
      "kernel), or None where the parts have too many dimensions. A part is (source, shape, strides "

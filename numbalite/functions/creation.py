@@ -309,7 +309,7 @@ def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -
         made = _core.device_empty((count,), dtype)
         if count:
             fill = _fill_with_doubles if type(start) is float else _fill_with_numbers
-            fill.forall(count, arguments.THREADS)(made, start, step)
+            fill[-(-count // arguments.THREADS), arguments.THREADS](made, start, step)
     return made
 
 
@@ -317,6 +317,13 @@ def _in_type_of(dtype, *values):
     """The numbers as what a kernel for a dtype computes with."""
     kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
     return [kind(value) for value in values]
+
+
+def _dtype_of_numbers(given):
+    """The dtype that numpy.arange chooses for these numbers."""
+    if all(type(one) is int for one in given):
+        return np.int_
+    return np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
 
 
 @implements("arange")
@@ -341,10 +348,10 @@ def arange(
         one.item() if isinstance(one, arrays.DeviceNDArray) else one for one in (first, stop, step)
     ]
     for one in given:
-        if np.asarray(one).dtype.kind in "OSUV":
+        if type(one) not in (int, float) and np.asarray(one).dtype.kind in "OSUV":
             raise TypeError(f"arange takes numbers, not {type(one).__name__}")
-    if dtype is None:  # NumPy says which
-        dtype = np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
+    if dtype is None:
+        dtype = _dtype_of_numbers(given)
     dtype = np.dtype(dtype)
     first, stop, step = given
     if step == 0:

@@ -14,7 +14,6 @@ An array of another device is copied over first.
 from __future__ import annotations
 
 import functools
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -235,36 +234,9 @@ def _between_gaps(target, value, stream):
     _fields(target, source, stream)
 
 
-def extent(array: Any) -> Any:
-    """(first, last + 1): the addresses that an array's elements are within."""
-    low = high = array._address
-    for length, step in zip(array.shape, array.strides, strict=True):
-        low += min(0, (length - 1) * step)
-        high += max(0, (length - 1) * step)
-    return low, high + array.itemsize
-
-
 def overlap(a: Any, b: Any) -> bool:
-    """May two device arrays share an element?"""
-    if a.device != b.device or not (a.size and b.size):
-        return False
-    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
-    return a_low < b_high and b_low < a_high
-
-
-def share_elements(a: Any, b: Any) -> bool:
-    """The same, but every other element of an array and those between are seen to be apart."""
-    if not overlap(a, b):
-        return False
-    steps = (
-        step
-        for array in (a, b)
-        for length, step in zip(array.shape, array.strides, strict=True)
-        if length > 1
-    )
-    grid = math.gcd(*steps)
-    ahead = (b._address - a._address) % grid if grid else 0
-    return ahead < a.itemsize or grid - ahead < b.itemsize
+    """May two device arrays share an element? Compares the addresses that they span."""
+    return _core.arrays_overlap(a, b, False)
 
 
 def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
@@ -318,36 +290,17 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
             target._copy(source, stream)  # without one, in the order of both arrays' own
         return
     stream = stream or target.stream
-    if _lie_alike(source, target):
+    words = _core.copy_words(source, target)
+    if words is None:
         target._copy(source, stream)
-        return
-    way = copyplan.plan(
-        source.shape, source.strides, target.strides, source.itemsize,
-        (source._address | target._address) % 16,
-    )  # fmt: skip
-    if way.word is None:
-        target._copy(source, stream)
-    elif not apart and overlap(source, target) and share_elements(source, target):
+    elif not apart and _core.arrays_overlap(source, target, True):
         copy(source.copy("K", stream), target, stream)
     else:
-        copy_by(way, source, target, stream)
-
-
-def copy_by(
-    way: copyplan.Plan, source: Any, target: Any, stream: StreamLike, begin: int = 0, at: int = 0
-) -> None:
-    """Copies as a plan says, from so many bytes behind the first element of one array to so many behind
-    that of another on the same device; both share no element."""
-    shape, of, to, word, is_turned = way
-    source, target = source._view(shape, of, word, begin), target._view(shape, to, word, at)
-    if word is None:
-        target._copy(source, stream)
-        return
-    if is_turned:
-        with on_device(target.device):
-            if transposing.copied(source, target, stream):
-                return
-    convert(source, target, stream)
+        if target.nbytes >= transposing.MIN_BYTES:
+            with on_device(target.device):
+                if transposing.copied(*words, stream):
+                    return
+        convert(*words, stream)
 
 
 def _lie_alike(source, target):

@@ -8,13 +8,11 @@ as the widest that fit.
 from __future__ import annotations
 
 import functools
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 from numbalite.errors import KernelError
-from numbalite.ndarray import assign, copyplan
-from numbalite.runtime import shapes
+from numbalite.ndarray import assign
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,36 +61,12 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
         assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
         return
-    rows = list(zip(shape, of, to, *(index.strides for index in indices), strict=True))
-    rows.append((source.itemsize, 1, 1, *(0 for _ in indices)))  # its bytes
-    rows = shapes.merged([row for row in rows[:-1] if row[0] != 1] + rows[-1:])
-    word = _word(rows, source._address | target._address, indices)
-    last = rows.pop()
-    if last[0] > word:
-        rows.append((last[0] // word, word, word, *last[3:]))
-    rows = rows or [(1, 0, 0, *(0 for _ in indices))]
-    lengths, of, to, *of_indices = zip(*rows, strict=True)
-    dtype, kind = copyplan.WORDS[word], indices[0].array.dtype
-    words = math.prod(lengths)
-    several = _SEVERAL if words >= _MANY and last[0] >= word * _THREADS else 1
-    kernel = _kernel(dtype.name, kind.name, len(lengths), mode, scatters, several, len(indices))
-    given: list = []
-    for index, strides in zip(indices, of_indices, strict=True):
-        given += [index.array._geometry(lengths, strides), index.length, index.step]
+    word, dims, words, run, given = _core.gather_plan(source, of, target, to, shape, indices)
+    several = _SEVERAL if words >= _MANY and run >= _THREADS else 1
+    index = indices[0].array.dtype
+    kernel = _kernel(word, index, dims, mode, scatters, several, len(indices))
     with assign.on_device(target.device):
-        kernel[-(-words // (_THREADS * several)), _THREADS, stream](
-            source._view(lengths, of, dtype), target._view(lengths, to, dtype), *given
-        )
-
-
-def _word(rows, address, indices):
-    """The widest word that runs, strides and addresses are multiples of."""
-    bits = rows[-1][0] | address
-    for row in rows[:-1]:
-        bits |= row[1] | row[2]
-    for index in indices:
-        bits |= index.step
-    return min(bits & -bits, 16)
+        kernel[-(-words // (_THREADS * several)), _THREADS, stream](*given)
 
 
 def text(count: int, is_checked: bool) -> str:
@@ -121,5 +95,5 @@ def _kernel(word, index, dims, mode, scatters, several, count):
     from numbalite.kernels.decorators import jit
 
     is_checked = _core.driver_has("host_code")
-    name = f"gather<{word}, {index}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
+    name = f"gather<{word.name}, {index.name}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
     return jit(source=text(count, is_checked), name=name, **({"debug": True} if is_checked else {}))

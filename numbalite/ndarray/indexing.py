@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MAX_DIMS = 32
+_INDEX_DTYPES = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def has_arrays(key: Any) -> bool:
@@ -56,10 +57,12 @@ class _Selection(NamedTuple):
 @recorded
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """array[key], a new array; or into `out`, of its shape and dtype."""
-    mask = _whole_mask(array, key) if out is None else None
-    if mask is not None:
-        return masks().chosen(array, mask, stream)
-    chosen = _select(array, key, mode)
+    chosen = _along_first_axis(array, key)
+    if chosen is None:
+        mask = _whole_mask(array, key) if out is None else None
+        if mask is not None:
+            return masks().chosen(array, mask, stream)
+        chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
             out = _core.device_empty(chosen.shape, array.dtype, "C")
@@ -180,6 +183,26 @@ def _spread(value, shape):
 
 
 # ------------------------------------------------------------------------------------------- keys
+
+
+def _along_first_axis(array, key):
+    """The _Selection of a key that is one index array on the array's device; None for other keys."""
+    if isinstance(key, tuple):
+        key = key[0] if len(key) == 1 else None
+    if (
+        not isinstance(key, _core.DeviceArray)
+        or key.dtype not in _INDEX_DTYPES
+        or key._low_bits & (key.itemsize - 1)
+        or key.device != array.device
+        or not (array.ndim and array.size)
+        or key.ndim + array.ndim > _MAX_DIMS
+    ):
+        return None
+    rest, strides = array.shape[1:], array.strides
+    own = (*key.strides, *(0 for _ in rest))
+    index = gather.Index(key, own, array.shape[0], strides[0])
+    shape = (*key.shape, *rest)
+    return _Selection(array, shape, (*(0 for _ in key.shape), *strides[1:]), [index])
 
 
 def _select(array, key, mode):
@@ -335,7 +358,7 @@ def _checked(indices, length, axis, mode, nothing, device):
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
         if indices.device != device:
             indices = assign.moved(indices, device)
-        if indices.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+        if indices.dtype not in _INDEX_DTYPES:
             return indices.astype(np.int64)
         return indices.copy() if indices._low_bits & (indices.itemsize - 1) else indices
     if indices.size and mode == "raise" and not nothing:

@@ -48,6 +48,59 @@ def test_arrays_of_any_layout(dtype):
         np.testing.assert_array_equal(np.tile(device, reps).copy_to_host(), np.tile(host, reps))
 
 
+@pytest.mark.parametrize("dtype", some(3, DTYPES))
+def test_copies_between_any_two_layouts(dtype):
+    rng = np.random.default_rng(14)
+    for _ in range(40):
+        shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
+        (host, device), (other, target) = (drawn(rng, shape, dtype) for _ in range(2))
+        np.testing.assert_array_equal(device.copy().copy_to_host(), host)
+        words = _core.copy_words(device, target)
+        if words is not None:
+            assert words[0].shape == words[1].shape and words[0].dtype == words[1].dtype
+            assert words[0].nbytes == device.nbytes and words[0].itemsize in (1, 2, 4, 8, 16)
+        target[...] = device
+        np.testing.assert_array_equal(target.copy_to_host(), host)
+
+
+@pytest.mark.parametrize("dtype", some(1, DTYPES))
+def test_elements_at_indices_of_any_layout(dtype):
+    """One index array along the first axis, or several with slices between them."""
+    rng = np.random.default_rng(15)
+    for _ in range(12):
+        shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
+        host, device = drawn(rng, shape, dtype)
+        given = [int(n) for n in rng.integers(1, 5, rng.integers(0, 3))]
+        hosts, devices = [], []
+        for n in shape[: int(rng.integers(1, len(shape) + 1))]:
+            index = rng.integers(-n, n, given).astype(rng.choice(["i4", "i8"]))
+            is_slice = bool(hosts) and rng.random() < 0.3
+            hosts.append(slice(None) if is_slice else index.T)
+            devices.append(slice(None) if is_slice else cuda.to_device(index).T)
+        found, want = device[tuple(devices)], host[tuple(hosts)]
+        np.testing.assert_array_equal(found.copy_to_host(), want)
+        if len(hosts) == 1:
+            np.testing.assert_array_equal(device[devices[0]].copy_to_host(), want)
+            np.testing.assert_array_equal(np.take(device, devices[0], 0).copy_to_host(), want)
+
+
+def test_copies_that_cannot_be_planned():
+    a, b = cuda.to_device(np.zeros((3, 4))), cuda.to_device(np.zeros((4, 3)))
+    index = cuda.to_device(np.zeros(3, int))
+    for call, error in (
+        (lambda: _core.copy_words(a, b), ValueError),
+        (lambda: _core.copy_words(a, np.zeros((3, 4))), TypeError),
+        (lambda: _core.arrays_overlap(a, 3, True), TypeError),
+        (lambda: _core.gather_plan(a, (8,), b, (8, 8), (3,), []), ValueError),
+        (lambda: _core.gather_plan(a, (8,), b, (8,), (3,), [index]), TypeError),
+        (lambda: _core.gather_plan(a, (8,), b, (8,), (3,), [(a, (0, 0), 1, 8)]), ValueError),
+        (lambda: _core.gather_plan(a, (8,), b, (8,), (300,), [(index, (0,), 1, 8)]), ValueError),
+        (lambda: _core.gather_plan(a, (8,), 3, (8,), (3,), [(index, (0,), 1, 8)]), TypeError),
+    ):
+        with pytest.raises(error):
+            call()
+
+
 def test_parts_are_copied_as_the_largest_words():
     a = cuda.to_device(np.zeros((8, 16), "u1"))
     target = cuda.to_device(np.zeros((8, 32), "u1"))
