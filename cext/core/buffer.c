@@ -6,7 +6,8 @@
  * comes after that by itself. A non-blocking stream does not, so nl_buffer_use makes it wait for an
  * event on stream 0, the device's fence, until the fence has been seen to be done once. The tickets
  * count allocations: a fence recorded when `allocated` was n covers the first n of them; `settled`
- * is how many are known to have happened.
+ * is how many are known to have happened. An upload that may not be complete has a ticket, too:
+ * until the process has seen a non-blocking stream, a copy of pageable memory is not waited for.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. What one of them has
  * used can be given to the other only after something on stream 0, which comes after the first and
@@ -128,16 +129,25 @@ int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl
     if (blocking)
         return 0;
     nl_device *dev = buffer->device;
-    if (nl_atomic_load(&dev->settled) >= buffer->ticket)
+    uint64_t upload = nl_atomic_load(&dev->upload);
+    uint64_t ticket = buffer->ticket > upload ? buffer->ticket : upload;
+    if (nl_atomic_load(&dev->settled) >= ticket)
         return 0;
     if (nl_device_alive(dev, buffer->generation, err) < 0)
         return -1;
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_mutex_lock(&dev->lock);
-    int status = order_lock_held(dev, buffer->ticket, stream, err);
+    int status = order_lock_held(dev, ticket, stream, err);
     nl_mutex_unlock(&dev->lock);
     return status;
+}
+
+void nl_buffer_note_upload(nl_device *dev) {
+    uint64_t ticket = nl_atomic_add(&dev->allocated, 1) + 1, last;
+    do
+        last = nl_atomic_load(&dev->upload);
+    while (last < ticket && !nl_atomic_swap_if(&dev->upload, last, ticket));
 }
 
 void nl_buffer_expose(nl_buffer *buffer) {

@@ -61,6 +61,9 @@ static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking
         return 0;
     return nl_buffer_use_elsewhere(buffer, stream, blocking, err);
 }
+/* An upload on the default stream may not be complete: the next use of any buffer on a stream that
+ * is not ordered with the default stream waits for it. */
+void nl_buffer_note_upload(nl_device *dev);
 /* Its address was given away: whoever has it may use any stream. */
 void nl_buffer_expose(nl_buffer *buffer);
 /* A graph will use it whose owner keeps it: it must stay where it is. */

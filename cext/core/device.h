@@ -32,6 +32,8 @@ typedef struct nl_device {
     /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
+    uint64_t
+        upload; /* the ticket of the last upload on the default stream that was not waited for */
     CUevent fence;
     size_t largest_cache; /* bytes: the default of the cache's limit */
     uint64_t returned;    /* bytes freed to the driver's pool since it was trimmed */

@@ -92,8 +92,9 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
 
 /* One plain copy between a host block and a device block, done when it returns. On the default
  * stream it is one call, which comes after all ordered work; the driver may return from it before
- * the last bytes have arrived on the device, which only a stream that is not ordered with the
- * default stream can notice. */
+ * the last bytes have arrived on the device. Only a stream that is not ordered with the default
+ * stream can notice that: the copy is waited for once there is such a stream, and the first uses on
+ * it come after earlier copies (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
@@ -119,7 +120,10 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
         return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
-    return nl_stream_unordered_seen() ? finish(NULL, 0, err) : 0;
+    if (nl_stream_unordered_seen())
+        return finish(NULL, 0, err);
+    nl_buffer_note_upload(dev);
+    return 0;
 }
 
 /* A plan between host and device seen from the device: `to` is the device side in either direction.

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from kit.calls import traced
+from kit.sample import some
 from numpy.lib.stride_tricks import as_strided
 
 from numbalite import _core, cuda
@@ -158,3 +159,46 @@ def test_copied_bytes_are_counted():
     _core.trace(True)
     _core.trace(False)
     assert _core.copied() == (0, 0)
+
+
+FIRST_UNORDERED = """
+import sys
+import numpy as np
+from numbalite import _core, cuda
+
+@cuda.jit("void(int32[:])")
+def count(x):
+    "x[threadIdx.x] += 1;"
+
+numbers = np.arange(4, dtype=np.int32)
+x, y = cuda.to_device(numbers), cuda.to_device(numbers)
+count[1, 4](x)
+count[1, 4, cuda.stream()](y)
+cuda.synchronize()
+for action in sys.argv[1].split():
+    if action == "again":
+        x.copy_to_device(numbers)
+    elif action == "part":
+        x[1:3].copy_to_device(numbers[:2])
+    elif action == "new":
+        x = cuda.to_device(numbers)
+    elif action == "ordered":
+        count[1, 4, cuda.stream()](y)
+stream = cuda.stream(non_blocking=True)
+_core.trace(True)
+count[1, 4, stream](x)
+print(*_core.traced())
+"""
+
+
+@pytest.mark.parametrize("seed", some(2, range(8), "the first non-blocking stream"))
+def test_the_first_non_blocking_stream_comes_after_uploads(run_python, seed):
+    """A copy of pageable memory to the device may end after its call. It is waited for only once there is a stream
+    that is not ordered with the default stream."""
+    drawn = random.Random(seed)
+    actions = [drawn.choice(["again", "part", "new"]), *drawn.choices(["ordered", "none"], k=3)]
+    drawn.shuffle(actions)
+    calls = run_python(FIRST_UNORDERED, " ".join(actions)).stdout.split()
+    launch = next(i for i, name in enumerate(calls) if name.startswith("cuLaunchKernel"))
+    waits = {"cuStreamWaitEvent", "cuEventSynchronize", "cuStreamSynchronize"}
+    assert waits & set(calls[:launch]), (actions, calls)
