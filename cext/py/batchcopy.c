@@ -122,6 +122,8 @@ static PyObject *planned(const nl_py_array *target, const part *parts, int count
     int64_t size = MAX_WORD, total = 0;
     int ndim = 1;
     for (int i = 0; i < count; i++) {
+        if (parts[i].source->buffer->device != target->buffer->device)
+            return Py_NewRef(Py_None);
         size = nl_runs_word(&parts[i].runs, target->itemsize, parts[i].from | parts[i].to, size);
         ndim = parts[i].runs.count > ndim ? parts[i].runs.count : ndim;
     }
@@ -456,7 +458,8 @@ static PyMethodDef functions[] = {
      "they share an element, for all that strides tell?"},
     {"batch_copy_plan", (PyCFunction)(void (*)(void))batch_copy_plan, METH_FASTCALL,
      "batch_copy_plan(target, parts): (bytes of a word, dimensions, blocks, arguments of the "
-     "kernel), or None where the parts have too many dimensions. A part is (source, shape, strides "
+     "kernel), or None for parts on another device or with too many dimensions. A part is (source, "
+     "shape, strides "
      "of the source, strides of the target, bytes from the source's first element, bytes from the "
      "target's)."},
     {NULL, NULL, 0, NULL}};

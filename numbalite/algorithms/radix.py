@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,9 @@ _MANY = 1 << 24
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
 _SPACE = "numbalite::nl_sort::"
+_CXX = {4: "unsigned", 8: "unsigned long long"}
+_COUNTS = np.dtype(np.uint32), np.dtype(np.uint64)
+_ZEROS = {dtype: np.zeros((), dtype) for dtype in _COUNTS}
 
 
 def sort_rows(
@@ -67,82 +71,83 @@ def _log_each(order, rows, width):
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
 
 
-class _Turns:
-    """Two arrays by turns, so that the last of so many is the target; no target: none is written last."""
-
-    def __init__(self, writes, target, make):
-        self.left = writes
-        self.target = target
-        self.make = make
-        self.made = {}
-
-    def next(self):
-        self.left -= 1
-        if self.left == 0 or (self.target is not None and self.left % 2 == 0):
-            return self.target
-        number = self.left % 2
-        if number not in self.made:
-            self.made[number] = self.make()
-        return self.made[number]
-
-
 def _radix(order, source, target, places, rows, n, stream):
     passes = order.places
     if target is source and passes % 2:  # the first pass would write what it reads
         source = source.copy(stream=stream)
-    count = np.dtype(np.uint32 if n < _WIDE_COUNTS else np.uint64)
-    word = "unsigned" if count.itemsize == 4 else "unsigned long long"
-    value, value_size = f"{_SPACE}no_value", 0
-    if places is not None:
-        value_size = 4 if n < 1 << 32 else 8
-        value = "unsigned" if value_size == 4 else "unsigned long long"
-    threads, items, together = _way(order.itemsize, value_size)
-    tiles = -(-n // (threads * items))
-    shared = max(_DIGITS * 4 * threads // 32, threads * items * (order.itemsize + value_size))
-    work = device_array(_TICKETS + rows * passes * (1 + tiles) * _DIGITS, count, stream=stream)
-    work.fill(0, stream=stream)
-    _count(order, source, rows, n, word, work, stream)
-    one = kernel(
-        "radix", f"nl_radix_pass<{order.kind}, {value}, {word}, {threads}, {items}, {together}>"
-    )
-    keys = _Turns(passes, target, lambda: device_array(rows * n, source.dtype, stream=stream))
-    carried = _Turns(passes, None, lambda: device_array(rows * n, f"u{value_size}", stream=stream))
-    values = None
+    count = _COUNTS[n >= _WIDE_COUNTS]
+    value = 0 if places is None else 4 if n < 1 << 32 else 8
+    one, threads, tile, shared = _passes(order, value, count, _core.current_device())
+    tiles = -(-n // tile)
+    size = _TICKETS + rows * passes * (1 + tiles) * _DIGITS
+    work = device_array(size, count, stream=stream)
+    work._fill(_ZEROS[count], stream)
+    _count(order, source, rows, n, count, work, stream)
+    # Turn by turn, so that the last pass writes the target; without one it writes no keys.
+    keys, carried = _pair(passes, rows * n, source.dtype, stream, target), (None, None)
+    if value:
+        carried = _pair(passes, rows * n, f"u{value}", stream)
+    launch, values = one[rows * tiles, threads, stream, shared], None
     for place in range(passes):
-        to, is_last = keys.next(), place == passes - 1
-        values_to = carried.next() if places is not None else None
-        one[rows * tiles, threads, stream, shared](
-            source, to, values, values_to, places if is_last else None,
-            n, tiles, place, order.flip, work,
-        )  # fmt: skip
+        left = passes - 1 - place
+        to = keys[left % 2] if left else target
+        values_to = carried[left % 2] if left else None
+        launch(source, to, values, values_to, None if left else places, n, tiles, place, order.flip, work)  # fmt: skip
         source, values = to, values_to
 
 
-def _way(size, value_size):
+def _pair(passes, size, dtype, stream, target=None):
+    """Two arrays that passes write in turns: the first may be the target, and is else for three passes or more."""
+    if target is None and passes > 2:
+        target = device_array(size, dtype, stream=stream)
+    return target, device_array(size, dtype, stream=stream) if passes > 1 else None
+
+
+@functools.lru_cache(256)
+def _passes(order, value_size, count, device):
+    """(kernel of a pass over one digit, its threads, elements of a tile, bytes of shared memory)"""
+    threads, items, together = _way(order.itemsize, value_size, device)
+    tile = threads * items
+    value = _CXX[value_size] if value_size else f"{_SPACE}no_value"
+    one = kernel(
+        "radix",
+        f"nl_radix_pass<{order.kind}, {value}, {_CXX[count.itemsize]}, {threads}, {items}, {together}>",
+    )
+    return (
+        one,
+        threads,
+        tile,
+        max(_DIGITS * 4 * threads // 32, tile * (order.itemsize + value_size)),
+    )
+
+
+def _way(size, value_size, device):
     """Threads, elements of a thread, and blocks side by side, whose tiles fit into a block's shared memory."""
     if are_serial():
         return _SERIAL_WAY
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
-    items = min(
-        items, (_limit(SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY) // (threads * (size + value_size))
-    )
-    return threads, items, min(together, _limit(_THREADS) // threads)
+    memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY
+    items = min(items, memory // (threads * (size + value_size)))
+    return threads, items, min(together, _core.device_attribute(device, _THREADS) // threads)
 
 
-def _limit(attribute):
-    return _core.device_attribute(_core.current_device(), attribute)
-
-
-def _count(order, source, rows, n, word, work, stream):
+def _count(order, source, rows, n, count, work, stream):
     """Fills in the totals of each row."""
-    threads, room, most, many = _COUNTING_MANY if rows * n >= _MANY else _COUNTING
+    is_many = rows * n >= _MANY
+    one, threads, shared, many = _counter(order, count, is_many, _core.current_device())
+    blocks = min(-(-n // (8 * threads)), max(1, many // rows))
+    one[rows * blocks, threads, stream, shared](source, n, blocks, order.flip, work)
+
+
+@functools.lru_cache(256)
+def _counter(order, count, is_many, device):
+    """(kernel that counts digits, its threads, bytes of shared memory, blocks at most)"""
+    threads, room, most, many = _COUNTING_MANY if is_many else _COUNTING
     if room > 1 << 15:
-        room = min(room, _limit(SHARED_MEMORY_OF_BLOCK))
+        room = min(room, _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK))
     bins = order.places * _DIGITS * 4
     apart = 1
     while apart < most and 2 * apart * bins <= room:
         apart *= 2
-    blocks = min(-(-n // (8 * threads)), max(1, many // rows))
-    kernel("radix", f"nl_radix_count<{order.kind}, {word}, {threads}, {apart}>")[
-        rows * blocks, threads, stream, apart * bins
-    ](source, n, blocks, order.flip, work)
+    name = f"nl_radix_count<{order.kind}, {_CXX[count.itemsize]}, {threads}, {apart}>"
+    return kernel("radix", name), threads, apart * bins, many

@@ -55,6 +55,8 @@ def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
 def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
     """Device arrays of several; those that travel go where the first device array is."""
     values = list(values)
+    if set(map(type, values)) == {arrays.DeviceNDArray}:
+        return values
     with on_device_of(*values):
         return [array(value, what) for value in values]
 
@@ -77,6 +79,15 @@ def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> Devic
     """A new array, on the device of another one."""
     with on_device_of(beside):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
+
+
+def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
+    """A new array in C order, in which the elements appear in the shape `spread` with the strides `steps`."""
+    made = empty(shape, array.dtype, array)
+    if made.size:
+        seen = made._reshaped(spread, "C", False)
+        assign.copy(array._geometry(spread, steps), seen, apart=True)
+    return made
 
 
 def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:

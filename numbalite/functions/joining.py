@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core
-from numbalite.functions import arguments, gatherplan, outputs
+from numbalite.functions import arguments, outputs
 from numbalite.functions.geometry import atleast_1d, atleast_2d, atleast_3d
 from numbalite.ndarray import assign, batchcopy
 from numbalite.ndarray.dispatch import implements
@@ -37,50 +36,55 @@ def concatenate(
     if not parts:
         raise ValueError("need at least one array to concatenate")
     if axis is None:
-        parts, axis = (
-            [arguments.flat(one) for one in parts],
-            0,
-        )
-    if any(one.ndim == 0 for one in parts):
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis = shapes.axis_number(axis, parts[0].ndim)
-    length = sum(_checked_lengths(parts, axis))
-    shape = (*parts[0].shape[:axis], length, *parts[0].shape[axis + 1 :])
+        parts, axis = [arguments.flat(one) for one in parts], 0
+    return _concatenated(given, parts, axis, out, dtype, casting)
+
+
+def _concatenated(given, parts, axis, out, dtype, casting):
     if out is not None and dtype is not None:
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
-    wanted = arguments.common_dtype(given, parts) if dtype is None else np.dtype(dtype)
-    is_new = out is None
-    if is_new:
-        out = _room(parts, axis, shape, wanted)
+    axis, shape = _joined_shape(parts, axis)
+    dtypes = {one.dtype for one in parts}
+    wanted = dtypes.pop() if len(dtypes) == 1 else None
+    if dtype is not None:
+        wanted, is_same = np.dtype(dtype), wanted == dtype
+    elif wanted is not None and wanted.kind in "biufc" and wanted.isnative:
+        is_same = True
+    else:
+        wanted, is_same = arguments.common_dtype(given, parts), wanted is not None
+    if out is None:
+        target = _room(parts, axis, shape, wanted)
+        if is_same and target.dtype == parts[0].dtype:
+            _put(target, parts, axis)
+            return target
     else:
         outputs.check_shape("concatenate", out, shape)
+        is_device = isinstance(out, _core.DeviceArray)
+        target = arguments.array(out) if is_device else arguments.empty(shape, out.dtype, parts[0])
+        if any(assign.overlap(one, target) for one in parts):
+            parts = [one.copy() for one in parts]
+    _check_casting(given, parts, target.dtype, casting)
+    begin = 0
+    for one in parts:
+        end = begin + one.shape[axis]
+        assign.assign(target[(slice(None),) * axis + (slice(begin, end),)], one)
+        begin = end
+    if out is None or target is out:
+        return target
+    out[...] = target.copy_to_host()
+    return out
+
+
+def _check_casting(given, parts, dtype, casting):
     for one, number in zip(parts, given, strict=True):
         if type(number) in arguments.WEAK:
             continue
-        if one.dtype != out.dtype and not np.can_cast(one.dtype, out.dtype, casting):
+        if one.dtype != dtype and not np.can_cast(one.dtype, dtype, casting):
             raise TypeError(
-                f"Cannot cast array data from {one.dtype!r} to {out.dtype!r} according to the rule {casting!r}"
+                f"Cannot cast array data from {one.dtype!r} to {dtype!r} according to the rule {casting!r}"
             )
-    begin = 0
-    target = (
-        arguments.array(out)
-        if isinstance(out, _core.DeviceArray)
-        else arguments.empty(shape, out.dtype, parts[0])
-    )
-    if not is_new and any(assign.overlap(one, target) for one in parts):
-        parts = [one.copy() for one in parts]
-    if is_new and all(one.dtype == target.dtype for one in parts):
-        _put(target, parts, axis)
-    else:
-        for one in parts:
-            end = begin + one.shape[axis]
-            assign.assign(target[(slice(None),) * axis + (slice(begin, end),)], one)
-            begin = end
-    if target is not out:
-        out[...] = target.copy_to_host()
-    return out
 
 
 def _put(target, parts, axis):
@@ -93,23 +97,30 @@ def _put(target, parts, axis):
     batchcopy.copy(target, copies)
 
 
-def _checked_lengths(parts, axis):
-    first = parts[0]
+def _joined_shape(parts, axis):
+    """(the axis counted from the front, the shape of the result)"""
+    first, ndim = parts[0].shape, parts[0].ndim
+    if 0 in [one.ndim for one in parts]:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = shapes.axis_number(axis, ndim)
+    before, behind, length = first[:axis], first[axis + 1 :], 0
     for number, one in enumerate(parts):
-        if one.ndim != first.ndim:
+        shape = one.shape
+        if len(shape) != ndim:
             raise ValueError(
                 "all the input arrays must have same number of dimensions, but the array at "
-                f"index 0 has {first.ndim} dimension(s) and the array at index {number} has "
-                f"{one.ndim} dimension(s)"
+                f"index 0 has {ndim} dimension(s) and the array at index {number} has "
+                f"{len(shape)} dimension(s)"
             )
-        for i in range(one.ndim):
-            if i != axis and one.shape[i] != first.shape[i]:
-                raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match "
-                    f"exactly, but along dimension {i}, the array at index 0 has size "
-                    f"{first.shape[i]} and the array at index {number} has size {one.shape[i]}"
-                )
-        yield one.shape[axis]
+        if shape[:axis] != before or shape[axis + 1 :] != behind:
+            i = next(i for i in range(ndim) if i != axis and shape[i] != first[i])
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but along dimension {i}, the array at index 0 has size "
+                f"{first[i]} and the array at index {number} has size {shape[i]}"
+            )
+        length += shape[axis]
+    return axis, (*before, length, *behind)
 
 
 def _room(parts, axis, shape, dtype):
@@ -135,8 +146,10 @@ def stack(
         raise ValueError("all input arrays must have the same shape")
     axis = shapes.axis_number(axis, parts[0].ndim + 1)
     shape = (*parts[0].shape[:axis], 1, *parts[0].shape[axis:])
-    parts = [one._geometry(shape, (*one.strides[:axis], 0, *one.strides[axis:])) for one in parts]
-    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
+    parts = [
+        one._view(shape, (*one.strides[:axis], 0, *one.strides[axis:]), one.dtype) for one in parts
+    ]
+    return _concatenated(parts, parts, axis, out, dtype, casting)
 
 
 def _listed(tup: Any) -> Sequence:
@@ -181,14 +194,15 @@ def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
         flat = arguments.flat(a)
-        made = roll(flat, sum(shift) if isinstance(shift, tuple) else shift, 0)
+        step = sum(shift) if isinstance(shift, tuple) else shift
+        made = _rolled(flat, [step] if type(step) is int else _steps(flat, step, 0))
         return made if flat is a else made._reshaped(a.shape, "C", False)
     if type(shift) is int and type(axis) is int:
         steps = [0] * a.ndim
         steps[shapes.axis_number(axis, a.ndim)] = shift
     else:
         steps = _steps(a, shift, axis)
-    return gatherplan.arranged(a, _rolled(gatherplan.lies(a), tuple(steps)))
+    return _rolled(a, steps)
 
 
 def _steps(a, shift, axis):
@@ -205,26 +219,23 @@ def _steps(a, shift, axis):
     return steps
 
 
-@functools.lru_cache(gatherplan.KEPT)
-def _rolled(lies, steps):
+def _rolled(a, steps):
     """Each axis that is shifted is copied in two pieces."""
-    if 0 in lies.shape:
-        return gatherplan.Arrangement(lies.shape, ())
-    to = shapes.packed_like(*lies)
+    to = shapes.packed_like(a.shape, a.strides, a.itemsize)
     pieces = [((), 0, 0)]  # (shape, where it begins in the array, and in the new one)
-    for n, step, a, b in zip(lies.shape, steps, lies.strides, to, strict=True):
-        ahead = step % n
+    for n, step, of, at in zip(a.shape, steps, a.strides, to, strict=True):
+        ahead = step % n if n else 0
         ends = ((n - ahead, 0, ahead), (ahead, n - ahead, 0)) if ahead else ((n, 0, 0),)
         pieces = [
-            ((*shape, length), begin + first * a, at + place * b)
-            for shape, begin, at in pieces
+            ((*shape, length), begin + first * of, put + place * at)
+            for shape, begin, put in pieces
             for length, first, place in ends
         ]
-    return gatherplan.Arrangement(
-        lies.shape,
-        tuple(gatherplan.Copy(shape, lies.strides, to, begin, at) for shape, begin, at in pieces),
-        to,
-    )
+    with assign.on_device(a.device):
+        made = _core.device_empty(a.shape, a.dtype, strides=to)
+    parts = [batchcopy.Part(a, shape, a.strides, to, begin, at) for shape, begin, at in pieces]
+    batchcopy.copy(made, parts)
+    return made
 
 
 @implements("tile")
@@ -233,23 +244,13 @@ def tile(A: Any, reps: Any) -> DeviceNDArray:
     reps = shapes.numbers_of(reps)
     if all(count == 1 for count in reps) and len(reps) <= a.ndim:
         return a.copy("K")
-    return gatherplan.arranged(a, _tiled(gatherplan.lies(a), reps))
-
-
-@functools.lru_cache(gatherplan.KEPT)
-def _tiled(lies, reps):
-    count = max(len(lies.shape), len(reps))
-    reps = (1,) * (count - len(reps)) + reps
-    missing = count - len(lies.shape)
-    lengths, strides = (1,) * missing + lies.shape, (0,) * missing + lies.strides
-    shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
-    if 0 in shape:
-        return gatherplan.Arrangement(shape, ())
+    missing = len(reps) - a.ndim
+    reps = (1,) * -missing + reps
+    lengths, strides = (1,) * missing + a.shape, (0,) * missing + a.strides
     spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
     steps = tuple(one for step in strides for one in (0, step))
-    return gatherplan.Arrangement(
-        shape, (gatherplan.Copy(spread, steps, gatherplan.packed(lies, spread)),)
-    )
+    shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
+    return arguments.arranged(a, shape, spread, steps)
 
 
 @implements("block")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.functions import arguments, gatherplan, outputs
+from numbalite.functions import arguments, outputs
 from numbalite.ndarray import assign, gather, indexing
 from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.ndarray.dispatch import implements
@@ -232,20 +231,10 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
 def _each(a, count, axis):
     if count < 0:
         raise ValueError("repeats may not contain negative values.")
-    return gatherplan.arranged(a, _repeated(gatherplan.lies(a), count, axis))
-
-
-@functools.lru_cache(gatherplan.KEPT)
-def _repeated(lies, count, axis):
-    before, length, behind = lies.shape[:axis], lies.shape[axis], lies.shape[axis + 1 :]
-    shape = (*before, length * count, *behind)
-    if 0 in shape:
-        return gatherplan.Arrangement(shape, ())
-    steps = (*lies.strides[: axis + 1], 0, *lies.strides[axis + 1 :])
+    before, length, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
     spread = (*before, length, count, *behind)
-    return gatherplan.Arrangement(
-        shape, (gatherplan.Copy(spread, steps, gatherplan.packed(lies, spread)),)
-    )
+    steps = (*a.strides[: axis + 1], 0, *a.strides[axis + 1 :])
+    return arguments.arranged(a, (*before, length * count, *behind), spread, steps)
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
@@ -268,20 +257,7 @@ _PAD_KEYWORDS = {
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
     """All modes but functions of the caller's."""
     a = arguments.array(array)
-    if isinstance(pad_width, dict):
-        by_axis: list = [(0, 0)] * a.ndim
-        for axis, width in pad_width.items():
-            by_axis[axis] = np.broadcast_to(width, (2,))
-        pad_width = by_axis
-    if np.iterable(pad_width):
-        pad_width = shapes.items_of(pad_width, "pad_width")
-    widths = np.asarray(pad_width)
-    if widths.dtype.kind != "i":
-        raise TypeError("`pad_width` must be of integral type.")
-    widths = _pairs(widths, a.ndim)
-    if (widths < 0).any():
-        raise ValueError("index can't contain negative values")
-    pairs = [tuple(map(int, pair)) for pair in widths]
+    pairs = _widths(pad_width, a.ndim)
     if callable(mode):
         raise TypeError(
             "numpy.pad with a function for its mode has no counterpart on the device: the modes are "
@@ -289,7 +265,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         )
     if mode not in _PAD_KEYWORDS:
         raise ValueError(f"mode '{mode}' is not supported")
-    unknown = set(keywords) - {_PAD_KEYWORDS[mode]}
+    unknown = set(keywords) - {_PAD_KEYWORDS[mode]} if keywords else ()
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
     if mode not in ("constant", "empty"):
@@ -313,6 +289,26 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     elif mode in _STATISTICS:
         _surround(made, pairs, middle, mode, keywords.get("stat_length"))
     return made
+
+
+def _widths(given, ndim):
+    """(before, behind) for each axis."""
+    if type(given) is int and given >= 0:
+        return [(given, given)] * ndim
+    if isinstance(given, dict):
+        by_axis: list = [(0, 0)] * ndim
+        for axis, width in given.items():
+            by_axis[axis] = np.broadcast_to(width, (2,))
+        given = by_axis
+    if np.iterable(given):
+        given = shapes.items_of(given, "pad_width")
+    widths = np.asarray(given)
+    if widths.dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    widths = _pairs(widths, ndim)
+    if (widths < 0).any():
+        raise ValueError("index can't contain negative values")
+    return [tuple(map(int, pair)) for pair in widths]
 
 
 def _reflected_at_points(a, pairs, mode):
@@ -364,6 +360,9 @@ def _pairs(value, ndim):
 
 
 def _fill_around(made, pairs, values):
+    if type(values) in (int, float):
+        assign.assign(made, values)
+        return
     values = np.asarray(values)
     if values.ndim == 0:
         made.fill(values[()])

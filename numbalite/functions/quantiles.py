@@ -53,6 +53,8 @@ _BETWEEN = {
 
 def _rows(a, axes):
     """The array with the axes that are left first, and the others as one."""
+    if axes == (a.ndim - 1,):
+        return a
     kept = [k for k in range(a.ndim) if k not in axes]
     count = 1
     for k in axes:
@@ -153,6 +155,22 @@ def _counts(rows):
     return np.count_nonzero(np.equal(rows, rows), axis=-1)
 
 
+def _between_two(rows, n, q, method, is_weak):
+    """The values between two elements of all n of each row, for one number q."""
+    place = _BETWEEN[method](n, q)
+    before = min(max(math.floor(place), 0), n - 1)
+    part = place + 1 if place >= n - 1 else place - before
+    if method == "averaged_inverted_cdf":
+        part = type(part)(1 if part else 0.5)
+    elif method == "midpoint":
+        part = type(part)(0.5 if place % 1 else 0)
+    low, high = rows[..., before], rows[..., min(before + (place >= 0), n - 1)]
+    t = float(part) if is_weak else arguments.array(np.full((1,) * low.ndim, part))
+    if _may_be_nan(rows):
+        return _interpolated_if_numbers(low, high, t, rows[..., -1])
+    return _interpolated(low, high, t)
+
+
 def _between(rows, n, q, method, is_weak):
     """Values between two elements each of the first n of a row."""
     place = _BETWEEN[method](n, q)
@@ -185,6 +203,14 @@ def _between(rows, n, q, method, is_weak):
 def _interpolated(low, high, t):
     width = high - low
     return np.where(t >= 0.5, high - width * (1 - t), low + width * t)
+
+
+@fuse
+def _interpolated_if_numbers(low, high, t, last):
+    """NaN, which is sorted to the end, where a row has one."""
+    width = high - low
+    made = np.where(t >= 0.5, high - width * (1 - t), low + width * t)
+    return np.where(np.isnan(last), last, made)
 
 
 def _taken(rows, places):
@@ -287,6 +313,12 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
         rows = None
         if weights is None:
             rows, _ = _sorted(a, axis)
+            is_number = q.ndim == 0 and q.dtype.kind == "f" and method in _BETWEEN
+            if is_number and not passes_nan and a.size and rows.is_c_contiguous():
+                made = _between_two(
+                    rows, rows.shape[-1], q.item() if is_weak else q[()], method, is_weak
+                )
+                return _result("quantile", made, a, axes, keepdims, out, "same_kind")
         if a.size == 0 and 0 in (a.shape[k] for k in axes):
             raise IndexError("index -1 is out of bounds for axis 0 with size 0")
         if rows is None:
@@ -321,7 +353,7 @@ def _quantiles(passes_nan):
     ) -> Any:
         a = arguments.array(a)
         given = _numbers(a, q)
-        if not np.all((given >= 0) & (given <= 1)):
+        if not ((given >= 0) & (given <= 1)).all():
             raise ValueError("Quantiles must be in the range [0, 1]")
         is_weak = type(q) in (int, float)
         return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
@@ -343,7 +375,7 @@ def _percentiles(passes_nan):
     ) -> Any:
         a = arguments.array(a)
         given = np.asarray(np.true_divide(_numbers(a, q), 100))
-        if not np.all((given >= 0) & (given <= 1)):
+        if not ((given >= 0) & (given <= 1)).all():
             raise ValueError("Percentiles must be in the range [0, 100]")
         is_weak = type(q) in (int, float)
         return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)

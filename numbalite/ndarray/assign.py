@@ -35,7 +35,8 @@ cast_ufunc: Any = None
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _CAST_WARNS = {"f": "iumM", "c": "iufmM"}
 """Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
-_PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
+_NUMBERS = frozenset((bool, int, float, complex))
+_PLAIN = _NUMBERS | {list, tuple}  # no arrays of others
 
 
 class _Nothing:
@@ -71,7 +72,9 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
     """target[...] = value, with NumPy's broadcasting and casting."""
     if target.readonly:
         raise ValueError("assignment destination is read-only")
-    if target.dtype.names is not None and has_gaps(target.dtype):
+    if type(value) in _NUMBERS and target.dtype.names is None:
+        fill(target, scalar(value, target.dtype), stream)
+    elif target.dtype.names is not None and has_gaps(target.dtype):
         _between_gaps(target, value, stream)
     elif isinstance(value, _core.DeviceArray):
         _from_device(target, value, stream)
@@ -264,9 +267,12 @@ def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 def _is_memset(target, element):
     """Is it one run of a repeated number of 1, 2 or 4 bytes?"""
-    period = next((n for n in (1, 2, 4) if element == element[:n] * (len(element) // n)), 0)
-    is_run = target.is_c_contiguous() or target.is_f_contiguous()
-    return period > 0 and is_run and not target._low_bits & (period - 1)
+    if not (target.is_c_contiguous() or target.is_f_contiguous()):
+        return False
+    for period in (1, 2, 4):
+        if element == element[:period] * (len(element) // period):
+            return not target._low_bits & (period - 1)
+    return False
 
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:

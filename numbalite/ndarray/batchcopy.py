@@ -39,7 +39,8 @@ class Part(NamedTuple):
 def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
     """Copies elements of the target's dtype, from anywhere, to where nobody reads them."""
     parts = [part for part in parts if 0 not in part.shape]
-    for some in _for_launches(parts, target.itemsize):
+    is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
+    for some in [parts] if is_one_launch else _for_launches(parts, target.itemsize):
         if not _copied(target, some):
             for source, shape, of, to, begin, at in some:
                 into = target._view(shape, to, target.dtype, at)
@@ -62,7 +63,7 @@ def _for_launches(parts, itemsize):
 
 def _copied(target, parts):
     """By one launch, if they are small and several."""
-    if len(parts) < 2 or any(part.source.device != target.device for part in parts):
+    if len(parts) < 2:
         return False
     plan = _core.batch_copy_plan(target, parts)
     if plan is None:
@@ -71,8 +72,10 @@ def _copied(target, parts):
     if ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
         half = len(parts) // 2
         return _copied(target, parts[:half]) and _copied(target, parts[half:])
-    count = next(n for n in _COUNTS if n >= len(parts))
-    given += (*given[:2], 0) * (count - len(parts))
+    count = len(parts)
+    if count not in _COUNTS:
+        count = next(n for n in _COUNTS if n > count)
+        given += (*given[:2], 0) * (count - len(parts))
     launch = _kernel(copyplan.WORDS[size], ndim, count)
     with assign.on_device(target.device):
         launch[blocks, _THREADS, target.stream](*given)

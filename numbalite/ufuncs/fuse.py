@@ -114,12 +114,20 @@ def _type_of(value):
     kind = type(value)
     if kind in _WEAK:
         return kind
+    if isinstance(value, _core.DeviceArray):
+        return _number_type(value.dtype)
     dtype = getattr(value, "dtype", None)
     if dtype is None or not isinstance(dtype, np.dtype):
         if operands.is_on_device(value):
             dtype = operands.device_view(value).dtype
         else:
             dtype = np.asarray(value).dtype
+    return _number_type(dtype)
+
+
+@functools.lru_cache(64)
+def _number_type(dtype):
+    """A dtype in native byte order; TypeError if there are no numbers of it on the device."""
     if not assign.is_number(dtype.newbyteorder("=")):
         raise operands.no_numbers(dtype, "fuse")
     return dtype.newbyteorder("=")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kit.likenumpy import same
+from kit.sample import some
 
 from numbalite import cuda
 
@@ -76,3 +77,33 @@ def test_places_of_whole_numbers_and_booleans():
         same(np.nanquantile, (device, q), (host, q))
     for q in (np.uint8(1), np.array([1, 0], "i1")):  # n times q is more than they hold
         same(np.nanquantile, (device, q), (host, q.astype(int)))
+
+
+METHODS = (
+    "linear averaged_inverted_cdf interpolated_inverted_cdf hazen weibull median_unbiased "
+    "normal_unbiased midpoint"
+).split()
+
+
+@pytest.mark.parametrize("dtype", some(1, ["f4", "f8", "i2", "f2"]))
+def test_one_quantile_of_arrays_of_any_shape(dtype):
+    """A number of Python or NumPy; the least and the largest place, NaN, several axes."""
+    rng = np.random.default_rng(17)
+    for _ in range(40):
+        shape = [int(n) for n in rng.integers(1, 8, rng.integers(1, 4))]
+        host = rng.normal(scale=50, size=shape).astype(dtype)
+        if host.dtype.kind == "f" and rng.random() < 0.3:
+            host.flat[int(rng.integers(host.size))] = np.nan
+        axis = tuple(int(i) for i in np.flatnonzero(rng.random(host.ndim) < 0.6)) or None
+        q = float(rng.choice([0, 1, rng.random()]))
+        q = (float, np.float64, np.float32, np.array)[int(rng.integers(4))](q)
+        given = {"axis": axis, "keepdims": bool(rng.random() < 0.4)}
+        given["method"] = METHODS[int(rng.integers(len(METHODS)))]
+        found, want = np.quantile(cuda.to_device(host), q, **given), np.quantile(host, q, **given)
+        assert found.shape == want.shape
+        if (
+            want.size > 1 or not np.isnan(want).any()
+        ):  # NumPy returns a single NaN in the array's own dtype
+            assert found.dtype == want.dtype
+        rtol = 1e-2 if dtype == "f2" else 1e-5
+        np.testing.assert_allclose(found.copy_to_host(), want, rtol=rtol, atol=rtol)
