@@ -153,7 +153,7 @@ def _key(source, target):
         users=tuple(lines._replace(file=_lasting(lines.file)) for lines in source.users),
         slips=_renamed(source, _lasting).slips,
     )
-    return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(source))
+    return cache.digest(cache.SCHEMA, target, compiler, own_code(), included, tuple(source))
 
 
 def _lasting(text):
@@ -176,26 +176,36 @@ _own = None
 _SEARCHES = "advice slips slip_search slip_operators slip_statements statements unset".split()
 
 
-def _own_code():
+def own_code() -> bytes:
     """Names, sizes and dates of the CUDA C++ that numbalite brings and of what compiles it."""
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         files = ("__init__", "types/describe", *(f"cxx/{name}" for name in _SEARCHES))
         found = [_stamp(f"{package}/{file}.py") for file in files]
-        folders = [headers.cuda_src(), f"{package}/compilers"]
-        while folders:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.name.startswith((".", "__pycache__")):
-                        continue
-                    if entry.is_dir():
-                        folders.append(entry.path)
-                    else:
-                        found.append(_stamp(entry.path))
-        found.sort()
-        _own = cache.digest(*found)
+        found += stamps(headers.cuda_src(), f"{package}/compilers")
+        _own = cache.digest(*sorted(found))
     return _own
+
+
+def stamps(*folders: str) -> list[tuple]:
+    """Names, sizes and dates of the files in folders, and in theirs."""
+    found, waiting = [], list(folders)
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == "." or name == "__pycache__":
+                    continue
+                if entry.is_dir():
+                    waiting.append(entry.path)
+                    continue
+                try:
+                    status = entry.stat()
+                except FileNotFoundError:
+                    continue
+                found.append((entry.path, status.st_size, status.st_mtime_ns))
+    return found
 
 
 def _stamp(path):

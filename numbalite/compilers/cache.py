@@ -1,6 +1,7 @@
 """The disk cache: what was compiled once is not compiled again, in this process or the next.
 
-One file per image, named by its key: a hash of everything that decides what comes out. A file
+One file per image, named by its key: a hash of everything that decides what comes out; one file per translated
+Python body likewise (kernels/translations.py). A file
 is written under another name and moved into place, so readers never see half of one; it begins with
 its key and the hash of its contents, and one that does not fit is deleted and compiled anew.
 Whatever else goes wrong on the way is a miss, never an error.
@@ -22,11 +23,15 @@ import re
 import stat
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 from numbalite import config
 from numbalite.compilers import folders
 from numbalite.compilers.image import Image
 from numbalite.errors import CacheWarning, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 try:
     from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
@@ -36,11 +41,11 @@ except ImportError:
 SCHEMA = 2  # of the key and of the file
 
 _MAGIC = b"numbalite image\1"
-_SUFFIX = ".image"
+IMAGE, TRANSLATION = ".image", ".body"  # suffixes of files
 _DIGEST = 16
 _TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
 _ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
-_NAME = re.compile(r"[0-9a-f]{32}\.image(\.\d+-[0-9a-f]{12}\.tmp)?")
+_NAME = re.compile(r"[0-9a-f]{32}\.(image|body)(\.\d+-[0-9a-f]{12}\.tmp)?")
 PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
 TEXTS = "texts-"  # folders in which debuggers find what is in no file (debugger.py)
 _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which one is made again if it is needed
@@ -103,9 +108,9 @@ def _prepare(path):
     return None
 
 
-def _path(key: bytes | None) -> str | None:
+def _path(key: bytes | None, suffix: str = IMAGE) -> str | None:
     folder = directory() if key is not None else None
-    return os.path.join(folder, key.hex() + _SUFFIX) if key is not None and folder else None
+    return os.path.join(folder, key.hex() + suffix) if key is not None and folder else None
 
 
 def location(key: bytes | None) -> str | None:
@@ -116,7 +121,13 @@ def location(key: bytes | None) -> str | None:
 
 def load(key: bytes | None) -> Image | None:
     """The image kept under a key, or None."""
-    path = _path(key)
+    return load_as(Image.from_bytes, key)
+
+
+def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
+    """What ``made_from`` makes of the bytes kept under a key, or None; it raises ValueError for bytes that it does
+    not accept."""
+    path = _path(key, suffix)
     if key is None or path is None:
         return None
     try:
@@ -130,7 +141,7 @@ def load(key: bytes | None) -> Image | None:
         contents = raw[body:]
         if blake2b(contents, digest_size=_DIGEST).digest() == raw[check:body]:
             try:
-                return Image.from_bytes(contents)
+                return made_from(contents)
             except ValueError:
                 pass
     _remove(path)
@@ -158,10 +169,14 @@ def _read(path):
 
 def store(key: bytes | None, image: Image) -> bool:
     """Keeps an image; False if that was not possible."""
-    path = _path(key)
-    if key is None or path is None:
+    return key is not None and store_bytes(key, image.to_bytes())
+
+
+def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
+    """Keeps bytes under a key; False if that was not possible."""
+    path = _path(key, suffix)
+    if path is None:
         return False
-    contents = image.to_bytes()
     check = blake2b(contents, digest_size=_DIGEST).digest()
     limit = config.CACHE_SIZE
     if len(contents) > limit:
@@ -265,9 +280,10 @@ def usage() -> tuple:
     folder = directory()
     if not folder:
         return 0, 0
-    sizes = [size for _, size, _ in _entries(folder)]
+    entries = _entries(folder)
+    images = sum(path.endswith(IMAGE) for _, _, path in entries)
     others = (status.st_size for _, path in _preludes(folder) for _, status in _scan(path))
-    return len(sizes), sum(sizes) + sum(others)
+    return images, sum(size for _, size, _ in entries) + sum(others)
 
 
 def clear() -> int:
@@ -278,4 +294,5 @@ def clear() -> int:
     for _, path in _preludes(folder):
         folders.remove(path)
     folders.sweep(folder)
-    return sum(_remove_ours(path) for _, _, path in _entries(folder))
+    removed = [path for _, _, path in _entries(folder) if _remove_ours(path)]
+    return sum(path.endswith(IMAGE) for path in removed)

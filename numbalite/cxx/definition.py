@@ -36,6 +36,8 @@ class Definition:
     """What a Python body may raise (fault.Raised), by the texts that stand for it."""
     variables: dict = {}  # noqa: RUF012
     """The types of a Python body's variables, by name."""
+    warnings: list = []  # noqa: RUF012
+    """What the translation of a Python body warned of: (function, message)."""
 
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
@@ -88,6 +90,11 @@ class Definition:
     def typed(self, args, debug=False) -> Definition:
         """What a kernel with these types of arguments is made of; ``debug``: one that is debugged."""
         return self
+
+    def contents(self, args, options) -> tuple | None:
+        """(all that decides the text of a kernel, an object that issues stored warnings), of a Python body whose
+        captured values can be listed."""
+        return None
 
     @functools.cached_property
     def members(self) -> list:

@@ -8,7 +8,8 @@ from typing import Any
 
 from numbalite import types
 from numbalite.cxx.definition import Definition, calls_cooperative, device_texts, unpickle
-from numbalite.kernels import builder
+from numbalite.kernels import translations
+from numbalite.kernels.builder import kernel_source
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
@@ -39,40 +40,66 @@ class BodySource:
         return self.definition.scope.get(name)
 
     def kernel(self, args: tuple) -> Kernel:
-        """The kernel for these argument types, not yet compiled."""
-        signature = Signature(types.void, args)
+        """The kernel for these argument types, not yet compiled. A Python body that is in the disk cache is not
+        translated."""
+        contents = self.definition.contents(args, self.options)
+        key = translations.key_of(contents)
+        found = translations.load(key)
+        if found is not None and contents is not None:
+            contents[1].warn(found.warnings)
+            return self._made(found, args)
+        definition, builder, found = self._translated(args)
+        if contents is not None and not builder.pointers:
+            numbers = {function: i for i, function in enumerate(contents[1].functions)}
+            warnings = ((numbers.get(function), text) for function, text in definition.warnings)
+            translations.store(key, found._replace(warnings=tuple(warnings)))
+        return self._made(found, args, (definition, builder))
+
+    def _translated(self, args):
+        """(the Definition in C++, the Builder, the Translated) for these argument types."""
         options = self.options
         definition = self.definition.typed(args, options.debug and not options.fastmath)
-        args = tuple(
-            t.copy(readonly=True) if name in definition.read_only else parameters.by_reference(t)
+        signature = Signature(types.void, self._declared(args, definition.read_only))
+        builder, expression = kernel_source(
+            definition, signature, options.launch_bounds, options.link, bool(options.options)
+        )
+        source = builder.source(
+            definition, options, [expression], is_python=self.definition.is_python
+        )
+        return definition, builder, translations.Translated(
+            source, expression, frozenset(definition.read_only), builder.labels(definition),
+            definition.exceptions, definition.variables,
+        )  # fmt: skip
+
+    def _declared(self, args, read_only):
+        """The types of the parameters in C++."""
+        return tuple(
+            t.copy(readonly=True) if name in read_only else parameters.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)
         )
-        made, expression = builder.kernel_source(
-            definition, Signature(types.void, args), options.launch_bounds, options.link,
-            bool(options.options),
-        )  # fmt: skip
-        arrays = [
-            (name, t)
-            for name, t in zip(self.parameter_names, args, strict=True)
-            if isinstance(t, Array)
-        ]
+
+    def _made(self, found, args, made=None):
+        """The Kernel of a Translated; ``made``: the Definition and the Builder, if they exist."""
+        declared = self._declared(args, found.read_only)
+        pairs = list(zip(self.parameter_names, declared, strict=True))
 
         def explain(problem):
             from numbalite.compilers import hints
 
+            definition, builder = made or self._translated(args)[:2]
+            arrays = [(name, t) for name, t in pairs if isinstance(t, Array)]
             others = device_texts(definition)
-            return hints.explain(problem, self.name, made.refused, arrays, definition.cxx, others)
+            return hints.explain(
+                problem, self.name, builder.refused, arrays, definition.cxx, others
+            )
 
-        rows = [parameters.row(t, name) for name, t in zip(self.parameter_names, args, strict=True)]
-        is_python = self.definition.is_python
-        source = made.source(definition, options, [expression], is_python=is_python)
-        images = Images(source, explain, made.pointers)
+        images = Images(found.source, explain, made[1].pointers if made else None)
         kernel = Kernel(
-            images, expression, self.name, rows, options.replace(cooperative=self.cooperative),
-            signature, made.labels(definition),
+            images, found.expression, self.name, [parameters.row(t, name) for name, t in pairs],
+            self.options.replace(cooperative=self.cooperative), Signature(types.void, args), found.labels,
         )  # fmt: skip
-        kernel.is_python, kernel.exceptions = is_python, definition.exceptions
-        kernel.variables = definition.variables
+        kernel.is_python, kernel.exceptions = self.definition.is_python, found.exceptions
+        kernel.variables = found.variables
         return kernel
 
     def __reduce__(self) -> tuple:

@@ -1,9 +1,22 @@
 """Kernels with Python bodies: from a function's syntax tree to CUDA C++ that a person would have written.
 
-    read.py        the function: its tree, its file, its parameters, where its names are looked up
+A function that the disk cache has is not translated:
+
+    cachekey.py    the key: the function's lines, the types of its arguments, and the values that it reads
+    definition.py  the interface to the other packages: a Definition whose text is made for given types
+    context.py     the functions that a body calls, and one compilation as a whole
+
+Phase 1, read: the function, before its types exist.
+
+    read.py        its tree, its file, its parameters, where its names are looked up
     tree.py        walking the tree
     flow.py        which assignments reach which uses: the variables
-    variables.py   their types, found round by round; what C++ calls them (declarations.py: where it declares them)
+    unroll.py      loops over tuples of several types; branches.py branches that types decide
+
+Phase 2, types: rounds over all statements until the type of no variable changes (Translator._find_types).
+
+    translate.py   statements; loops.py loops; bindings.py what assignments do to their targets
+    variables.py   types and C++ names of variables (declarations.py: where C++ declares them)
     conditions.py  what conditions say of variables
     expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
                    and records
@@ -12,17 +25,18 @@
     randoms.py     random numbers on the CPU
     times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays, reductions.py
                    its reductions
-    rules.py       numba's rules for types; values.py what an expression is meanwhile
-    unroll.py      loops over tuples of several types; branches.py branches that types decide
-    bindings.py    what assignments do to their targets
-    translate.py   statements; loops.py loops
-    readonly.py    which parameters are only read
     ufuncs.py      calls and reductions of ufuncs
+    rules.py       numba's rules for types; values.py what an expression is meanwhile
+
+Phase 3, emit: one more round, whose lines are the text (Translator._emit).
+
     printing.py    the text, with the Python lines
-    context.py     the functions that a body calls, and one compilation as a whole
-    definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known
-    remedies.py    what to write instead
+    readonly.py    which parameters are only read
+
+Errors:
+
     problem.py     what is said of Python that cannot be a kernel
+    remedies.py    what to write instead; slips.py likely mistakes
 
 The result is a Definition (cxx/definition.py), as of a string: the packages that use it do not depend on which
 language the body had. Uses types, cxx and kernels. Begin with read.py.

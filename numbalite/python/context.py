@@ -128,6 +128,8 @@ class Session:
         self._on_literals: set[tuple] = set()
         """Functions that need the values of numbers among their arguments, with the arguments' types."""
         self._doubles: dict[Function, ast.AST] = {}
+        self.warnings: list[tuple[Function, str]] = []
+        """The warnings of this translation, whether or not an earlier one has issued them."""
 
     # --- translating
 
@@ -154,6 +156,7 @@ class Session:
         definition.members = []  # their values stand in the text
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
+        definition.warnings = self.warnings
         definition.variables = translator.variables.by_name()
         definition.is_translated = True
         definition.slips = tuple(slips.find(function))
@@ -281,12 +284,8 @@ class Session:
             if value not in self._ufuncs:
                 self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
             return self._ufuncs[value]
-        if is_python(value) and not _is_of_the_host(value, of.function.file):
-            known = _plain_functions.get(value)
-            if known is None:
-                known = DeviceFunction(self._definition_of(value), (), None, value)
-                _plain_functions[value] = known
-            return known
+        if is_python(value) and not is_of_the_host(value, of.function.file):
+            return plain_function(value, self._definition_of)
         name = spelled_function(node, getattr(value, "__name__", type(value).__name__))
         if getattr(type(value), "source_role", None) == "kernel":
             return self._as_device_function(of, node, value)
@@ -400,7 +399,7 @@ class Session:
         self._doubles.setdefault(function, node)
 
     def _warn(self, function, translator):
-        if function in _warned or any(map(_has_double, translator.arguments.values())):
+        if any(map(_has_double, translator.arguments.values())):
             return
         node = self._doubles.get(function)
         if node is not None:
@@ -412,13 +411,15 @@ class Session:
                 return
             node, reason, advice = cause
             what = "computes a loop"
-        _warned.add(function)
         place = function.place(node)
-        warn(
+        message = (
             f"{place}: {function.name} {what} in float64, because {reason}: write {advice} for float32 "
-            f"arithmetic, which is much faster on most GPUs\n{place.shown()}",
-            PerformanceWarning,
+            f"arithmetic, which is much faster on most GPUs\n{place.shown()}"
         )
+        self.warnings.append((function, message))
+        if function not in warned:
+            warned.add(function)
+            warn(message, PerformanceWarning)
 
 
 def _written_defaults(args):
@@ -435,7 +436,7 @@ def _written_defaults(args):
     return found
 
 
-def _is_of_the_host(function, caller):
+def is_of_the_host(function: Any, caller: str) -> bool:
     """Is it a function in Python of NumPy or numbalite, which is written for the host? Kernels of numbalite
     itself call its functions."""
     file = os.path.abspath(function.__code__.co_filename)
@@ -490,7 +491,18 @@ def _as_literal(value: Value) -> Value | None:
 
 
 _plain_functions: dict = {}
-_warned: set = set()
+warned: set[Function] = set()
+"""Functions whose warning this process has issued."""
+
+
+def plain_function(function: Any, definition_of: Any) -> DeviceFunction:
+    """The device function of a Python function without a decorator."""
+    found = _plain_functions.get(function)
+    if found is None:
+        found = _plain_functions[function] = DeviceFunction(
+            definition_of(function), (), None, function
+        )
+    return found
 
 
 def _has_double(t):

@@ -12,6 +12,7 @@ from numbalite.cxx import capture
 from numbalite.cxx.definition import Definition
 from numbalite.cxx.linemap import Text
 from numbalite.python import rules, tree
+from numbalite.python.cachekey import Contents, Uncacheable
 from numbalite.python.context import Instance, Session
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, fixed, read, reread
@@ -73,6 +74,14 @@ class PythonDefinition(Definition):
         """The kernel's body in C++, for these types of arguments."""
         session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
+
+    def contents(self, args: Any, options: Any) -> tuple | None:
+        """(all that decides the text of a kernel, its Contents); None if it cannot be listed."""
+        found = Contents(definition_of)
+        try:
+            return found.all_of(self.function, args, options), found
+        except Uncacheable:
+            return None
 
     def instances(self, function: Any) -> list:
         """A device function of this body, for each of its signatures, as device functions with a text."""

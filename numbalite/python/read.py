@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import textwrap
 import types as python_types
 from collections.abc import Callable
@@ -22,8 +23,9 @@ class Function:
     """A function with a Python body."""
 
     def __init__(
-        self, node: Any, label: str, file: str, scope: Callable[[], Scope], defaults: Any
-    ) -> None:
+        self, node: Any, label: str, file: str, scope: Callable[[], Scope], defaults: Any,
+        source: str | None = None,
+    ) -> None:  # fmt: skip
         self.node = node
         self.label = label
         """The file as messages name it."""
@@ -39,6 +41,12 @@ class Function:
         self.rest = node.args.vararg.arg if node.args.vararg else ""
         """The parameter that is a tuple of all arguments that no other one takes."""
         self.body = _body(node)
+        if source is None:
+            source = "".join(linecache.getlines(file)[self.first_line - 1 : node.end_lineno])
+        self.source = source
+        """Its lines, from which the tree was parsed."""
+        self.used: dict[str, set] | None = None
+        """The names that it reads (cachekey.py), when they have been collected."""
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
@@ -88,7 +96,7 @@ def reread(
     nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
     node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)
     scope = Scope(dict(values))
-    return Function(node, label, file, lambda: scope, defaults)
+    return Function(node, label, file, lambda: scope, defaults, text)
 
 
 def lookup(scope: Scope, name: str) -> tuple[bool, Any]:

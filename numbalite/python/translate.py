@@ -159,8 +159,8 @@ class Translator(Bindings):
     def _run(self) -> Translation:
         is_new = self._round()
         if not is_new or not self._finished():
-            self._settle(is_new)
-            self._write()
+            self._find_types(is_new)
+            self._emit()
         self._drop_unused()
         if self.result is None:
             self.result = types.void
@@ -169,7 +169,7 @@ class Translator(Bindings):
         self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
 
-    def _settle(self, is_new: bool) -> None:
+    def _find_types(self, is_new: bool) -> None:
         """Rounds until there is nothing new."""
         for _ in range(_MAX_ROUNDS):
             if not is_new:
@@ -177,7 +177,7 @@ class Translator(Bindings):
             is_new = self._round()
         raise Problem(self.function.node, "the types of the variables do not settle")
 
-    def _write(self) -> bool:
+    def _emit(self) -> bool:
         """The last round, whose lines are the text; was there anything new, which should not be?"""
         self.variables.settle()
         self.is_final = True
@@ -187,7 +187,7 @@ class Translator(Bindings):
     def _finished(self) -> bool:
         """Was one round enough? Then the last one finds nothing new, and no other one is needed."""
         try:
-            if not self._write():
+            if not self._emit():
                 return True
         except (Problem, NotYet):
             pass  # types were missing, or there is one for the whole function

@@ -1,0 +1,79 @@
+"""The disk cache of translated Python bodies: the source that was assembled for a list of argument types.
+
+The key is the digest of all that decides the source (python/cachekey.py), and of numbalite's own code. A body that
+is in the cache is not translated. Its image has a key of its own (compilers/__init__.py).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from numbalite.compilers import Source, cache, own_code, stamps
+
+_PACKAGES = ("cxx", "kernels", "python", "types")
+_IN_MEMORY = "ipykernel_"  # names of notebooks' cells contain the number of the process
+
+
+class Translated(NamedTuple):
+    """What a Kernel is made of."""
+
+    source: Source
+    expression: str
+    read_only: frozenset
+    """Parameters that are arrays to which the body does not write."""
+    labels: tuple
+    exceptions: dict
+    variables: dict
+    warnings: tuple = ()
+    """(number of the function in Contents.functions or None, message)"""
+
+
+def key_of(contents: tuple | None) -> bytes | None:
+    """The key in the disk cache; None if the translation is not to be kept."""
+    if contents is None or cache.directory() is None:
+        return None
+    text = repr(contents[0])
+    if _IN_MEMORY in text:
+        return None
+    return cache.digest(cache.SCHEMA, "body", text, own_code(), _translator())
+
+
+def load(key: bytes | None) -> Translated | None:
+    """The translation kept under a key, or None."""
+    return cache.load_as(_unpickled, key, cache.TRANSLATION)
+
+
+def _unpickled(data):
+    try:
+        return pickle.loads(data)
+    except Exception as problem:  # such as a class that this process does not have
+        raise ValueError("not a translation") from problem
+
+
+def store(key: bytes | None, made: Translated) -> None:
+    """Keeps a translation, if it can be pickled."""
+    if key is None:
+        return
+    try:
+        data = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # such as a class in a function
+        return
+    cache.store_bytes(key, data, cache.TRANSLATION)
+
+
+_own = None
+
+
+def _translator():
+    """The versions of Python and NumPy, and the names, sizes and dates of the translator's files."""
+    global _own
+    if _own is None:
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        found = sorted(stamps(*(f"{package}/{name}" for name in _PACKAGES)))
+        _own = cache.digest(sys.version, np.__version__, *found)
+    return _own

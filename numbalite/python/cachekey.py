@@ -1,0 +1,312 @@
+"""The key of a translation: everything that the C++ text of a Python body depends on, as plain values.
+
+The body's lines, the types of the arguments, and the present values of all names that the body reads from its
+scope: numbers, arrays, types, attributes of modules, and the functions that it calls, with their own bodies and
+values. A value whose contents cannot be listed, such as a device array, raises Uncacheable. The body is then
+translated at each first call. The name of a function of NumPy, numbalite or Python's standard library is enough,
+because the key of the file contains their versions (kernels/translations.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import types as python_types
+from enum import Enum, EnumMeta
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.cxx import capture
+from numbalite.errors import PerformanceWarning, TranslationError, warn
+from numbalite.kernels import targets
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.python import tree, ufuncs
+from numbalite.python.context import is_of_the_host, plain_function, warned
+from numbalite.python.read import Function, is_python, lookup
+from numbalite.types.inkernel import Word
+
+_STABLE_MODULES = frozenset(
+    ("builtins", "math", "cmath", "operator", "_operator", "numpy", "ml_dtypes", "numbalite")
+)
+"""Top-level packages whose functions and classes are identified by their names."""
+_CONSTANTS = (type(None), bool, int, complex, str, bytes, type(Ellipsis))
+_NUMBERS_OF_OPTIONS = ("-D", "--define-macro")
+
+
+class Uncacheable(Exception):
+    """A value whose contents cannot be listed."""
+
+
+class Contents:
+    """The contents of the values that the translation of a function for these types of arguments may read.
+    ``definition_of`` makes the definition of a function that has no decorator."""
+
+    def __init__(self, definition_of: Any) -> None:
+        self._definition_of = definition_of
+        self._file = ""
+        """The file of the function whose names are looked up."""
+        self.functions: list[Function] = []
+        """The Python functions in the order in which they were reached."""
+        self._seen: dict[Any, int] = {}
+        """Functions -> their numbers; a recursive function is listed once."""
+        self._needs_target = False
+        """Does the compiler of the target choose the type of some result?"""
+
+    def all_of(self, function: Function, args: Any, options: Any) -> list:
+        """All that decides the text of a kernel."""
+        found = [self.value(args), self._options(options), self.function(function)]
+        if self._needs_target:
+            found.append(targets.target_of(targets.current_device()))
+        return found
+
+    def warn(self, warnings: Any) -> None:
+        """Issues the warnings of the translation, (number of the function or None, message), that this process
+        has not issued."""
+        for number, message in warnings:
+            function = None if number is None else self.functions[number]
+            if function not in warned:
+                if function is not None:
+                    warned.add(function)
+                warn(message, PerformanceWarning)
+
+    # --- functions
+
+    def function(self, function: Function) -> tuple:
+        """The lines, defaults and captured values of a Python function."""
+        if function in self._seen:
+            return "function", self._seen[function]
+        self._seen[function] = len(self._seen)
+        self.functions.append(function)
+        node = function.node
+        lines = linecache.getlines(function.file)[function.first_line - 1 : node.end_lineno]
+        scope, before = function.scope, self._file
+        self._file = function.file
+        captured = [
+            (name, self._captured(scope, name, chains))
+            for name, chains in sorted(_used(function).items())
+        ]
+        self._file = before
+        return (
+            "function", self._seen[function], function.name, function.label, function.file,
+            function.first_line, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset,
+            function.source, lines, function.parameters, function.rest,
+            self._mapping(function.defaults), captured,
+        )  # fmt: skip
+
+    def _captured(self, scope, name, chains):
+        found, value = lookup(scope, name)
+        if not found:
+            return ("missing",)
+        return [(chain, self._along(value, chain)) for chain in sorted(chains)]
+
+    def _along(self, value, chain):
+        """The contents of ``value.first.second``, for the names of a chain. A value whose own contents can be
+        listed determines its attributes."""
+        for i, name in enumerate(chain):
+            if isinstance(value, python_types.ModuleType):
+                what: Any = ("module", value.__name__)
+            else:
+                try:
+                    return self.value(value)
+                except Uncacheable:
+                    owner = value if isinstance(value, type) else type(value)
+                    name_of = getattr(value, "__name__", "")
+                    what = ("object", owner.__module__, owner.__qualname__, value is owner, name_of)
+            try:
+                value = getattr(value, name)
+            except AttributeError:
+                return what, chain[: i + 1], "missing"
+            if len(chain) == i + 1:
+                return what, self.value(value)
+        return self.value(value)
+
+    def device_function(self, function: DeviceFunction) -> tuple:
+        """The text, signatures, options and captured values of a device function."""
+        if function in self._seen:
+            return "device function", self._seen[function]
+        self._seen[function] = len(self._seen)
+        definition = function.definition
+        head = (
+            "device function", self._seen[function], function.name, function.number_type,
+            [(s.return_type and self.value(s.return_type), self.value(s.args)) for s in function.signatures],
+            None if function.options is None else self._options(function.options),
+        )  # fmt: skip
+        if definition.is_python:
+            return (*head, definition.name, self.function(definition.function))
+        return (*head, self._text(function, definition))
+
+    def _text(self, function, definition):
+        """The contents of a definition in C++. The files that it includes are not listed."""
+        if definition.includes or "include" in definition.text.value:
+            raise Uncacheable
+        if not function.signatures or not all(s.return_type for s in function.signatures):
+            self._needs_target = True
+        scope = definition.scope
+        members = [(m.dotted, m.name, m.use, self.value(m.value)) for m in definition.members]
+        captured = []
+        for name, uses in sorted(definition.names.items()):
+            found, value = scope.find(name)
+            if not found:
+                captured.append((name, "missing", name in scope.later))
+            elif isinstance(value, (python_types.ModuleType, EnumMeta)):
+                captured.append((name, "members"))
+            else:
+                captured.append((name, sorted(uses), self.value(value)))
+        return (
+            tuple(definition.text), definition.parameters, definition.is_unit,
+            self._mapping(definition.defaults), members, captured,
+        )  # fmt: skip
+
+    def _options(self, options):
+        """All options but those that only concern the launch."""
+        if any(not option.startswith(_NUMBERS_OF_OPTIONS) for option in options.options):
+            raise Uncacheable  # they may name files
+        if any("include" in text.value for text in options.link):
+            raise Uncacheable
+        without = options.replace(extensions=(), doc=None, lto=None)
+        return [(name, self.value(value)) for name, value in without._asdict().items()]
+
+    def _mapping(self, values):
+        return sorted((name, self.value(value)) for name, value in values.items())
+
+    # --- values
+
+    def value(self, value: Any) -> Any:
+        """The contents of a value, as text, bytes, numbers and tuples."""
+        kind = type(value)
+        if kind in _CONSTANTS:
+            return kind.__name__, repr(value)
+        if kind is float:
+            return "float", value.hex(), repr(value)
+        if kind is tuple:
+            return ("tuple", *map(self.value, value))
+        if isinstance(value, (np.generic, np.ndarray)):
+            return self._array(value)
+        if isinstance(value, types.Type):
+            return self._type(value)
+        if isinstance(value, Word):
+            return "builtin", value.path
+        if isinstance(value, np.dtype):
+            return _dtype(value)
+        if isinstance(value, Enum):
+            return "member", self._members(kind), value.name
+        if isinstance(value, EnumMeta):
+            return self._members(value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return "named tuple", _class(kind), list(map(self.value, value))
+        if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            return "named tuple class", _class(value), self._mapping(value._field_defaults)
+        return self._function(value)
+
+    def _type(self, t):
+        try:
+            parts = t.__reduce__()[1]
+        except TypeError:
+            raise Uncacheable from None
+        return "type", type(t).__name__, t.name, [self._part(part) for part in parts]
+
+    def _part(self, part):
+        return _class(part) if isinstance(part, type) else self.value(part)
+
+    def _members(self, members):
+        listed = [(name, self.value(m._value_)) for name, m in members.__members__.items()]
+        return "members", *_class(members), issubclass(members, int), listed
+
+    def _array(self, value):
+        if type(value) is not np.ndarray and not isinstance(value, np.generic):
+            raise Uncacheable
+        if value.dtype.hasobject or value.nbytes > capture.CONSTANT_MEMORY:
+            raise Uncacheable
+        return "array", type(value).__name__, _dtype(value.dtype), value.shape, value.tobytes()
+
+    def _function(self, value):
+        role = getattr(type(value), "source_role", None)
+        if role == "kernel":
+            definition = getattr(value._source, "definition", None)
+            if definition is None or not definition.is_python:
+                raise Uncacheable
+            return "kernel", self.function(definition.function)
+        device = capture.device_function_of(value)
+        if device is None:
+            device = ufuncs.device_function(value)
+        if device is not None:
+            return role, self.device_function(device)
+        if is_python(value) and not is_of_the_host(value, self._file):
+            try:
+                plain = plain_function(value, self._definition_of)
+            except TranslationError:
+                raise Uncacheable from None
+            return "plain", self.function(plain.definition.function)
+        if isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value:
+            return "ufunc", value.__name__
+        return _named(value)
+
+
+def _named(value):
+    """The name of a function or class of a stable module."""
+    if getattr(type(value), "is_numpys", False):
+        return "NumPy's", value.__name__
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        raise Uncacheable
+    if module.partition(".")[0] not in _STABLE_MODULES:
+        raise Uncacheable
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value:
+        raise Uncacheable
+    return "named", module, name
+
+
+def _class(cls):
+    return cls.__module__, cls.__qualname__, getattr(cls, "_fields", None)
+
+
+def _dtype(dtype):
+    kind = dtype.type
+    head = (dtype.str, kind.__module__, kind.__name__, dtype.itemsize, dtype.alignment)
+    if dtype.subdtype is not None:
+        return *head, _dtype(dtype.subdtype[0]), dtype.subdtype[1]
+    if dtype.names is None:
+        return head
+    fields = [
+        (name, *dtype.fields[name][1:2], _dtype(dtype.fields[name][0])) for name in dtype.names
+    ]
+    return *head, dtype.isalignedstruct, fields
+
+
+def _used(function: Function) -> dict[str, set]:
+    """The names that the body reads -> the chains of attributes that it reads of each; () is the value itself."""
+    if function.used is None:
+        function.used = _find_used(function)
+    return function.used
+
+
+def _find_used(function):
+    found: dict[str, set] = {}
+    inner = set()
+    stored = set(function.parameters)
+    has_functions = False
+    for node in tree.walk(ast.Module(function.body, [])):
+        kind = type(node)
+        if kind is ast.Name:
+            if not isinstance(node.ctx, ast.Load):
+                stored.add(node.id)
+            elif id(node) not in inner:
+                found.setdefault(node.id, set()).add(())
+        elif kind is ast.Attribute and id(node) not in inner:
+            chain = []
+            while type(node) is ast.Attribute:
+                chain.insert(0, node.attr)
+                node = node.value
+                inner.add(id(node))
+            if type(node) is ast.Name:
+                found.setdefault(node.id, set()).add(tuple(chain))
+        elif kind in (ast.FunctionDef, ast.Lambda):
+            has_functions = True
+    local = set(function.parameters) if has_functions else stored
+    return {name: chains for name, chains in found.items() if name not in local}

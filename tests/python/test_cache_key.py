@@ -1,0 +1,310 @@
+"""The key of a translated Python body in the disk cache: all that the translation reads, and nothing else.
+
+No kernel is compiled here: the tests compare the sources that compilers would get.
+"""
+
+import collections
+import enum
+import linecache
+import math
+import os
+import random
+import types
+import warnings
+
+import numpy as np
+import pytest
+from kit.sample import VARIABLE
+
+from numbalite import cuda, errors
+from numbalite.kernels import translations
+from numbalite.types import signatures
+
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
+]
+FILE = "<kernels of test_cache_key>"
+BODY = """
+def make(cell):
+    def kernel(out, x):
+        def square(v):
+            return v * v
+        i = cuda.grid(1)
+        if i < x.shape[0]:
+            v = {function}(square(x[i])) + scale + cell + pair[1] + table[1] + row[0]["a"]
+            v += module.inner.k + holder.n + Color.red.value + helper(x[i])
+            out[i] = cast(v{more})
+    return kernel
+"""
+HELPER = "def helper(v, by={by}):\n    return v * by + inner(v)\n"
+INNER = "def inner(v):\n    return v + offset{more}\n"
+Pair = collections.namedtuple("Pair", "a b")
+Other = collections.namedtuple("Other", "a c")
+
+
+class Holder:
+    n = 1
+
+
+def made(text, values, name):
+    """A function of a text whose file has the same name in all cases."""
+    file = f"{FILE} {name}"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), values)
+    return values[name]
+
+
+def enumeration(red, base=enum.Enum):
+    return base("Color", {"red": red, "blue": 7})
+
+
+def module(k):
+    outer, inner = types.ModuleType("outer"), types.ModuleType("inner")
+    outer.inner, inner.k = inner, k
+    return outer
+
+
+def record(a, dtype="i4", other="f4"):
+    return np.array([(a, 1)], [("a", dtype), ("b", other)])
+
+
+def inner(offset, more="", decorate=lambda f: f):
+    return decorate(made(INNER.format(more=more), {"offset": offset}, "inner"))
+
+
+def helper(by=2, inside=None, decorate=lambda f: f):
+    return decorate(made(HELPER.format(by=by), {"inner": inside or inner(1)}, "helper"))
+
+
+def cxx_helper(number, result="float32"):
+    @cuda.jit(f"{result}(float32)", device=True)
+    def helper(v):
+        "return v + number;"
+
+    return helper
+
+
+device = cuda.jit(device=True)
+# For each name, functions that make values which differ in what a kernel sees of them.
+VALUES = {
+    "function": [lambda name=name: name for name in ("math.sin", "math.cos", "np.sin", "np.sqrt", "abs")],
+    "more": [lambda text=text: text for text in ("", " * 2", " - np.float32(math.pi)", " - math.e")],
+    "scale": [
+        lambda: 2, lambda: 3, lambda: 2.0, lambda: 0.0, lambda: -0.0, lambda: math.nan, lambda: True,
+        lambda: np.float32(2), lambda: np.float64(2), lambda: np.int8(2),
+    ],
+    "cell": [lambda: 1, lambda: 2, lambda: np.int16(1)],
+    "pair": [
+        lambda: (1, 2), lambda: (1, 3), lambda: (1, 2.0), lambda: (1, np.float32(2)), lambda: Pair(1, 2),
+        lambda: Other(1, 2), lambda: (1, 2, 3),
+    ],
+    "table": [
+        lambda: np.array([1, 2]), lambda: np.array([1, 3]), lambda: np.array([1, 2], "f4"),
+        lambda: np.array([1, 2], ">i8"), lambda: np.array([1, 2, 0]), lambda: np.array([[1], [2]])[:, 0] + 5,
+    ],
+    "row": [lambda: record(1), lambda: record(2), lambda: record(1, "i8"), lambda: record(1, other="f8")],
+    "module": [lambda: module(1), lambda: module(2), lambda: module(1.0)],
+    "holder": [
+        lambda: Holder, lambda: Holder(), lambda: types.SimpleNamespace(n=1),
+        lambda: types.SimpleNamespace(n=2),
+    ],
+    "Color": [
+        lambda: enumeration(1), lambda: enumeration(2), lambda: enumeration(2.0),
+        lambda: enumeration(1, enum.IntEnum),
+    ],
+    "helper": [
+        helper, lambda: helper(3), lambda: helper(inside=inner(2)), lambda: helper(inside=inner(1, " + v")),
+        lambda: helper(decorate=device), lambda: helper(decorate=cuda.jit("float32(float32, int64)", device=True)),
+        lambda: helper(inside=inner(1, decorate=device)), lambda: cxx_helper(1), lambda: cxx_helper(2),
+        lambda: cxx_helper(1, "float64"),
+    ],
+    "cast": [lambda: np.float32, lambda: np.float64, lambda: cuda.float32, lambda: int, lambda: float],
+    "options": [
+        dict, lambda: {"debug": True, "opt": False}, lambda: {"fastmath": True}, lambda: {"max_registers": 32},
+        lambda: {"lineinfo": True}, lambda: {"options": ["-DN=1"]}, lambda: {"options": ["-DN=2"]},
+    ],
+    "types": [
+        lambda t=t: t for t in ("float32[:], float32[::1]", "float32[:], float32[:]", "float64[:], float32[:]")
+    ],
+}  # fmt: skip
+
+
+def source_of(case, shuffle=lambda names: names):
+    """The BodySource of the kernel of a case, name -> index in VALUES, and the types of its arguments. All functions
+    and values are made anew."""
+    values = {name: VALUES[name][index]() for name, index in case.items()}
+    text = BODY.format(function=values.pop("function"), more=values.pop("more"))
+    options, args = values.pop("options"), values.pop("types")
+    names = {"cuda": cuda, "np": np, "math": math, **values}
+    names = {name: names[name] for name in shuffle(list(names))}
+    kernel = cuda.jit(**options)(made(text, names, "make")(values["cell"]))
+    return kernel._source, signatures.signature(f"void({args})").args
+
+
+def key_of(source, args):
+    return translations.key_of(source.definition.contents(args, source.options))
+
+
+def check(source, args):
+    """The source of the kernel is that of a translation at this moment; returns its key."""
+    assert source.kernel(args).images.source.text == source._translated(args)[2].source.text
+    return key_of(source, args)
+
+
+def test_a_change_of_any_value_gives_another_key():
+    """Cases that differ in one to three values. A case that comes again has its key again, whatever the order of
+    the dicts, and though all values are other objects."""
+    draw = random.Random(f"{os.environ[VARIABLE]} cache keys")
+    keys = {}
+    case = dict.fromkeys(VALUES, 0)
+    cases = [case, *({**case, name: i} for name in VALUES for i in range(len(VALUES[name])))]
+    for _ in range(25):
+        changed = draw.sample(list(VALUES), draw.randint(1, 3))
+        case = {**case, **{name: draw.randrange(len(VALUES[name])) for name in changed}}
+        cases.append(case)
+    for case in cases:
+        key = check(*source_of(case, lambda names: draw.sample(names, len(names))))
+        assert key is not None
+        assert keys.setdefault(tuple(case.items()), key) == key, case
+    assert len(set(keys.values())) == len(keys)
+
+
+def kernel_of(text, **names):
+    return cuda.jit(made(text, {"cuda": cuda, "np": np, **names}, "kernel"))._source
+
+
+ARGS = signatures.signature("void(float32[:])").args
+
+
+@pytest.fixture
+def untranslated(monkeypatch):
+    """untranslated(source): the text of a kernel that is in the cache; to translate it is an error."""
+
+    def text(source):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(source.definition), "typed", None)
+            return source.kernel(ARGS).images.source.text
+
+    return text
+
+
+def test_a_cached_kernel_is_not_translated(untranslated):
+    text = "def kernel(x):\n    x[0] = table[1] + 3\n"
+    first = kernel_of(text, table=np.array([1, 2])).kernel(ARGS)
+    second = kernel_of(text, table=np.array([1, 2]))
+    assert untranslated(second) == first.images.source.text
+    again = second.kernel(ARGS)
+    for name in ("expression", "labels", "is_python", "exceptions", "variables", "signature"):
+        assert getattr(again, name) == getattr(first, name)
+    assert again.images.source == first.images.source
+    with pytest.raises(TypeError, match="not callable"):
+        untranslated(kernel_of(text, table=np.array([1, 4])))
+
+
+def test_values_that_change_in_their_objects():
+    table, constants = np.array([1, 2]), module(1)
+    source = kernel_of(
+        "def kernel(x):\n    x[0] = table[1] + m.inner.k\n", table=table, m=constants
+    )
+    keys = [check(source, ARGS)]
+    table[1] = 5
+    keys.append(check(source, ARGS))
+    constants.inner.k = 2
+    keys.append(check(source, ARGS))
+    constants.inner.k, table[1] = 1, 2
+    assert check(source, ARGS) == keys[0] and len(set(keys)) == 3
+
+    def make():
+        cell = 1
+
+        def change(value):
+            nonlocal cell
+            cell = value
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = cell
+
+        return kernel._source, change
+
+    source, change = make()
+    before = check(source, ARGS)
+    change(2)
+    assert check(source, ARGS) != before
+
+
+def test_functions_in_one_line_are_distinguished():
+    pair = [cuda.jit(device=True)(f) for f in (lambda v: v + 1, lambda v: v * 2)]
+    text = "def kernel(x):\n    x[0] = f(x[1])\n"
+    assert len({check(kernel_of(text, f=f), ARGS) for f in pair}) == 2
+
+
+def test_recursive_functions_have_a_key():
+    text = (
+        "def kernel(x):\n    x[0] = down(3)\n\n"
+        "def down(n):\n    if n <= 0:\n        return 0\n    return up(n - 1) + step\n\n"
+        "def up(n):\n    return down(n) + 1\n"
+    )
+    source = kernel_of(text, step=1)
+    assert check(source, ARGS) == check(kernel_of(text, step=1), ARGS) is not None
+    assert check(kernel_of(text, step=2), ARGS) != check(source, ARGS)
+
+
+def test_values_that_have_no_key():
+    """Their kernels are translated at each first call."""
+    array = cuda.to_device(np.zeros(2, "f4"))
+    source = kernel_of("def kernel(x):\n    x[0] = a[0]\n", a=array)
+    assert check(source, ARGS) is None
+    unused = kernel_of("def kernel(x):\n    if x.ndim == 2:\n        f(x)\n    x[0] = 1\n", f=[1])
+    assert key_of(unused, ARGS) is None
+
+
+def test_a_name_that_gets_a_value_changes_the_key():
+    names = {"cuda": cuda}
+    text = "def kernel(x):\n    x[0] = abs(x[0])\n"
+    source = cuda.jit(made(text, names, "kernel"))._source
+    before = check(source, ARGS)
+    names["abs"] = math.sqrt
+    assert check(source, ARGS) != before
+
+
+def test_warnings_of_a_cached_kernel():
+    text = "def kernel(x):\n    x[0] = x[0] * 0.5\n"
+    with pytest.warns(errors.PerformanceWarning, match=r"0\.5 is a float64") as first:
+        kernel_of(text).kernel(ARGS)
+    source = kernel_of(text)
+    with pytest.warns(errors.PerformanceWarning, match=r"0\.5 is a float64") as second:
+        source.kernel(ARGS)
+    assert [str(w.message) for w in second] == [str(w.message) for w in first]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.PerformanceWarning)
+        source.kernel(ARGS)  # once for a function
+
+
+def test_a_damaged_translation_is_made_anew(own_cache):
+    text = "def kernel(x):\n    x[0] = 7\n"
+    expected = kernel_of(text).kernel(ARGS).images.source.text
+    (path,) = own_cache.glob("*.body")
+    for damaged in (b"", path.read_bytes()[:-1], path.read_bytes()[::-1]):
+        path.write_bytes(damaged)
+        assert kernel_of(text).kernel(ARGS).images.source.text == expected
+        assert path.read_bytes() != damaged
+
+
+def test_errors_of_a_cached_kernel():
+    """The compiler's messages are explained as after a translation."""
+
+    @cuda.jit("float32(float32)", device=True)
+    def broken(v):
+        "return v + missing_name;"
+
+    messages = []
+    for _ in range(2):
+        kernel = cuda.jit(
+            made("def kernel(x):\n    x[0] = broken(x[0])\n", {"broken": broken}, "kernel")
+        )
+        with pytest.raises(errors.CompileError) as problem:
+            kernel.compile("void(float32[:])")
+        messages.append(str(problem.value))
+    assert messages[0] == messages[1] and "missing_name" in messages[0]
