@@ -19,37 +19,75 @@ if TYPE_CHECKING:
     from numbalite.arguments import StreamLike
     from numbalite.ndarray.arrays import DeviceNDArray
 
+_REAL, _FINITE = parameters.REAL, parameters.FINITE
+_POSITIVE, _NOT_NEGATIVE = parameters.POSITIVE, parameters.NOT_NEGATIVE
 _LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
-_UNIFORM, _UNIFORM_BETWEEN = Distribution("uniform"), Distribution("uniform", None, None)
-_NORMAL, _NORMAL_AT = Distribution("normal"), Distribution("normal", None, None)
-_EXPONENTIAL, _EXPONENTIAL_OF = Distribution("exponential"), Distribution("exponential", None)
-_LOGNORMAL = Distribution("lognormal", None, None)
-_LAPLACE = Distribution("laplace", None, None)
-_GUMBEL = Distribution("gumbel", None, None)
-_LOGISTIC = Distribution("logistic", None, None)
-_CAUCHY = Distribution("cauchy")
-_RAYLEIGH = Distribution("rayleigh", None)
-_WEIBULL = Distribution("weibull", None)
-_PARETO = Distribution("pareto", None)
-_POWER = Distribution("power", None)
-_TRIANGULAR = Distribution("triangular", None, None, None)
-_GEOMETRIC = Distribution("geometric", _DOUBLE, dtypes=_WHOLE)
-_GAMMA = Distribution("gamma", None, draws=True)
-_GAMMA_OF = Distribution("gamma", None, None, draws=True)
-_BETA = Distribution("beta", None, None, draws=True)
-_CHISQUARE = Distribution("chisquare", None, draws=True)
-_NONCENTRAL_CHISQUARE = Distribution("noncentral_chisquare", None, None, draws=True)
-_F = Distribution("f", None, None, draws=True)
-_NONCENTRAL_F = Distribution("noncentral_f", None, None, None, draws=True)
-_STANDARD_T = Distribution("standard_t", None, draws=True)
-_WALD = Distribution("wald", None, None, draws=True)
-_VONMISES = Distribution("vonmises", None, None, draws=True)
-_POISSON = Distribution("poisson", _DOUBLE, draws=True, dtypes=_WHOLE)
-_BINOMIAL = Distribution("binomial", _LONG, _DOUBLE, draws=True, dtypes=_WHOLE)
-_NEGATIVE_BINOMIAL = Distribution("negative_binomial", _DOUBLE, _DOUBLE, draws=True, dtypes=_WHOLE)
-_HYPERGEOMETRIC = Distribution("hypergeometric", _LONG, _LONG, _LONG, draws=True, dtypes=_WHOLE)
-_ZIPF = Distribution("zipf", _DOUBLE, draws=True, dtypes=_WHOLE)
-_LOGSERIES = Distribution("logseries", _DOUBLE, draws=True, dtypes=_WHOLE)
+# For each method: its distribution, and the ranges of the parameters that its kernel gets.
+_METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
+    "random": (Distribution("uniform"), {}),
+    "uniform": (Distribution("uniform", None, None), {"low": _FINITE, "high - low": _NOT_NEGATIVE}),
+    "standard_normal": (Distribution("normal"), {}),
+    "normal": (Distribution("normal", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "lognormal": (Distribution("lognormal", None, None), {"mean": _REAL, "sigma": _NOT_NEGATIVE}),
+    "standard_exponential": (Distribution("exponential"), {}),
+    "exponential": (Distribution("exponential", None), {"scale": _NOT_NEGATIVE}),
+    "laplace": (Distribution("laplace", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "gumbel": (Distribution("gumbel", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "logistic": (Distribution("logistic", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "standard_cauchy": (Distribution("cauchy"), {}),
+    "rayleigh": (Distribution("rayleigh", None), {"scale": _NOT_NEGATIVE}),
+    "weibull": (Distribution("weibull", None), {"a": _NOT_NEGATIVE}),
+    "pareto": (Distribution("pareto", None), {"a": _POSITIVE}),
+    "power": (Distribution("power", None), {"a": _POSITIVE}),
+    "triangular": (
+        Distribution("triangular", None, None, None),
+        {"left": _FINITE, "mode": _FINITE, "right": _FINITE},
+    ),
+    "geometric": (Distribution("geometric", _DOUBLE, dtypes=_WHOLE), {"p": parameters.CHANCE}),
+    "standard_gamma": (Distribution("gamma", None, draws=True), {"shape": _NOT_NEGATIVE}),
+    "gamma": (
+        Distribution("gamma", None, None, draws=True),
+        {"shape": _NOT_NEGATIVE, "scale": _NOT_NEGATIVE},
+    ),
+    "beta": (Distribution("beta", None, None, draws=True), {"a": _POSITIVE, "b": _POSITIVE}),
+    "chisquare": (Distribution("chisquare", None, draws=True), {"df": _POSITIVE}),
+    "noncentral_chisquare": (
+        Distribution("noncentral_chisquare", None, None, draws=True),
+        {"df": _POSITIVE, "nonc": parameters.MEAN},
+    ),
+    "f": (Distribution("f", None, None, draws=True), {"dfnum": _POSITIVE, "dfden": _POSITIVE}),
+    "noncentral_f": (
+        Distribution("noncentral_f", None, None, None, draws=True),
+        {"dfnum": _POSITIVE, "dfden": _POSITIVE, "nonc": parameters.MEAN},
+    ),
+    "standard_t": (Distribution("standard_t", None, draws=True), {"df": _POSITIVE}),
+    "wald": (Distribution("wald", None, None, draws=True), {"mean": _POSITIVE, "scale": _POSITIVE}),
+    "vonmises": (
+        Distribution("vonmises", None, None, draws=True),
+        {"mu": _FINITE, "kappa": _NOT_NEGATIVE},
+    ),
+    "poisson": (
+        Distribution("poisson", _DOUBLE, draws=True, dtypes=_WHOLE),
+        {"lam": parameters.MEAN},
+    ),
+    "binomial": (
+        Distribution("binomial", _LONG, _DOUBLE, draws=True, dtypes=_WHOLE),
+        {"n": parameters.COUNT, "p": parameters.PROBABILITY},
+    ),
+    "negative_binomial": (
+        Distribution("negative_binomial", _DOUBLE, _DOUBLE, draws=True, dtypes=_WHOLE),
+        {"n": _POSITIVE, "p": parameters.CHANCE},
+    ),
+    "hypergeometric": (
+        Distribution("hypergeometric", _LONG, _LONG, _LONG, draws=True, dtypes=_WHOLE),
+        {"ngood": parameters.MANY, "nbad": parameters.MANY, "nsample": parameters.MANY},
+    ),
+    "zipf": (Distribution("zipf", _DOUBLE, draws=True, dtypes=_WHOLE), {"a": parameters.ABOVE_ONE}),
+    "logseries": (
+        Distribution("logseries", _DOUBLE, draws=True, dtypes=_WHOLE),
+        {"p": parameters.BELOW_ONE},
+    ),
+}
 
 
 class Generator:
@@ -90,42 +128,33 @@ class Generator:
 
     # ---- how
 
-    def _standard(self, distribution, what, size, dtype, out, stream):
-        """Without parameters."""
-        fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out))
-        made = parameters.result(what, size, fill.dtype, out, stream)
-        fill(made, self._bits, stream, ())
-        return made if out is None else out
-
-    def _make(self, distribution, what, size, dtype, out, stream, *given):
-        """With parameters: (name, what was given, where it must be)."""
+    def _draw(self, what, size, dtype, out, stream, *values):
+        """The numbers of a method of the table, for the values of its parameters."""
+        distribution, ranges = _METHODS[what]
+        given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
         arrays = ()
-        for _, value, _ in given:
+        for value in values:
             if not isinstance(value, NUMBERS):
-                arrays = tuple(not isinstance(value, NUMBERS) for _, value, _ in given)
+                arrays = tuple(not isinstance(value, NUMBERS) for value in values)
                 break
         fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out), arrays)
         if arrays:
-            size, values = parameters.spread_all(what, size, out, given, fill.kinds, stream)
+            size, numbers = parameters.spread_all(what, size, out, given, fill.kinds, stream)
         else:
-            values = [
+            numbers = [
                 number(what, name, value, inside, kind)
                 for (name, value, inside), kind in zip(given, fill.kinds, strict=True)
             ]
         made = parameters.result(what, size, fill.dtype, out, stream)
-        fill(made, self._bits, stream, values)
+        fill(made, self._bits, stream, numbers)
         return made if out is None else out
 
     # ---- uniform
 
     def random(
-        self,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Uniform in [0, 1).
 
         >>> rng = cuda.random.default_rng(1)
@@ -133,24 +162,15 @@ class Generator:
         DeviceNDArray([0.75244844, 0.48536515, 0.78681004],
                       dtype=float32, device=0)
         """
-        return self._standard(_UNIFORM, "random", size, dtype, out, stream)
+        return self._draw("random", size, dtype, out, stream)
 
     def uniform(
-        self,
-        low: Any = 0.0,
-        high: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Uniform from ``low`` up to ``high``; by rounding, ``high`` itself can occur."""
         width = _width(low, high)
-        return self._make(
-            _UNIFORM_BETWEEN, "uniform", size, dtype, out, stream,
-            ("low", low, parameters.FINITE), ("high - low", width, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("uniform", size, dtype, out, stream, low, width)
 
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
@@ -170,460 +190,219 @@ class Generator:
     # ---- one word for each number
 
     def standard_normal(
-        self,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Normal, with mean 0 and deviation 1 (Box and Muller)."""
-        return self._standard(_NORMAL, "standard_normal", size, dtype, out, stream)
+        return self._draw("standard_normal", size, dtype, out, stream)
 
     def normal(
-        self,
-        loc: Any = 0.0,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Normal, with mean ``loc`` and deviation ``scale``."""
-        return self._make(
-            _NORMAL_AT, "normal", size, dtype, out, stream,
-            ("loc", loc, parameters.REAL),
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("normal", size, dtype, out, stream, loc, scale)
 
     def lognormal(
-        self,
-        mean: Any = 0.0,
-        sigma: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """What has a normal logarithm."""
-        return self._make(
-            _LOGNORMAL, "lognormal", size, dtype, out, stream,
-            ("mean", mean, parameters.REAL),
-            ("sigma", sigma, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("lognormal", size, dtype, out, stream, mean, sigma)
 
     def standard_exponential(
-        self,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean 1."""
-        return self._standard(_EXPONENTIAL, "standard_exponential", size, dtype, out, stream)
+        return self._draw("standard_exponential", size, dtype, out, stream)
 
     def exponential(
-        self,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
+        *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean ``scale``."""
-        return self._make(
-            _EXPONENTIAL_OF, "exponential", size, dtype, out, stream,
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("exponential", size, dtype, out, stream, scale)
 
     def laplace(
-        self,
-        loc: Any = 0.0,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Laplace's distribution about ``loc``."""
-        return self._make(
-            _LAPLACE, "laplace", size, dtype, out, stream,
-            ("loc", loc, parameters.REAL),
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("laplace", size, dtype, out, stream, loc, scale)
 
     def gumbel(
-        self,
-        loc: Any = 0.0,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Gumbel's distribution about ``loc``."""
-        return self._make(
-            _GUMBEL, "gumbel", size, dtype, out, stream,
-            ("loc", loc, parameters.REAL),
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("gumbel", size, dtype, out, stream, loc, scale)
 
     def logistic(
-        self,
-        loc: Any = 0.0,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """The logistic distribution about ``loc``."""
-        return self._make(
-            _LOGISTIC, "logistic", size, dtype, out, stream,
-            ("loc", loc, parameters.REAL),
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("logistic", size, dtype, out, stream, loc, scale)
 
     def standard_cauchy(
-        self,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Cauchy's distribution."""
-        return self._standard(_CAUCHY, "standard_cauchy", size, dtype, out, stream)
+        return self._draw("standard_cauchy", size, dtype, out, stream)
 
     def rayleigh(
-        self,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
+        *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Rayleigh's distribution."""
-        return self._make(
-            _RAYLEIGH, "rayleigh", size, dtype, out, stream,
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("rayleigh", size, dtype, out, stream, scale)
 
     def weibull(
-        self,
-        a: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Weibull's distribution with shape ``a``."""
-        return self._make(
-            _WEIBULL, "weibull", size, dtype, out, stream,
-            ("a", a, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("weibull", size, dtype, out, stream, a)
 
     def pareto(
-        self,
-        a: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Pareto's second kind (Lomax) with shape ``a``."""
-        return self._make(
-            _PARETO, "pareto", size, dtype, out, stream,
-            ("a", a, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("pareto", size, dtype, out, stream, a)
 
     def power(
-        self,
-        a: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """On [0, 1], with density a x**(a - 1)."""
-        return self._make(
-            _POWER, "power", size, dtype, out, stream,
-            ("a", a, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("power", size, dtype, out, stream, a)
 
     def triangular(
-        self,
-        left: Any,
-        mode: Any,
-        right: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, left: Any, mode: Any, right: Any, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """A triangle's: from ``left`` over ``mode`` to ``right``."""
         _check_order(left, mode, right)
-        return self._make(
-            _TRIANGULAR, "triangular", size, dtype, out, stream,
-            ("left", left, parameters.FINITE),
-            ("mode", mode, parameters.FINITE),
-            ("right", right, parameters.FINITE),
-        )  # fmt: skip
+        return self._draw("triangular", size, dtype, out, stream, left, mode, right)
 
     def geometric(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """The number of trials up to the first success; int64."""
-        return self._make(
-            _GEOMETRIC, "geometric", size, None, out, stream,
-            ("p", p, parameters.CHANCE),
-        )  # fmt: skip
+        return self._draw("geometric", size, None, out, stream, p)
 
     # ---- as many words as it takes
 
     def standard_gamma(
-        self,
-        shape: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, shape: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """The gamma distribution with scale 1."""
-        return self._make(
-            _GAMMA, "standard_gamma", size, dtype, out, stream,
-            ("shape", shape, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("standard_gamma", size, dtype, out, stream, shape)
 
     def gamma(
-        self,
-        shape: Any,
-        scale: Any = 1.0,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, shape: Any, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """The gamma distribution."""
-        return self._make(
-            _GAMMA_OF, "gamma", size, dtype, out, stream,
-            ("shape", shape, parameters.NOT_NEGATIVE),
-            ("scale", scale, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("gamma", size, dtype, out, stream, shape, scale)
 
     def beta(
-        self,
-        a: Any,
-        b: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, a: Any, b: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """The beta distribution."""
-        return self._make(
-            _BETA, "beta", size, dtype, out, stream,
-            ("a", a, parameters.POSITIVE),
-            ("b", b, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("beta", size, dtype, out, stream, a, b)
 
     def chisquare(
-        self,
-        df: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Chi-square, with ``df`` degrees of freedom."""
-        return self._make(
-            _CHISQUARE, "chisquare", size, dtype, out, stream,
-            ("df", df, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("chisquare", size, dtype, out, stream, df)
 
     def noncentral_chisquare(
-        self,
-        df: Any,
-        nonc: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, df: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
+        *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Chi-square about another place."""
-        return self._make(
-            _NONCENTRAL_CHISQUARE, "noncentral_chisquare", size, dtype, out, stream,
-            ("df", df, parameters.POSITIVE),
-            ("nonc", nonc, parameters.MEAN),
-        )  # fmt: skip
+        return self._draw("noncentral_chisquare", size, dtype, out, stream, df, nonc)
 
     def f(
-        self,
-        dfnum: Any,
-        dfden: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, dfnum: Any, dfden: Any, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution."""
-        return self._make(
-            _F, "f", size, dtype, out, stream,
-            ("dfnum", dfnum, parameters.POSITIVE),
-            ("dfden", dfden, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("f", size, dtype, out, stream, dfnum, dfden)
 
     def noncentral_f(
-        self,
-        dfnum: Any,
-        dfden: Any,
-        nonc: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution about another place."""
-        return self._make(
-            _NONCENTRAL_F, "noncentral_f", size, dtype, out, stream,
-            ("dfnum", dfnum, parameters.POSITIVE),
-            ("dfden", dfden, parameters.POSITIVE),
-            ("nonc", nonc, parameters.MEAN),
-        )  # fmt: skip
+        return self._draw("noncentral_f", size, dtype, out, stream, dfnum, dfden, nonc)
 
     def standard_t(
-        self,
-        df: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
+        self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """Student's distribution."""
-        return self._make(
-            _STANDARD_T, "standard_t", size, dtype, out, stream,
-            ("df", df, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("standard_t", size, dtype, out, stream, df)
 
     def wald(
-        self,
-        mean: Any,
-        scale: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, mean: Any, scale: Any, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Wald's, the inverse Gaussian distribution."""
-        return self._make(
-            _WALD, "wald", size, dtype, out, stream,
-            ("mean", mean, parameters.POSITIVE),
-            ("scale", scale, parameters.POSITIVE),
-        )  # fmt: skip
+        return self._draw("wald", size, dtype, out, stream, mean, scale)
 
     def vonmises(
-        self,
-        mu: Any,
-        kappa: Any,
-        size: Any = None,
-        dtype: DTypeLike | None = None,
-        out: Any = None,
-        *,
-        stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+        self, mu: Any, kappa: Any, size: Any = None, dtype: DTypeLike | None = None,
+        out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
         """Von Mises's, on [-pi, pi]."""
-        return self._make(
-            _VONMISES, "vonmises", size, dtype, out, stream,
-            ("mu", mu, parameters.FINITE),
-            ("kappa", kappa, parameters.NOT_NEGATIVE),
-        )  # fmt: skip
+        return self._draw("vonmises", size, dtype, out, stream, mu, kappa)
 
     def poisson(
         self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Poisson's distribution with mean ``lam``; int64."""
-        return self._make(
-            _POISSON, "poisson", size, None, out, stream,
-            ("lam", lam, parameters.MEAN),
-        )  # fmt: skip
+        return self._draw("poisson", size, None, out, stream, lam)
 
     def binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """The number of successes in ``n`` trials; int64."""
-        return self._make(
-            _BINOMIAL, "binomial", size, None, out, stream,
-            ("n", n, parameters.COUNT),
-            ("p", p, parameters.PROBABILITY),
-        )  # fmt: skip
+        return self._draw("binomial", size, None, out, stream, n, p)
 
     def negative_binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """The number of failures before the n-th success; int64."""
-        return self._make(
-            _NEGATIVE_BINOMIAL, "negative_binomial", size, None, out, stream,
-            ("n", n, parameters.POSITIVE),
-            ("p", p, parameters.CHANCE),
-        )  # fmt: skip
+        return self._draw("negative_binomial", size, None, out, stream, n, p)
 
     def hypergeometric(
-        self,
-        ngood: Any,
-        nbad: Any,
-        nsample: Any,
-        size: Any = None,
-        out: Any = None,
-        *,
+        self, ngood: Any, nbad: Any, nsample: Any, size: Any = None, out: Any = None, *,
         stream: StreamLike = 0,
-    ) -> DeviceNDArray:
+    ) -> DeviceNDArray:  # fmt: skip
         """The good ones in a sample without replacement; int64."""
         _check_sample(ngood, nbad, nsample)
-        return self._make(
-            _HYPERGEOMETRIC, "hypergeometric", size, None, out, stream,
-            ("ngood", ngood, parameters.MANY),
-            ("nbad", nbad, parameters.MANY),
-            ("nsample", nsample, parameters.MANY),
-        )  # fmt: skip
+        return self._draw("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
 
     def zipf(
         self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Zipf's distribution: k with a probability like k**-a; int64."""
-        return self._make(
-            _ZIPF, "zipf", size, None, out, stream,
-            ("a", a, parameters.ABOVE_ONE),
-        )  # fmt: skip
+        return self._draw("zipf", size, None, out, stream, a)
 
     def logseries(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """The logarithmic distribution; int64."""
-        return self._make(
-            _LOGSERIES, "logseries", size, None, out, stream,
-            ("p", p, parameters.BELOW_ONE),
-        )  # fmt: skip
+        return self._draw("logseries", size, None, out, stream, p)
 
     # ---- order
 
