@@ -25,8 +25,6 @@ from numbalite.ndarray.dispatch import implements
 from numbalite.runtime.shapes import AxisError, items_of, numbers_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
@@ -218,85 +216,67 @@ def _one(n):
 
 
 @implements("fft.fft")
-def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+def fft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     return _forward("fft", a, _one(n), (axis,), norm, out, FORWARD)
 
 
 @implements("fft.ifft")
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+def ifft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     return _forward("ifft", a, _one(n), (axis,), norm, out, INVERSE)
 
 
 @implements("fft.fftn")
-def fftn(
-    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def fftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
     return _forward("fftn", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifftn")
-def ifftn(
-    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def ifftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
     return _forward("ifftn", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.fft2")
-def fft2(
-    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def fft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
     return _forward("fft2", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifft2")
-def ifft2(
-    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
     return _forward("ifft2", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.rfft")
-def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+def rfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     return _rfft("rfft", a, _one(n), (axis,), norm, out)
 
 
 @implements("fft.rfftn")
-def rfftn(
-    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def rfftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
     return _rfft("rfftn", a, s, axes, norm, out)
 
 
 @implements("fft.rfft2")
-def rfft2(
-    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
     return _rfft("rfft2", a, s, axes, norm, out)
 
 
 @implements("fft.irfft")
-def irfft(
-    a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def irfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     return _irfft("irfft", a, _one(n), (axis,), norm, out)
 
 
 @implements("fft.irfftn")
-def irfftn(
-    a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def irfftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
     return _irfft("irfftn", a, s, axes, norm, out)
 
 
 @implements("fft.irfft2")
-def irfft2(
-    a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
     return _irfft("irfft2", a, s, axes, norm, out)
 
 
 @implements("fft.hfft")
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> DeviceNDArray:
+def hfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     a = arguments.array(a, "a")
     _factor("hfft", norm, 1, True)
     with arguments.on_device_of(a):
@@ -304,9 +284,7 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
 
 
 @implements("fft.ihfft")
-def ihfft(
-    a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> DeviceNDArray:
+def ihfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     _factor("ihfft", norm, 1, False)
     made = _rfft("ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
     with arguments.on_device_of(made):
@@ -323,12 +301,12 @@ def _shifts(x, axes, sign):
 
 
 @implements("fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> DeviceNDArray:
+def fftshift(x, axes=None) -> DeviceNDArray:
     x = arguments.array(x, "x")
     return np.roll(x, *_shifts(x, axes, 1))
 
 
 @implements("fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> DeviceNDArray:
+def ifftshift(x, axes=None) -> DeviceNDArray:
     x = arguments.array(x, "x")
     return np.roll(x, *_shifts(x, axes, -1))

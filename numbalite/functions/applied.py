@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 @implements("apply_along_axis")
-def apply_along_axis(
-    func1d: Callable, axis: Any, arr: Any, *args: Any, **kwargs: Any
-) -> DeviceNDArray:
+def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDArray:
     """A call for each line: for a function that takes an axis, say that instead."""
     a = arguments.array(arr)
     axis = shapes.axis_number(axis, a.ndim)
@@ -42,7 +40,7 @@ def apply_along_axis(
 
 
 @implements("apply_over_axes")
-def apply_over_axes(func: Callable, a: Any, axes: Any) -> DeviceNDArray:
+def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
     made = arguments.array(a)
     count = made.ndim
     for axis in shapes.numbers_of(axes):
@@ -57,7 +55,7 @@ def apply_over_axes(func: Callable, a: Any, axes: Any) -> DeviceNDArray:
 
 
 @implements("piecewise")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> DeviceNDArray:
+def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
     """A function gets the elements for which its condition is true, whose number is waited for."""
     conditions = _conditions(condlist, arguments.array(x).ndim)
     x, *conditions = arguments.arrays_of([x, *conditions])
@@ -96,6 +94,6 @@ def _conditions(condlist, ndim):
 
 
 @implements("fromfunction")
-def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable, shape, *, dtype=float, **kwargs) -> Any:
     """One call, with the coordinates of all elements."""
     return function(*indices(shape, dtype=dtype), **kwargs)

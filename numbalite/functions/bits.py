@@ -14,8 +14,6 @@ from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
@@ -74,7 +72,7 @@ def _made(kernel, source, before, length, behind, big):
 
 
 @implements("packbits")
-def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> DeviceNDArray:
+def packbits(a, /, axis=None, bitorder: str = "big") -> DeviceNDArray:
     a, big = arguments.array(a), _is_big(bitorder)
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
@@ -83,9 +81,7 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> DeviceNDArra
 
 
 @implements("unpackbits")
-def unpackbits(
-    a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big"
-) -> DeviceNDArray:
+def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDArray:
     a, big = arguments.array(a), _is_big(bitorder)
     if a.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")

@@ -30,7 +30,7 @@ def _along(line, axis, count):
 
 
 @implements("ix_")
-def ix_(*args: Any) -> tuple[DeviceNDArray, ...]:
+def ix_(*args) -> tuple[DeviceNDArray, ...]:
     """A mask stands for the places where it is true, for which this waits."""
     made = []
     for axis, line in enumerate(arguments.arrays_of(args)):
@@ -45,7 +45,7 @@ def ix_(*args: Any) -> tuple[DeviceNDArray, ...]:
 
 
 @implements("indices")
-def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
     """On the current device; NumPy has no ``like=`` for it."""
     shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
@@ -85,12 +85,12 @@ class Grid:
 
 
 @implements("diag_indices")
-def diag_indices(n: Any, ndim: int = 2) -> tuple[DeviceNDArray, ...]:
+def diag_indices(n, ndim: int = 2) -> tuple[DeviceNDArray, ...]:
     return (numbers(0, 1, max(operator.index(n), 0), np.int64),) * ndim
 
 
 @implements("diag_indices_from")
-def diag_indices_from(arr: Any) -> tuple[DeviceNDArray, ...]:
+def diag_indices_from(arr) -> tuple[DeviceNDArray, ...]:
     if not arr.ndim >= 2:
         raise ValueError("input array must be at least 2-d")
     if len(set(arr.shape)) > 1:
@@ -100,12 +100,12 @@ def diag_indices_from(arr: Any) -> tuple[DeviceNDArray, ...]:
 
 
 @implements("tril_indices")
-def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[DeviceNDArray, ...]:
+def tril_indices(n, k: int = 0, m=None) -> tuple[DeviceNDArray, ...]:
     return nonzero(_lower(n, m, k))
 
 
 @implements("triu_indices")
-def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[DeviceNDArray, ...]:
+def triu_indices(n, k: int = 0, m=None) -> tuple[DeviceNDArray, ...]:
     return nonzero(np.logical_not(_lower(n, m, operator.index(k) - 1)))
 
 
@@ -121,14 +121,14 @@ def _of_matrix(arr):
 
 
 @implements("tril_indices_from")
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[DeviceNDArray, ...]:
+def tril_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
     rows, columns = _of_matrix(arr)
     with arguments.on_device_of(arr):
         return tril_indices(rows, k, columns)
 
 
 @implements("triu_indices_from")
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[DeviceNDArray, ...]:
+def triu_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
     rows, columns = _of_matrix(arr)
     with arguments.on_device_of(arr):
         return triu_indices(rows, k, columns)
@@ -147,7 +147,7 @@ def _lengths(shape):
 
 
 @implements("unravel_index")
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[DeviceNDArray, ...]:
+def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]:
     """Waits: a place outside of the shape is a ValueError."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(shape)
@@ -166,9 +166,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[DeviceNDA
 
 
 @implements("ravel_multi_index")
-def ravel_multi_index(
-    multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
-) -> DeviceNDArray:
+def ravel_multi_index(multi_index, dims, mode="raise", order: str = "C") -> DeviceNDArray:
     """With the mode "raise" it waits: an index outside of its axis is a ValueError."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(dims)

@@ -52,7 +52,7 @@ def _counted(count, weights):
 
 
 @implements("bincount")
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> DeviceNDArray:
+def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
     x, minlength = arguments.array(x), operator.index(minlength)
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
@@ -170,9 +170,7 @@ def _numbers_of(name, a):
 
 
 @implements("histogram_bin_edges")
-def histogram_bin_edges(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
-) -> DeviceNDArray:
+def histogram_bin_edges(a, bins=10, range=None, weights=None) -> DeviceNDArray:
     a = _numbers_of("histogram_bin_edges", a)
     _weights(weights, a)
     if isinstance(bins, str):
@@ -181,9 +179,7 @@ def histogram_bin_edges(
 
 
 @implements("histogram")
-def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple:
+def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
     a = _numbers_of("histogram", a)
     weights = _weights(weights, a)
     if isinstance(bins, str):
@@ -206,9 +202,7 @@ def histogram(
 
 
 @implements("histogramdd")
-def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple:
+def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tuple:
     if hasattr(sample, "shape"):
         sample = arguments.array(sample)
         if sample.ndim < 2:
@@ -285,14 +279,7 @@ _numbers = range
 
 
 @implements("histogram2d")
-def histogram2d(
-    x: Any,
-    y: Any,
-    bins: Any = 10,
-    range: Any = None,
-    density: Any = None,
-    weights: Any = None,
-) -> tuple:
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None) -> tuple:
     x, y = arguments.arrays_of((x, y))
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")

@@ -12,22 +12,20 @@ from numbalite.functions.reductions import average, mean
 from numbalite.ndarray.dispatch import implements
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
 @implements("cov")
 def cov(
-    m: Any,
-    y: Any = None,
+    m,
+    y=None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    ddof=None,
+    fweights=None,
+    aweights=None,
     *,
-    dtype: Any = None,
+    dtype=None,
 ) -> DeviceNDArray:
     """Waits with weights, whose sums are checked."""
     if ddof is not None and ddof != int(ddof):
@@ -95,13 +93,7 @@ def _weights(given, name, x):
 
 @implements("corrcoef")
 def corrcoef(
-    x: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: Any = np._NoValue,
-    ddof: Any = np._NoValue,
-    *,
-    dtype: Any = None,
+    x, y=None, rowvar: bool = True, bias=np._NoValue, ddof=np._NoValue, *, dtype=None
 ) -> DeviceNDArray:
     if bias is not np._NoValue or ddof is not np._NoValue:
         errors.warn("bias and ddof have no effect and are deprecated", DeprecationWarning)

@@ -148,27 +148,14 @@ def _like(prototype, dtype, order, shape, device):
 
 @implements("empty_like")
 def empty_like(
-    prototype: Any,
-    /,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    prototype, /, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
     return _like(prototype, dtype, order, shape, device)
 
 
 @implements("zeros_like")
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
     made = _like(a, dtype, order, shape, device)
     made._fill(np.zeros((), made.dtype))
@@ -177,13 +164,7 @@ def zeros_like(
 
 @implements("ones_like")
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
     made = _like(a, dtype, order, shape, device)
     assign.fill(made, np.ones((), made.dtype))
@@ -192,14 +173,7 @@ def ones_like(
 
 @implements("full_like")
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a, fill_value, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
     made = _like(a, dtype, order, shape, device)
     made[...] = assign.cast(fill_value, made.dtype)
@@ -207,12 +181,12 @@ def full_like(
 
 
 @implements("copy")
-def copy(a: Any, order: str = "K", subok: bool = False) -> DeviceNDArray:
+def copy(a, order: str = "K", subok: bool = False) -> DeviceNDArray:
     return arguments.array(a).copy(shapes.order_of(order))
 
 
 @implements("astype")
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> DeviceNDArray:
+def astype(x, dtype, /, *, copy: bool = True, device=None) -> DeviceNDArray:
     return arguments.array(x).astype(dtype, copy=copy)
 
 
@@ -233,12 +207,7 @@ def _stacked(values):
 
 @implements("asarray", "asanyarray")
 def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: str | None = None,
-    *,
-    device: Any = None,
-    copy: bool | None = None,
+    a, dtype=None, order: str | None = None, *, device=None, copy: bool | None = None
 ) -> DeviceNDArray:
     if isinstance(a, _core.DeviceArray):
         made = arguments.array(a)
@@ -260,8 +229,8 @@ def asarray(
 
 @implements("array")
 def array(
-    object: Any,
-    dtype: Any = None,
+    object,
+    dtype=None,
     *,
     copy: bool | None = True,
     order: str = "K",
@@ -274,13 +243,13 @@ def array(
 
 
 @implements("ascontiguousarray")
-def ascontiguousarray(a: Any, dtype: Any = None) -> DeviceNDArray:
+def ascontiguousarray(a, dtype=None) -> DeviceNDArray:
     made = asarray(a, dtype, "C")
     return made if made.ndim else made.reshape(1)
 
 
 @implements("asfortranarray")
-def asfortranarray(a: Any, dtype: Any = None) -> DeviceNDArray:
+def asfortranarray(a, dtype=None) -> DeviceNDArray:
     made = asarray(a, dtype, "F")
     return made if made.ndim else made.reshape(1)
 
@@ -488,11 +457,11 @@ def _between_arrays(start, stop, num, gaps, endpoint, dtype):
 
 @implements("logspace")
 def logspace(
-    start: Any,
-    stop: Any,
+    start,
+    stop,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
+    base=10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> DeviceNDArray:
@@ -509,12 +478,7 @@ def logspace(
 
 @implements("geomspace")
 def geomspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
+    start, stop, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> DeviceNDArray:
     """Waits: a sequence with zero at its ends is an error."""
     ends = arguments.arrays_of((start, stop))

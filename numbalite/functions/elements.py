@@ -35,7 +35,7 @@ def _operand(value):
 
 
 @implements("where")
-def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
+def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
     if x is _NO_VALUE and y is _NO_VALUE:
         return np.nonzero(arguments.array(condition))
     if x is _NO_VALUE or y is _NO_VALUE:
@@ -54,7 +54,7 @@ def _as_element(value, other):
 
 
 @implements("select")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> DeviceNDArray:
+def select(condlist, choicelist, default=0) -> DeviceNDArray:
     """A where for each condition, the last one first."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -78,14 +78,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> DeviceNDArray:
 
 @implements("clip")
 def clip(
-    a: Any,
-    a_min: Any = _NO_VALUE,
-    a_max: Any = _NO_VALUE,
-    out: Any = None,
-    *,
-    min: Any = _NO_VALUE,
-    max: Any = _NO_VALUE,
-    **keywords: Any,
+    a, a_min=_NO_VALUE, a_max=_NO_VALUE, out=None, *, min=_NO_VALUE, max=_NO_VALUE, **keywords
 ) -> DeviceNDArray:
     if a_min is _NO_VALUE and a_max is _NO_VALUE:
         a_min = None if min is _NO_VALUE else min
@@ -139,7 +132,7 @@ def _limits(request):
 
 
 @implements("copyto")
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(dst, src, casting="same_kind", where=True) -> None:
     """To a NumPy array too: what is said in so many words is done."""
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
@@ -190,9 +183,7 @@ def _tolerances(request):
 
 
 @implements("isclose")
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> DeviceNDArray:
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDArray:
     with arguments.on_device_of(a, b, rtol, atol):
         return _close()(a, b, rtol, atol, bool(equal_nan))
 
@@ -211,7 +202,7 @@ def _have_numbers(values):
 
 
 @implements("allclose")
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> bool:
     return bool(_all_close(a, b, rtol, atol, equal_nan))
 
 
@@ -232,7 +223,7 @@ def _all_close(a, b, rtol, atol, equal_nan):
 
 
 @implements("array_equal")
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+def array_equal(a1, a2, equal_nan: bool = False) -> bool:
     if not _are_numbers(a1, a2):
         return False
     a, b = arguments.arrays_of((a1, a2))
@@ -248,7 +239,7 @@ def _are_numbers(*values):
 
 
 @implements("array_equiv")
-def array_equiv(a1: Any, a2: Any) -> bool:
+def array_equiv(a1, a2) -> bool:
     if not _are_numbers(a1, a2):
         return False
     a, b = arguments.arrays_of((a1, a2))
@@ -276,32 +267,32 @@ def _equality(a, b, equal_nan):
 
 
 @implements("iscomplexobj")
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x) -> bool:
     return np.iscomplexobj(_stand_in(x))
 
 
 @implements("isrealobj")
-def isrealobj(x: Any) -> bool:
+def isrealobj(x) -> bool:
     return np.isrealobj(_stand_in(x))
 
 
 @implements("result_type")
-def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+def result_type(*arrays_and_dtypes) -> np.dtype:
     return np.result_type(*map(_dtype_of, arrays_and_dtypes))
 
 
 @implements("can_cast")
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def can_cast(from_, to, casting="safe") -> bool:
     return np.can_cast(_dtype_of(from_), to, casting)
 
 
 @implements("min_scalar_type")
-def min_scalar_type(a: Any, /) -> np.dtype:
+def min_scalar_type(a, /) -> np.dtype:
     return np.min_scalar_type(a) if np.isscalar(a) else a.dtype
 
 
 @implements("common_type")
-def common_type(*arrays: Any) -> Any:
+def common_type(*arrays) -> Any:
     return np.common_type(*(np.empty(0, _dtype_of(one)) for one in arrays))
 
 
@@ -318,24 +309,24 @@ def _dtype_of(value):
 
 
 @implements("real")
-def real(val: Any) -> DeviceNDArray:
+def real(val) -> DeviceNDArray:
     return arguments.array(val).real
 
 
 @implements("imag")
-def imag(val: Any) -> DeviceNDArray:
+def imag(val) -> DeviceNDArray:
     return arguments.array(val).imag
 
 
 @implements("angle")
-def angle(z: Any, deg: bool = False) -> DeviceNDArray:
+def angle(z, deg: bool = False) -> DeviceNDArray:
     z = arguments.array(z)
     made = np.arctan2(z.imag, z.real) if z.dtype.kind == "c" else np.arctan2(0, z)
     return np.degrees(made) if deg else made
 
 
 @implements("round", "around")
-def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
+def round(a, decimals=0, out=None) -> DeviceNDArray:
     a, decimals = arguments.array(a), operator.index(decimals)
     if a.dtype == bool and decimals:
         raise TypeError(f"round: booleans have no decimals: decimals is {decimals}, 0 is expected")
@@ -358,9 +349,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> DeviceNDArray:
 
 
 @implements("diff")
-def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = _NO_VALUE, append: Any = _NO_VALUE
-) -> DeviceNDArray:
+def diff(a, n: int = 1, axis: int = -1, prepend=_NO_VALUE, append=_NO_VALUE) -> DeviceNDArray:
     a = arguments.array(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
@@ -388,7 +377,7 @@ def diff(
 
 
 @implements("ediff1d")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary, to_end=None, to_begin=None) -> Any:
     a = arguments.array(ary).ravel()
     parts = []
     for given, name in ((to_begin, "to_begin"), (None, ""), (to_end, "to_end")):
@@ -405,12 +394,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @implements("isreal")
-def isreal(x: Any) -> Any:
+def isreal(x) -> Any:
     return np.equal(arguments.array(x).imag, 0)
 
 
 @implements("iscomplex")
-def iscomplex(x: Any) -> Any:
+def iscomplex(x) -> Any:
     return np.not_equal(arguments.array(x).imag, 0)
 
 
@@ -424,17 +413,17 @@ def _is_infinite(x, out, sign):
 
 
 @implements("isposinf")
-def isposinf(x: Any, out: Any = None) -> Any:
+def isposinf(x, out=None) -> Any:
     return _is_infinite(x, out, 1)
 
 
 @implements("isneginf")
-def isneginf(x: Any, out: Any = None) -> Any:
+def isneginf(x, out=None) -> Any:
     return _is_infinite(x, out, -1)
 
 
 @implements("real_if_close")
-def real_if_close(a: Any, tol: Any = 100) -> Any:
+def real_if_close(a, tol=100) -> Any:
     """Waits, where the array is complex, for the answer."""
     a = arguments.array(a)
     if a.dtype.kind != "c":
@@ -445,7 +434,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
 
 @implements("i0")
-def i0(x: Any) -> Any:
+def i0(x) -> Any:
     x = arguments.array(x)
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
@@ -455,7 +444,7 @@ def i0(x: Any) -> Any:
 
 
 @implements("sinc")
-def sinc(x: Any) -> Any:
+def sinc(x) -> Any:
     return _sinc(arguments.array(x))
 
 
@@ -468,5 +457,5 @@ def _sinc(x):
 
 
 @implements("fix")
-def fix(x: Any, out: Any = None) -> Any:
+def fix(x, out=None) -> Any:
     return np.trunc(arguments.array(x), out=out)

@@ -31,17 +31,17 @@ def _lying(value):
 
 
 @implements("shape")
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a) -> tuple[int, ...]:
     return _lying(a).shape
 
 
 @implements("ndim")
-def ndim(a: Any) -> int:
+def ndim(a) -> int:
     return _lying(a).ndim
 
 
 @implements("size")
-def size(a: Any, axis: Any = None) -> int:
+def size(a, axis=None) -> int:
     a = _lying(a)
     if axis is None:
         return a.size
@@ -65,7 +65,7 @@ def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
 
 @implements("reshape")
 def reshape(
-    a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+    a, shape=None, order: str = "C", *, newshape=None, copy: bool | None = None
 ) -> DeviceNDArray:
     shape = newshape if shape is None else shape
     if shape is None:
@@ -74,17 +74,17 @@ def reshape(
 
 
 @implements("ravel")
-def ravel(a: Any, order: str = "C") -> DeviceNDArray:
+def ravel(a, order: str = "C") -> DeviceNDArray:
     return arguments.array(a).ravel(order)
 
 
 @implements("transpose", "permute_dims")
-def transpose(a: Any, axes: Any = None) -> DeviceNDArray:
+def transpose(a, axes=None) -> DeviceNDArray:
     return arguments.array(a).transpose(axes)
 
 
 @implements("matrix_transpose", "linalg.matrix_transpose")
-def matrix_transpose(x: Any, /) -> DeviceNDArray:
+def matrix_transpose(x, /) -> DeviceNDArray:
     x = arguments.array(x)
     if x.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
@@ -92,12 +92,12 @@ def matrix_transpose(x: Any, /) -> DeviceNDArray:
 
 
 @implements("swapaxes")
-def swapaxes(a: Any, axis1: Any, axis2: Any) -> DeviceNDArray:
+def swapaxes(a, axis1, axis2) -> DeviceNDArray:
     return arguments.array(a).swapaxes(axis1, axis2)
 
 
 @implements("moveaxis")
-def moveaxis(a: Any, source: Any, destination: Any) -> DeviceNDArray:
+def moveaxis(a, source, destination) -> DeviceNDArray:
     a = arguments.array(a)
     source = axes_of(source, a.ndim, "source")
     destination = axes_of(destination, a.ndim, "destination")
@@ -112,7 +112,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> DeviceNDArray:
 
 
 @implements("rollaxis")
-def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
+def rollaxis(a, axis, start: int = 0) -> DeviceNDArray:
     axis = shapes.axis_number(axis, a.ndim)
     if not -a.ndim <= start <= a.ndim:
         raise shapes.AxisError(
@@ -125,7 +125,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> DeviceNDArray:
 
 
 @implements("expand_dims")
-def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
+def expand_dims(a, axis) -> DeviceNDArray:
     a = arguments.array(a)
     axis = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     count = a.ndim + len(axis)
@@ -135,22 +135,22 @@ def expand_dims(a: Any, axis: Any) -> DeviceNDArray:
 
 
 @implements("squeeze")
-def squeeze(a: Any, axis: Any = None) -> DeviceNDArray:
+def squeeze(a, axis=None) -> DeviceNDArray:
     return arguments.array(a).squeeze(axis)
 
 
 @implements("diagonal")
-def diagonal(a: Any, offset: int = 0, axis1: Any = 0, axis2: Any = 1) -> DeviceNDArray:
+def diagonal(a, offset: int = 0, axis1=0, axis2=1) -> DeviceNDArray:
     return arguments.array(a).diagonal(offset, axis1, axis2)
 
 
 @implements("linalg.diagonal")
-def last_diagonal(x: Any, /, *, offset: int = 0) -> DeviceNDArray:
+def last_diagonal(x, /, *, offset: int = 0) -> DeviceNDArray:
     return arguments.array(x).diagonal(offset, -2, -1)
 
 
 @implements("flip")
-def flip(m: Any, axis: Any = None) -> DeviceNDArray:
+def flip(m, axis=None) -> DeviceNDArray:
     m = arguments.array(m)
     turned = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
     key = tuple(slice(None, None, -1 if i in turned else None) for i in range(m.ndim))
@@ -158,7 +158,7 @@ def flip(m: Any, axis: Any = None) -> DeviceNDArray:
 
 
 @implements("flipud")
-def flipud(m: Any) -> DeviceNDArray:
+def flipud(m) -> DeviceNDArray:
     m = arguments.array(m)
     if m.ndim < 1:
         raise ValueError("Input must be >= 1-d.")
@@ -166,7 +166,7 @@ def flipud(m: Any) -> DeviceNDArray:
 
 
 @implements("fliplr")
-def fliplr(m: Any) -> DeviceNDArray:
+def fliplr(m) -> DeviceNDArray:
     m = arguments.array(m)
     if m.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
@@ -174,7 +174,7 @@ def fliplr(m: Any) -> DeviceNDArray:
 
 
 @implements("rot90")
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
+def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
     m, axes = arguments.array(m), shapes.items_of(axes, "axes")
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
@@ -196,7 +196,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> DeviceNDArray:
 
 
 @implements("broadcast_to")
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
+def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
     """A view that is assigned to by kernels alone, for its elements share memory."""
     array = arguments.array(array)
     shape = shapes.numbers_of(shape)
@@ -216,7 +216,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> DeviceNDArray:
 
 
 @implements("broadcast_arrays")
-def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[DeviceNDArray, ...]:
+def broadcast_arrays(*args, subok: bool = False) -> tuple[DeviceNDArray, ...]:
     arrays = arguments.arrays_of(args)
     shape = np.broadcast_shapes(*(one.shape for one in arrays))
     return tuple(assign.spread(one, shape) for one in arrays)
@@ -228,12 +228,12 @@ def _at_least(arrays, shaped):
 
 
 @implements("atleast_1d")
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys) -> Any:
     return _at_least(arys, lambda a: a.reshape(1) if a.ndim == 0 else a)
 
 
 @implements("atleast_2d")
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys) -> Any:
     def shaped(a):
         return a.reshape(1, 1) if a.ndim == 0 else a[None] if a.ndim == 1 else a
 
@@ -241,7 +241,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 @implements("atleast_3d")
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys) -> Any:
     def shaped(a):
         if a.ndim == 0:
             return a.reshape(1, 1, 1)
@@ -254,7 +254,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 @implements("array_split")
-def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
+def array_split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
     ary = arguments.array(ary)
     axis = shapes.axis_number(axis, ary.ndim)
     length = ary.shape[axis]
@@ -273,7 +273,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Devic
 
 
 @implements("split")
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[DeviceNDArray]:
+def split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
     ary = arguments.array(ary)
     if not hasattr(indices_or_sections, "__len__"):
         length = ary.shape[shapes.axis_number(axis, ary.ndim)]
@@ -299,7 +299,7 @@ dsplit = _split_along("dsplit", 3, lambda ary: 2)
 
 
 @implements("unstack")
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
+def unstack(x, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
     x = arguments.array(x)
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
@@ -311,7 +311,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
 
 
 @implements("may_share_memory")
-def may_share_memory(a: Any, b: Any, max_work: Any = 0) -> bool:
+def may_share_memory(a, b, max_work=0) -> bool:
     both = isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)
     return both and assign.overlap(a, b)
 
@@ -330,7 +330,7 @@ class _Addresses:
 
 
 @implements("shares_memory")
-def shares_memory(a: Any, b: Any, max_work: Any = -1) -> bool:
+def shares_memory(a, b, max_work=-1) -> bool:
     """An element in common: NumPy solves for one, given the addresses."""
     if not may_share_memory(a, b):
         return False

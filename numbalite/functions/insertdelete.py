@@ -15,7 +15,7 @@ from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 
 def _at(axis, what):
@@ -53,7 +53,7 @@ def _places(obj):
 
 
 @implements("delete")
-def delete(arr: Any, obj: Any, axis: Any = None) -> DeviceNDArray:
+def delete(arr, obj, axis=None) -> DeviceNDArray:
     a, axis = _line_or_axis(arr, axis)
     n = a.shape[axis]
     if isinstance(obj, slice):
@@ -101,7 +101,7 @@ def _all_but(n, places, beside):
 
 
 @implements("insert")
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> DeviceNDArray:
+def insert(arr, obj, values, axis=None) -> DeviceNDArray:
     a, axis = _line_or_axis(arr, axis)
     n = a.shape[axis]
     if isinstance(values, (int, float, complex)) or (
@@ -172,7 +172,7 @@ def _room(a, axis, more):
 
 
 @implements("resize")
-def resize(a: Any, new_shape: Any) -> DeviceNDArray:
+def resize(a, new_shape) -> DeviceNDArray:
     """After the last element comes the first again."""
     a = arguments.array(a)
     shape = shapes.numbers_of(new_shape)
@@ -189,7 +189,7 @@ def resize(a: Any, new_shape: Any) -> DeviceNDArray:
 
 
 @implements("trim_zeros")
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> DeviceNDArray:
+def trim_zeros(filt, trim: str = "fb", axis=None) -> DeviceNDArray:
     """A view. Waits for where the first and the last element are that is not zero."""
     if not isinstance(trim, str):
         raise TypeError(f"trim must be a text of 'f' and 'b', not {trim!r}")

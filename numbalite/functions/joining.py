@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 @implements("concatenate", "concat")
-def concatenate(
-    arrays: Any,
-    /,
-    axis: Any = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-) -> DeviceNDArray:
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     given = list(arrays)
     parts = arguments.arrays_of(given)
     if not parts:
@@ -136,9 +128,7 @@ def _room(parts, axis, shape, dtype):
 
 
 @implements("stack")
-def stack(
-    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> DeviceNDArray:
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     parts = arguments.arrays_of(arrays)
     if not parts:
         raise ValueError("need at least one array to stack")
@@ -163,34 +153,34 @@ def _several(made):
 
 
 @implements("vstack", "row_stack")
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+def vstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     return concatenate(_several(atleast_2d(*_listed(tup))), 0, dtype=dtype, casting=casting)
 
 
 @implements("hstack")
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> DeviceNDArray:
+def hstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     parts = _several(atleast_1d(*_listed(tup)))
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements("dstack")
-def dstack(tup: Any) -> DeviceNDArray:
+def dstack(tup) -> DeviceNDArray:
     return concatenate(_several(atleast_3d(*_listed(tup))), 2)
 
 
 @implements("column_stack")
-def column_stack(tup: Any) -> DeviceNDArray:
+def column_stack(tup) -> DeviceNDArray:
     parts = arguments.arrays_of(_listed(tup))
     return concatenate([one.reshape(-1, 1) if one.ndim < 2 else one for one in parts], 1)
 
 
 @implements("append")
-def append(arr: Any, values: Any, axis: Any = None) -> DeviceNDArray:
+def append(arr, values, axis=None) -> DeviceNDArray:
     return concatenate(arguments.arrays_of((arr, values)), axis)
 
 
 @implements("roll")
-def roll(a: Any, shift: Any, axis: Any = None) -> DeviceNDArray:
+def roll(a, shift, axis=None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
         flat = arguments.flat(a)
@@ -239,7 +229,7 @@ def _rolled(a, steps):
 
 
 @implements("tile")
-def tile(A: Any, reps: Any) -> DeviceNDArray:
+def tile(A, reps) -> DeviceNDArray:
     a = arguments.array(A)
     reps = shapes.numbers_of(reps)
     if all(count == 1 for count in reps) and len(reps) <= a.ndim:
@@ -254,7 +244,7 @@ def tile(A: Any, reps: Any) -> DeviceNDArray:
 
 
 @implements("block")
-def block(arrays: Any) -> DeviceNDArray:
+def block(arrays) -> DeviceNDArray:
     """The innermost lists are joined along the last axis, those around them along the one before."""
     depth = _depth(arrays)
     ndim = max(depth, *(one.ndim for one in _leaves(arrays)))

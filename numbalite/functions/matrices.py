@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @implements("diag")
-def diag(v: Any, k: int = 0) -> DeviceNDArray:
+def diag(v, k: int = 0) -> DeviceNDArray:
     """Of a matrix its diagonal, a view; of a line a matrix."""
     v = arguments.array(v)
     if v.ndim == 2:
@@ -36,7 +36,7 @@ def diag(v: Any, k: int = 0) -> DeviceNDArray:
 
 
 @implements("diagflat")
-def diagflat(v: Any, k: int = 0) -> DeviceNDArray:
+def diagflat(v, k: int = 0) -> DeviceNDArray:
     v = arguments.array(v)
     line, k = arguments.flat(v), operator.index(k)
     n = line.size + abs(k)
@@ -48,7 +48,7 @@ def diagflat(v: Any, k: int = 0) -> DeviceNDArray:
 
 
 @implements("fill_diagonal")
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a, val, wrap: bool = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
@@ -113,17 +113,17 @@ def _triangle(m, k, is_lower):
 
 
 @implements("tril")
-def tril(m: Any, k: int = 0) -> DeviceNDArray:
+def tril(m, k: int = 0) -> DeviceNDArray:
     return _triangle(m, k, True)
 
 
 @implements("triu")
-def triu(m: Any, k: int = 0) -> DeviceNDArray:
+def triu(m, k: int = 0) -> DeviceNDArray:
     return _triangle(m, k, False)
 
 
 @implements("tri")
-def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> DeviceNDArray:
+def tri(N, M=None, k: int = 0, dtype=float) -> DeviceNDArray:
     rows = operator.index(N)
     return is_below(rows, rows if M is None else operator.index(M), k, None).astype(dtype)
 
@@ -133,7 +133,7 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> DeviceNDArray:
 
 @implements("meshgrid")
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[DeviceNDArray, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -151,7 +151,7 @@ def meshgrid(
 
 @implements("lib.stride_tricks.sliding_window_view")
 def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+    x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
     """A view, whose elements share memory."""
     x = arguments.array(x)
@@ -182,9 +182,7 @@ def _axes_given(axis, ndim):
 
 
 @implements("cross")
-def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> DeviceNDArray:
+def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) -> DeviceNDArray:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = arguments.arrays_of((a, b))
@@ -207,5 +205,5 @@ def cross(
 
 
 @implements("linalg.cross")
-def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> DeviceNDArray:
+def linalg_cross(x1, x2, /, *, axis: int = -1) -> DeviceNDArray:
     return cross(x1, x2, axis=axis)

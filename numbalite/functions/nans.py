@@ -98,37 +98,25 @@ def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
 
 @implements("nansum")
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
+    a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
     return _fold("nansum", np.add, 0, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nanprod")
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
+    a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
     return _fold("nanprod", np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nancumsum")
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumsum(a, axis=None, dtype=None, out=None) -> Any:
     return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
 
 
 @implements("nancumprod")
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumprod(a, axis=None, dtype=None, out=None) -> Any:
     return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
 
 
@@ -136,26 +124,12 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 
 @implements("nanmax")
-def nanmax(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
-) -> Any:
+def nanmax(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
     return reductions.fold(np.fmax, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("nanmin")
-def nanmin(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
-) -> Any:
+def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
     return reductions.fold(np.fmin, a, axis, None, out, keepdims, initial, where)
 
 
@@ -169,12 +143,12 @@ def _first_place(a, axis, out, keepdims, is_largest):
 
 
 @implements("nanargmax")
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+def nanargmax(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return _first_place(a, axis, out, keepdims, True)
 
 
 @implements("nanargmin")
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+def nanargmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return _first_place(a, axis, out, keepdims, False)
 
 
@@ -186,15 +160,7 @@ def _count(a, axis, where):
 
 
 @implements("nanmean")
-def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    *,
-    where: Any = _NO_VALUE,
-) -> Any:
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     a = arguments.array(a)
     _check_dtypes("nanmean", a, dtype, out)
     if not _has_nans(a):
@@ -275,16 +241,16 @@ def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, c
 
 @implements("nanvar")
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = _NO_VALUE,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=_NO_VALUE,
     *,
-    where: Any = _NO_VALUE,
-    mean: Any = _NO_VALUE,
-    correction: Any = _NO_VALUE,
+    where=_NO_VALUE,
+    mean=_NO_VALUE,
+    correction=_NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
     return _variance_or_root(reductions.var, *given)
@@ -292,16 +258,16 @@ def nanvar(
 
 @implements("nanstd")
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = _NO_VALUE,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=_NO_VALUE,
     *,
-    where: Any = _NO_VALUE,
-    mean: Any = _NO_VALUE,
-    correction: Any = _NO_VALUE,
+    where=_NO_VALUE,
+    mean=_NO_VALUE,
+    correction=_NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
     return _variance_or_root(reductions.std, *given)
@@ -330,9 +296,7 @@ def _finite_dtypes(request):
 
 
 @implements("nan_to_num")
-def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> DeviceNDArray:
+def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None) -> DeviceNDArray:
     given = x
     shapes.check_copy(copy)
     x = arguments.array(x)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @implements("polyval")
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p, x) -> Any:
     """Horner's rule: two passes for each coefficient."""
     if isinstance(x, np.poly1d):
         raise TypeError("polyval: x is a polynomial, device arrays of numbers are expected")
@@ -64,17 +64,17 @@ def _of_like_lengths(name, a1, a2):
 
 
 @implements("polyadd")
-def polyadd(a1: Any, a2: Any) -> DeviceNDArray:
+def polyadd(a1, a2) -> DeviceNDArray:
     return np.add(*_of_like_lengths("polyadd", a1, a2))
 
 
 @implements("polysub")
-def polysub(a1: Any, a2: Any) -> DeviceNDArray:
+def polysub(a1, a2) -> DeviceNDArray:
     return np.subtract(*_of_like_lengths("polysub", a1, a2))
 
 
 @implements("polymul")
-def polymul(a1: Any, a2: Any) -> DeviceNDArray:
+def polymul(a1, a2) -> DeviceNDArray:
     """Waits for the first coefficients that are not zero: NumPy leaves out those before."""
     shortened = []
     for one in _lines("polymul", a1, a2):
@@ -87,7 +87,7 @@ def polymul(a1: Any, a2: Any) -> DeviceNDArray:
 
 
 @implements("polyder")
-def polyder(p: Any, m: int = 1) -> DeviceNDArray:
+def polyder(p, m: int = 1) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
@@ -99,7 +99,7 @@ def polyder(p: Any, m: int = 1) -> DeviceNDArray:
 
 
 @implements("polyint")
-def polyint(p: Any, m: int = 1, k: Any = None) -> DeviceNDArray:
+def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -116,15 +116,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> DeviceNDArray:
 
 
 @implements("polyfit")
-def polyfit(
-    x: Any,
-    y: Any,
-    deg: Any,
-    rcond: Any = None,
-    full: bool = False,
-    w: Any = None,
-    cov: Any = False,
-) -> Any:
+def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any:
     """Least squares by singular values. Waits."""
     count = int(deg) + 1
     if count < 1:
@@ -181,7 +173,7 @@ def _covariance(powers, scale, residuals, ndim, cov):
 
 
 @implements("vander")
-def vander(x: Any, N: Any = None, increasing: bool = False) -> DeviceNDArray:
+def vander(x, N=None, increasing: bool = False) -> DeviceNDArray:
     x = arguments.array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")

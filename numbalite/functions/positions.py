@@ -43,7 +43,7 @@ def _at(axis, what):
 
 
 @implements("take")
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     _check_mode(mode)
     a = arguments.array(a)
     if axis is None:
@@ -66,7 +66,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 
 @implements("put")
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a, ind, v, mode: str = "raise") -> None:
     a = arguments.written("put", a)
     _check_mode(mode)
     ind = _indices(ind)
@@ -127,7 +127,7 @@ def _given(indices):
 
 
 @implements("take_along_axis")
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> DeviceNDArray:
+def take_along_axis(arr, indices, axis=-1) -> DeviceNDArray:
     indices = _given(indices)
     a, axis = _along(arguments.array(arr), indices, axis)
     shape, strides, index = _selection(a, indices, axis)
@@ -138,7 +138,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> DeviceNDArray:
 
 
 @implements("put_along_axis")
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+def put_along_axis(arr, indices, values, axis) -> None:
     arr = arguments.written("put_along_axis", arr)
     indices = _given(indices)
     a, axis = _along(arr, indices, axis)
@@ -155,7 +155,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 
 
 @implements("choose")
-def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def choose(a, choices, out=None, mode: str = "raise") -> Any:
     """The choices are copied side by side first."""
     _check_mode(mode)
     given, numbers = a, list(choices)
@@ -196,7 +196,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 @implements("repeat")
-def repeat(a: Any, repeats: Any, axis: Any = None) -> DeviceNDArray:
+def repeat(a, repeats, axis=None) -> DeviceNDArray:
     """How often each element comes decides the shape: repeats on the device are fetched."""
     a = arguments.array(a)
     if axis is None:
@@ -254,7 +254,7 @@ _PAD_KEYWORDS = {
 
 
 @implements("pad")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> DeviceNDArray:
+def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     """All modes but functions of the caller's."""
     a = arguments.array(array)
     pairs = _widths(pad_width, a.ndim)

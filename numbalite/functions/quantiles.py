@@ -98,9 +98,7 @@ def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
 
 
 @implements("median")
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
-) -> Any:
+def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims=False) -> Any:
     a = arguments.array(a)
     with arguments.on_device_of(a):
         rows, axes = _sorted(a, axis)
@@ -127,13 +125,7 @@ def _mean_of_two(low, high, last):
 
 
 @implements("nanmedian")
-def nanmedian(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: Any = np._NoValue,
-) -> Any:
+def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims=np._NoValue) -> Any:
     a = arguments.array(a)
     if a.size == 0:
         return nanmean(a, axis, out=out, keepdims=keepdims)

@@ -64,56 +64,30 @@ def check_mask(where: Any) -> None:
 
 @implements("sum")
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
+    a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
     return fold(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("prod")
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
+    a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
     return fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("max", "amax")
-def max(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
-) -> Any:
+def max(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
     return fold(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("min", "amin")
-def min(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    initial: Any = _NO_VALUE,
-    where: Any = _NO_VALUE,
-) -> Any:
+def min(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
     return fold(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("ptp")
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO_VALUE) -> Any:
+def ptp(a, axis=None, out=None, keepdims=_NO_VALUE) -> Any:
     a = arguments.array(a)
     highest = max(a, axis, keepdims=keepdims)
     if out is not None:
@@ -153,31 +127,17 @@ def _any_or_all(ufunc, a, axis, out, keepdims, where):
 
 
 @implements("any")
-def any(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    *,
-    where: Any = _NO_VALUE,
-) -> Any:
+def any(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     return _any_or_all(np.logical_or, a, axis, out, keepdims, where)
 
 
 @implements("all")
-def all(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    *,
-    where: Any = _NO_VALUE,
-) -> Any:
+def all(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     return _any_or_all(np.logical_and, a, axis, out, keepdims, where)
 
 
 @implements("count_nonzero")
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
     a = arguments.array(a)
     if _has_numbers(a):
         made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
@@ -284,15 +244,7 @@ def integer_variances(is_root: bool) -> OwnLoops:
 
 
 @implements("mean")
-def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = _NO_VALUE,
-    *,
-    where: Any = _NO_VALUE,
-) -> Any:
+def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and is_in_one_pass(a, wide, dtype, where):
@@ -313,14 +265,7 @@ def mean(
 
 
 @implements("average")
-def average(
-    a: Any,
-    axis: Any = None,
-    weights: Any = None,
-    returned: bool = False,
-    *,
-    keepdims: Any = _NO_VALUE,
-) -> Any:
+def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_VALUE) -> Any:
     """Waits with weights, for a sum of them that is zero is an error."""
     a = arguments.array(a)
     axis = None if axis is None else shapes.numbers_of(axis)
@@ -472,16 +417,16 @@ def root(variance: Any, is_number: bool) -> Any:
 
 @implements("var")
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = _NO_VALUE,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=_NO_VALUE,
     *,
-    where: Any = _NO_VALUE,
-    mean: Any = _NO_VALUE,
-    correction: Any = _NO_VALUE,
+    where=_NO_VALUE,
+    mean=_NO_VALUE,
+    correction=_NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
     return _variance_or_root(*given, False)
@@ -489,16 +434,16 @@ def var(
 
 @implements("std")
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = _NO_VALUE,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=_NO_VALUE,
     *,
-    where: Any = _NO_VALUE,
-    mean: Any = _NO_VALUE,
-    correction: Any = _NO_VALUE,
+    where=_NO_VALUE,
+    mean=_NO_VALUE,
+    correction=_NO_VALUE,
 ) -> Any:
     given = a, axis, dtype, out, ddof, keepdims, where, mean, correction
     return _variance_or_root(*given, True)
@@ -551,12 +496,12 @@ def first_place(
 
 
 @implements("argmax")
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+def argmax(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return first_place(a, axis, out, keepdims, True)
 
 
 @implements("argmin")
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NO_VALUE) -> Any:
+def argmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return first_place(a, axis, out, keepdims, False)
 
 
@@ -572,12 +517,12 @@ def _scan(ufunc, a, axis, dtype, out):
 
 
 @implements("cumsum")
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def cumsum(a, axis=None, dtype=None, out=None) -> Any:
     return _scan(np.add, a, axis, dtype, out)
 
 
 @implements("cumprod")
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def cumprod(a, axis=None, dtype=None, out=None) -> Any:
     return _scan(np.multiply, a, axis, dtype, out)
 
 
@@ -611,26 +556,10 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
 
 
 @implements("cumulative_sum")
-def cumulative_sum(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Any:
+def cumulative_sum(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False) -> Any:
     return _cumulative(np.add, x, axis, dtype, out, include_initial)
 
 
 @implements("cumulative_prod")
-def cumulative_prod(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Any:
+def cumulative_prod(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False) -> Any:
     return _cumulative(np.multiply, x, axis, dtype, out, include_initial)

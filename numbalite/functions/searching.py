@@ -50,7 +50,7 @@ def _side_of(side):
 
 
 @implements("searchsorted")
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
+def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
     side = _side_of(side)
     a, v = arguments.arrays_of((a, v))
     if a.ndim != 1:
@@ -94,7 +94,7 @@ def _rise(bins):
 
 
 @implements("digitize")
-def digitize(x: Any, bins: Any, right: bool = False) -> DeviceNDArray:
+def digitize(x, bins, right: bool = False) -> DeviceNDArray:
     x, bins = arguments.arrays_of((x, bins))
     if x.dtype.kind == "c":
         raise TypeError("x may not be complex")

@@ -28,7 +28,7 @@ def _places(a, as_rows):
 
 
 @implements("nonzero")
-def nonzero(a: Any) -> tuple[DeviceNDArray, ...]:
+def nonzero(a) -> tuple[DeviceNDArray, ...]:
     a = arguments.array(a)
     if a.ndim == 0:
         raise ValueError(
@@ -45,12 +45,12 @@ def _flat(a):
 
 
 @implements("flatnonzero")
-def flatnonzero(a: Any) -> DeviceNDArray:
+def flatnonzero(a) -> DeviceNDArray:
     return nonzero(_flat(arguments.array(a)))[0]
 
 
 @implements("argwhere")
-def argwhere(a: Any) -> DeviceNDArray:
+def argwhere(a) -> DeviceNDArray:
     a = arguments.array(a)
     if a.ndim == 0:
         return arguments.empty((int(np.count_nonzero(a)), 0), np.intp, a)
@@ -58,7 +58,7 @@ def argwhere(a: Any) -> DeviceNDArray:
 
 
 @implements("compress")
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(condition, a, axis=None, out=None) -> Any:
     condition, a = arguments.arrays_of((condition, a))
     made: Any
     if condition.ndim != 1:
@@ -79,7 +79,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 
 @implements("extract")
-def extract(condition: Any, arr: Any) -> DeviceNDArray:
+def extract(condition, arr) -> DeviceNDArray:
     condition, arr = arguments.arrays_of((condition, arr))
     return compress(_flat(condition), arr)
 
@@ -94,7 +94,7 @@ def _values(values, a):
 
 
 @implements("place")
-def place(arr: Any, mask: Any, vals: Any) -> None:
+def place(arr, mask, vals) -> None:
     arr, mask = arguments.arrays_of((arguments.written("place", arr), mask))
     values = _values(vals, arr)
     if mask.size != arr.size:
@@ -107,7 +107,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 @implements("putmask")
-def putmask(a: Any, /, mask: Any, values: Any) -> None:
+def putmask(a, /, mask, values) -> None:
     a, mask = arguments.arrays_of((arguments.written("putmask", a), mask))
     values = _values(values, a)
     if mask.size != a.size:

@@ -32,12 +32,7 @@ def _lines_of(*given):
 
 @implements("isin", "in1d")
 def isin(
-    element: Any,
-    test_elements: Any,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    kind: Any = None,
+    element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind=None
 ) -> DeviceNDArray:
     """Two searches in the sorted values; ``assume_unique`` and ``kind`` change nothing."""
     if kind not in (None, "sort", "table"):
@@ -56,12 +51,12 @@ def isin(
 
 
 @implements("union1d")
-def union1d(ar1: Any, ar2: Any) -> DeviceNDArray:
+def union1d(ar1, ar2) -> DeviceNDArray:
     return unique(concatenate((ar1, ar2), axis=None))
 
 
 @implements("setdiff1d")
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> DeviceNDArray:
+def setdiff1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
     ar1, ar2 = arguments.arrays_of((ar1, ar2))
     ar1 = _line(ar1) if assume_unique else unique(ar1)
     return ar1[isin(ar1, ar2, invert=True)]
@@ -75,7 +70,7 @@ def _sorted_together(ar1, ar2, assume_unique):
 
 
 @implements("setxor1d")
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> DeviceNDArray:
+def setxor1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
     line = _sorted_together(ar1, ar2, assume_unique)
     if line.size == 0:
         return line
@@ -86,9 +81,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> DeviceNDArray:
 
 
 @implements("intersect1d")
-def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False) -> Any:
     if not return_indices:
         line = _sorted_together(ar1, ar2, assume_unique)
         return line[:-1][np.equal(line[1:], line[:-1])]

@@ -65,14 +65,14 @@ def _convolved(a, v, mode):
 
 
 @implements("convolve")
-def convolve(a: Any, v: Any, mode: str | int = "full") -> DeviceNDArray:
+def convolve(a, v, mode: str | int = "full") -> DeviceNDArray:
     """``numbalite.cuda.libs.cufft.fftconvolve`` is faster for long ``v``."""
     a, v = arguments.arrays_of((a, v))
     return _convolved(a, v, mode)
 
 
 @implements("correlate")
-def correlate(a: Any, v: Any, mode: str | int = "valid") -> DeviceNDArray:
+def correlate(a, v, mode: str | int = "valid") -> DeviceNDArray:
     a, v = arguments.arrays_of((a, v))
     if a.ndim == 0 or v.ndim == 0:
         raise ValueError("object of too small depth for desired array")
@@ -86,9 +86,7 @@ def _conjugate(a):
 
 
 @implements("unwrap")
-def unwrap(
-    p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi
-) -> DeviceNDArray:
+def unwrap(p, discont=None, axis: int = -1, *, period: float = 2 * math.pi) -> DeviceNDArray:
     p = arguments.array(p)
     steps = np.diff(p, axis=axis)
     axis = axes_of(axis, p.ndim)[0]
@@ -113,7 +111,7 @@ def unwrap(
 
 
 @implements("gradient")
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
     f = arguments.array(f)
     axes = tuple(range(f.ndim)) if axis is None else axes_of(axis, f.ndim)
     dtype = f.dtype
@@ -198,7 +196,7 @@ def _edge(f0, f1, f2, h0, h1):
 
 
 @implements("trapezoid", "trapz")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
     axis = operator.index(axis)
     if x is None:
         (y,) = arguments.arrays_of((y,))
@@ -271,9 +269,7 @@ def _interpolation(x, xp, fp, out, left, right, has_left, has_right, at_nan):
 
 
 @implements("interp")
-def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> DeviceNDArray:
+def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     x, xp, fp = arguments.arrays_of((x, xp, fp))
     if period is not None:
         if period == 0:

@@ -48,9 +48,7 @@ def checked(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
 
 
 @implements("sort")
-def sort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> DeviceNDArray:
+def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
     a = arguments.array(a)
     fields = checked(a, kind, order, stable)
     with assign.on_device_of(a):
@@ -58,9 +56,7 @@ def sort(
 
 
 @implements("argsort")
-def argsort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> DeviceNDArray:
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
     a = arguments.array(a)
     fields = checked(a, kind, order, stable)
     return _places(a, axis, fields)
@@ -80,13 +76,13 @@ def _places(a, axis, fields, descending=False, stream=0):
 @implements("ndarray.sort")
 def sort_in_place(
     a: DeviceNDArray,
-    axis: Any = -1,
-    kind: Any = None,
-    order: Any = None,
+    axis=-1,
+    kind=None,
+    order=None,
     *,
-    stable: Any = None,
+    stable=None,
     descending: bool = False,
-    stream: Any = 0,
+    stream=0,
 ) -> None:
     fields = checked(a, kind, order, stable)
     if a.readonly:
@@ -99,21 +95,19 @@ def sort_in_place(
 @implements("ndarray.argsort")
 def places_of(
     a: DeviceNDArray,
-    axis: Any = -1,
-    kind: Any = None,
-    order: Any = None,
+    axis=-1,
+    kind=None,
+    order=None,
     *,
-    stable: Any = None,
+    stable=None,
     descending: bool = False,
-    stream: Any = 0,
+    stream=0,
 ) -> DeviceNDArray:
     return _places(a, axis, checked(a, kind, order, stable), descending, stream)
 
 
 @implements("ndarray.partition")
-def partition_in_place(
-    a: DeviceNDArray, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
-) -> None:
+def partition_in_place(a: DeviceNDArray, kth, axis=-1, kind="introselect", order=None) -> None:
     check_select(a, kth, axis, kind)
     sort_in_place(a, axis, None, order)
 
@@ -122,7 +116,7 @@ def partition_in_place(
 
 
 @implements("lexsort")
-def lexsort(keys: Any, axis: Any = -1) -> DeviceNDArray:
+def lexsort(keys, axis=-1) -> DeviceNDArray:
     if not hasattr(keys, "shape"):
         keys = list(keys)
     elif keys.ndim == 0:
@@ -141,7 +135,7 @@ def lexsort(keys: Any, axis: Any = -1) -> DeviceNDArray:
 
 
 @implements("sort_complex")
-def sort_complex(a: Any) -> DeviceNDArray:
+def sort_complex(a) -> DeviceNDArray:
     made = sort(a)
     if made.dtype.kind == "c":
         return made
@@ -169,18 +163,14 @@ def check_select(a: DeviceNDArray, kth: Any, axis: Any, kind: Any) -> None:
 
 
 @implements("partition")
-def partition(
-    a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
-) -> DeviceNDArray:
+def partition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
     a = arguments.array(a)
     check_select(a, kth, axis, kind)
     return sort(a, axis, None, order)
 
 
 @implements("argpartition")
-def argpartition(
-    a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
-) -> DeviceNDArray:
+def argpartition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
     a = arguments.array(a)
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)

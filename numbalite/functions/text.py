@@ -40,7 +40,7 @@ _ARRAY2STRING = inspect.signature(np.array2string)
 
 
 @implements("array2string")
-def array2string(*args: Any, **keywords: Any) -> str:
+def array2string(*args, **keywords) -> str:
     bound = _ARRAY2STRING.bind(*args, **keywords)
     given, options = bound.arguments, np.get_printoptions()
     for name in ("threshold", "edgeitems"):
@@ -54,7 +54,7 @@ def array2string(*args: Any, **keywords: Any) -> str:
 
 
 @implements("array_str")
-def array_str(a: Any, *args: Any, **keywords: Any) -> str:
+def array_str(a, *args, **keywords) -> str:
     options = np.get_printoptions()
     if not _is_shortened(a, options["threshold"]):
         return np.array_str(_on_host(a), *args, **keywords)
@@ -63,7 +63,7 @@ def array_str(a: Any, *args: Any, **keywords: Any) -> str:
 
 
 @implements("array_repr")
-def array_repr(arr: Any, *args: Any, **keywords: Any) -> str:
+def array_repr(arr, *args, **keywords) -> str:
     options = np.get_printoptions()
     if not _is_shortened(arr, options["threshold"]):
         return np.array_repr(_on_host(arr), *args, **keywords)

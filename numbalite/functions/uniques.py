@@ -128,11 +128,11 @@ def _taken(a, places):
 
 @implements("unique")
 def unique(
-    ar: Any,
+    ar,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis=None,
     *,
     equal_nan: bool = True,
     sorted: bool = True,
@@ -181,20 +181,20 @@ def _named(name, *made):
 
 
 @implements("unique_all")
-def unique_all(x: Any) -> Any:
+def unique_all(x) -> Any:
     return _named("UniqueAllResult", *unique(x, True, True, True, equal_nan=False))
 
 
 @implements("unique_counts")
-def unique_counts(x: Any) -> Any:
+def unique_counts(x) -> Any:
     return _named("UniqueCountsResult", *unique(x, return_counts=True, equal_nan=False))
 
 
 @implements("unique_inverse")
-def unique_inverse(x: Any) -> Any:
+def unique_inverse(x) -> Any:
     return _named("UniqueInverseResult", *unique(x, return_inverse=True, equal_nan=False))
 
 
 @implements("unique_values")
-def unique_values(x: Any) -> DeviceNDArray:
+def unique_values(x) -> DeviceNDArray:
     return unique(x, equal_nan=False)

@@ -4,7 +4,7 @@ numbalite.cuda."""
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,7 +45,7 @@ blackman = _window(
 
 
 @implements("kaiser")
-def kaiser(M: int, beta: Any) -> DeviceNDArray:
+def kaiser(M: int, beta) -> DeviceNDArray:
     count = operator.index(M)
     if count < 2:
         return numbers(1.0, 0.0, max(count, 0), np.float64)
@@ -57,7 +57,7 @@ def kaiser(M: int, beta: Any) -> DeviceNDArray:
 
 
 @implements("fft.fftfreq")
-def fftfreq(n: int, d: float = 1.0, device: Any = None) -> DeviceNDArray:
+def fftfreq(n: int, d: float = 1.0, device=None) -> DeviceNDArray:
     n = _length(n)
     made = numbers(0, 1, n, np.float64)
     upper = (n + 1) // 2
@@ -66,7 +66,7 @@ def fftfreq(n: int, d: float = 1.0, device: Any = None) -> DeviceNDArray:
 
 
 @implements("fft.rfftfreq")
-def rfftfreq(n: int, d: float = 1.0, device: Any = None) -> DeviceNDArray:
+def rfftfreq(n: int, d: float = 1.0, device=None) -> DeviceNDArray:
     n = _length(n)
     return numbers(0, 1, n // 2 + 1, np.float64) * (1.0 / (n * d))
 

@@ -45,7 +45,7 @@ def _rows(stack_by_columns, batch):
 
 
 @implements("linalg.qr")
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a, mode: str = "reduced") -> Any:
     """a = q r by Householder's reflections; modes reduced, complete, r and raw. It does not wait."""
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
@@ -111,9 +111,7 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
 
 
 @implements("linalg.svd")
-def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
+def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular values, and with compute_uv the vectors. LinAlgError where it does not converge; for
     that it waits. `hermitian` makes nothing quicker."""
     with on_device_of(a):
@@ -123,12 +121,12 @@ def svd(
 
 
 @implements("linalg.svdvals")
-def svdvals(x: Any, /) -> Any:
+def svdvals(x, /) -> Any:
     return svd(x, compute_uv=False)
 
 
 @implements("linalg.matrix_rank")
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
     """How many singular values are above a limit."""
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
@@ -158,7 +156,7 @@ def _adjoint(a):
 
 
 @implements("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_VALUE) -> Any:
+def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
     """Moore and Penrose's inverse, by singular values."""
     with on_device_of(a):
         a = square("pinv", a) if hermitian else matrices("pinv", a)
@@ -179,7 +177,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NO_
 
 
 @implements("linalg.lstsq")
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def lstsq(a, b, rcond=None) -> Any:
     """The least-squares solution of a x = b: (x, sums of squared residuals, rank, singular values)."""
     with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
@@ -255,7 +253,7 @@ def _hermitian(name, a, UPLO, vectors):
 
 
 @implements("linalg.eigh")
-def eigh(a: Any, UPLO: str = "L") -> Any:
+def eigh(a, UPLO: str = "L") -> Any:
     """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix, of which one triangle is
     read. LinAlgError where it does not converge; for that it waits."""
     with on_device_of(a):
@@ -263,7 +261,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
 
 
 @implements("linalg.eigvalsh")
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a, UPLO: str = "L") -> Any:
     with on_device_of(a):
         return _hermitian("eigvalsh", a, UPLO, False)
 
@@ -302,7 +300,7 @@ def _general(name, a, vectors):
 
 
 @implements("linalg.eig")
-def eig(a: Any) -> Any:
+def eig(a) -> Any:
     """Eigenvalues, in no order, and eigenvectors of any square matrix. It waits: for what is not finite, for what
     does not converge, and for whether all eigenvalues of a real matrix are real."""
     with on_device_of(a):
@@ -310,6 +308,6 @@ def eig(a: Any) -> Any:
 
 
 @implements("linalg.eigvals")
-def eigvals(a: Any) -> Any:
+def eigvals(a) -> Any:
     with on_device_of(a):
         return _general("eigvals", a, False)[0]

@@ -31,12 +31,7 @@ class _Term(NamedTuple):
 
 @implements("einsum")
 def einsum(
-    *operands: Any,
-    out: Any = None,
-    optimize: Any = False,
-    dtype: Any = None,
-    order: str = "K",
-    casting: Any = "safe",
+    *operands, out=None, optimize=False, dtype=None, order: str = "K", casting="safe"
 ) -> Any:
     order = shapes.order_of(order)
     terms, result = _read(operands)
@@ -350,7 +345,7 @@ def _ordered(term, *groups):
 
 
 @implements("einsum_path")
-def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = False) -> Any:
+def einsum_path(*operands, optimize="greedy", einsum_call=False) -> Any:
     """NumPy's own, of arrays without elements."""
     return np.einsum_path(
         *(

@@ -104,7 +104,7 @@ def _matrix(x, order, axes, keepdims):
 
 
 @implements("linalg.norm")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
     """A norm of a vector or a matrix. Those of matrices by singular values (2, -2, nuc) wait."""
     with on_device_of(x):
         x = given.array(x, "x")
@@ -134,12 +134,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @implements("linalg.matrix_norm")
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Any:
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @implements("linalg.vector_norm")
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Any:
     with on_device_of(x):
         x = given.array(x, "x")
         if axis is None:
@@ -156,7 +156,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @implements("linalg.cond")
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x, p=None) -> Any:
     """The condition number in a norm; infinite where there is no inverse."""
     with on_device_of(x):
         x = matrices("cond", x, "x")

@@ -39,7 +39,7 @@ def _accept(name, out, shape, dtype):
 
 
 @implements("dot")
-def dot(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
+def dot(a, b, out=None) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of dot")
     if a.ndim == 0 or b.ndim == 0:
         if out is not None:
@@ -90,7 +90,7 @@ def _count(array, axes):
 
 
 @implements("vdot")
-def vdot(a: Any, b: Any, /) -> DeviceNDArray:
+def vdot(a, b, /) -> DeviceNDArray:
     a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
@@ -100,7 +100,7 @@ def vdot(a: Any, b: Any, /) -> DeviceNDArray:
 
 
 @implements("inner")
-def inner(a: Any, b: Any, /) -> DeviceNDArray:
+def inner(a, b, /) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of inner")
     if a.ndim == 0 or b.ndim == 0:
         return np.multiply(a, b)
@@ -108,13 +108,13 @@ def inner(a: Any, b: Any, /) -> DeviceNDArray:
 
 
 @implements("outer")
-def outer(a: Any, b: Any, out: Any = None) -> DeviceNDArray:
+def outer(a, b, out=None) -> DeviceNDArray:
     a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
     return np.multiply(a[:, None], b[None, :], out=out)
 
 
 @implements("linalg.outer")
-def linalg_outer(x1: Any, x2: Any, /) -> DeviceNDArray:
+def linalg_outer(x1, x2, /) -> DeviceNDArray:
     a, b = arguments.arrays_of((x1, x2))
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(
@@ -125,17 +125,17 @@ def linalg_outer(x1: Any, x2: Any, /) -> DeviceNDArray:
 
 
 @implements("linalg.matmul")
-def linalg_matmul(x1: Any, x2: Any, /) -> DeviceNDArray:
+def linalg_matmul(x1, x2, /) -> DeviceNDArray:
     return _matmul.matmul(x1, x2)
 
 
 @implements("linalg.vecdot")
-def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> DeviceNDArray:
+def linalg_vecdot(x1, x2, /, *, axis: int = -1) -> DeviceNDArray:
     return _matmul.vecdot(x1, x2, axis=axis)
 
 
 @implements("tensordot")
-def tensordot(a: Any, b: Any, axes: Any = 2) -> DeviceNDArray:
+def tensordot(a, b, axes=2) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of tensordot")
     if not np.iterable(axes):
         count = operator.index(axes)
@@ -165,12 +165,12 @@ def _refuse_count(a, b, count):
 
 
 @implements("linalg.tensordot")
-def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> DeviceNDArray:
+def linalg_tensordot(x1, x2, /, *, axes=2) -> DeviceNDArray:
     return tensordot(x1, x2, axes)
 
 
 @implements("linalg.matrix_power")
-def matrix_power(a: Any, n: Any) -> Any:
+def matrix_power(a, n) -> Any:
     a = arguments.array(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
@@ -194,7 +194,7 @@ def matrix_power(a: Any, n: Any) -> Any:
 
 
 @implements("linalg.multi_dot")
-def multi_dot(arrays: Any, *, out: Any = None) -> DeviceNDArray:
+def multi_dot(arrays, *, out=None) -> DeviceNDArray:
     """The order in which least is computed is worked out by NumPy, from the shapes."""
     parts = arguments.arrays_of(arrays)
     if len(parts) < 2:
@@ -219,19 +219,17 @@ def multi_dot(arrays: Any, *, out: Any = None) -> DeviceNDArray:
 
 
 @implements("trace")
-def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-) -> Any:
+def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> Any:
     return np.sum(arguments.array(a).diagonal(offset, axis1, axis2), -1, dtype=dtype, out=out)
 
 
 @implements("linalg.trace")
-def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def linalg_trace(x, /, *, offset: int = 0, dtype=None) -> Any:
     return trace(x, offset, -2, -1, dtype)
 
 
 @implements("kron")
-def kron(a: Any, b: Any) -> Any:
+def kron(a, b) -> Any:
     a, b = arguments.arrays_of((a, b))
     count = max(a.ndim, b.ndim)
     of_a = (1,) * (count - a.ndim) + a.shape

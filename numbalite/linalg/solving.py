@@ -47,7 +47,7 @@ def _right_side(a, b):
 
 
 @implements("linalg.solve")
-def solve(a: Any, b: Any) -> Any:
+def solve(a, b) -> Any:
     """x of a x = b: LU with partial pivoting. LinAlgError for a singular matrix; for that it waits."""
     with on_device_of(a, b):
         a, b = square("solve", a), given.array(b, "b")
@@ -89,7 +89,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 @implements("linalg.inv")
-def inv(a: Any) -> Any:
+def inv(a) -> Any:
     """The inverse. LinAlgError for a singular matrix; for that it waits."""
     with on_device_of(a):
         a = square("inv", a)
@@ -99,7 +99,7 @@ def inv(a: Any) -> Any:
 
 
 @implements("linalg.tensorinv")
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a, ind: int = 2) -> Any:
     a = given.array(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
@@ -108,7 +108,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 @implements("linalg.tensorsolve")
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a, b, axes=None) -> Any:
     with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
     if axes is not None:
@@ -144,7 +144,7 @@ def _ones(a, dtype):
 
 
 @implements("linalg.det")
-def det(a: Any) -> Any:
+def det(a) -> Any:
     """The determinant. It does not wait."""
     with on_device_of(a):
         a = square("det", a)
@@ -157,7 +157,7 @@ def det(a: Any) -> Any:
 
 
 @implements("linalg.slogdet")
-def slogdet(a: Any) -> Any:
+def slogdet(a) -> Any:
     """The determinant's sign (or phase) and the logarithm of its size. It does not wait."""
     with on_device_of(a):
         a = square("slogdet", a)
@@ -177,7 +177,7 @@ def slogdet(a: Any) -> Any:
 
 
 @implements("linalg.cholesky")
-def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def cholesky(a, /, *, upper: bool = False) -> Any:
     """L of a = L L^H, or U of a = U^H U. LinAlgError if there is none; for that it waits."""
     with on_device_of(a):
         a = square("cholesky", a)

@@ -3,7 +3,7 @@ DeviceArray.__array_function__ (numbalite/functions)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,12 @@ from numbalite.ndarray import dispatch
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import TypeVar
+
     from numbalite.ndarray.arrays import DeviceNDArray
 
-Output = TypeVar("Output")
+    Output = TypeVar("Output", default=DeviceNDArray)
+    """The type of out=; without out=, a method returns a new device array."""
 
 _NO_VALUE: Any = np._NoValue
 
@@ -24,43 +27,19 @@ class Methods:
 
     __slots__ = ()
 
-    @overload
     def sum(
         self,
         axis: Any = None,
         dtype: Any = None,
-        out: None = None,
+        out: Output | None = None,
         keepdims: Any = False,
         initial: Any = _NO_VALUE,
         where: Any = True,
-    ) -> DeviceNDArray: ...
-    @overload
-    def sum(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Output = ...,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Output: ...
-    def sum(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Any:
+    ) -> Output:
         """The sum of the elements, or along axes, as numpy.sum."""
         return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
-    @overload
-    def ptp(self, axis: Any = None, out: None = None, keepdims: Any = False) -> DeviceNDArray: ...
-    @overload
-    def ptp(self, axis: Any = None, out: Output = ..., keepdims: Any = False) -> Output: ...
-    def ptp(self, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    def ptp(self, axis: Any = None, out: Output | None = None, keepdims: Any = False) -> Output:
         """The largest element less the smallest, or along axes, as numpy.ptp."""
         return np.ptp(self, axis, out, keepdims)  # type: ignore[call-overload]
 
@@ -68,265 +47,119 @@ class Methods:
         """Where values belong in this sorted array, as numpy.searchsorted."""
         return np.searchsorted(self, v, side, sorter)  # type: ignore[call-overload]
 
-    @overload
     def prod(
         self,
         axis: Any = None,
         dtype: Any = None,
-        out: None = None,
+        out: Output | None = None,
         keepdims: Any = False,
         initial: Any = _NO_VALUE,
         where: Any = True,
-    ) -> DeviceNDArray: ...
-    @overload
-    def prod(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Output = ...,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Output: ...
-    def prod(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Any:
+    ) -> Output:
         """The product of the elements, or along axes, as numpy.prod."""
         return np.prod(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
-    @overload
     def max(
         self,
         axis: Any = None,
-        out: None = None,
+        out: Output | None = None,
         keepdims: Any = False,
         initial: Any = _NO_VALUE,
         where: Any = True,
-    ) -> DeviceNDArray: ...
-    @overload
-    def max(
-        self,
-        axis: Any = None,
-        out: Output = ...,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Output: ...
-    def max(
-        self,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Any:
+    ) -> Output:
         """The largest element, or along axes, as numpy.max."""
         return np.max(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
-    @overload
     def min(
         self,
         axis: Any = None,
-        out: None = None,
+        out: Output | None = None,
         keepdims: Any = False,
         initial: Any = _NO_VALUE,
         where: Any = True,
-    ) -> DeviceNDArray: ...
-    @overload
-    def min(
-        self,
-        axis: Any = None,
-        out: Output = ...,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Output: ...
-    def min(
-        self,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NO_VALUE,
-        where: Any = True,
-    ) -> Any:
+    ) -> Output:
         """The smallest element, or along axes, as numpy.min."""
         return np.min(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
-    @overload
     def any(
-        self, axis: Any = None, out: None = None, keepdims: Any = False, *, where: Any = True
-    ) -> DeviceNDArray: ...
-    @overload
-    def any(
-        self, axis: Any = None, out: Output = ..., keepdims: Any = False, *, where: Any = True
-    ) -> Output: ...
-    def any(
-        self, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-    ) -> Any:
+        self,
+        axis: Any = None,
+        out: Output | None = None,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+    ) -> Output:
         """Is any element true? As numpy.any."""
         return np.any(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
 
-    @overload
     def all(
-        self, axis: Any = None, out: None = None, keepdims: Any = False, *, where: Any = True
-    ) -> DeviceNDArray: ...
-    @overload
-    def all(
-        self, axis: Any = None, out: Output = ..., keepdims: Any = False, *, where: Any = True
-    ) -> Output: ...
-    def all(
-        self, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-    ) -> Any:
+        self,
+        axis: Any = None,
+        out: Output | None = None,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+    ) -> Output:
         """Are all elements true? As numpy.all."""
         return np.all(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
 
-    @overload
     def mean(
         self,
         axis: Any = None,
         dtype: Any = None,
-        out: None = None,
+        out: Output | None = None,
         keepdims: Any = False,
         *,
         where: Any = True,
-    ) -> DeviceNDArray: ...
-    @overload
-    def mean(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Output = ...,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-    ) -> Output: ...
-    def mean(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-    ) -> Any:
+    ) -> Output:
         """The mean, or along axes, as numpy.mean."""
         return np.mean(self, axis, dtype, out, keepdims, where=where)  # type: ignore[call-overload]
 
-    @overload
     def var(
         self,
         axis: Any = None,
         dtype: Any = None,
-        out: None = None,
+        out: Output | None = None,
         ddof: Any = 0,
         keepdims: Any = False,
         *,
         where: Any = True,
         **words: Any,
-    ) -> DeviceNDArray: ...
-    @overload
-    def var(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Output = ...,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        **words: Any,
-    ) -> Output: ...
-    def var(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        **words: Any,
-    ) -> Any:
+    ) -> Output:
         """The variance, or along axes, as numpy.var."""
         return np.var(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
-    @overload
     def std(
         self,
         axis: Any = None,
         dtype: Any = None,
-        out: None = None,
+        out: Output | None = None,
         ddof: Any = 0,
         keepdims: Any = False,
         *,
         where: Any = True,
         **words: Any,
-    ) -> DeviceNDArray: ...
-    @overload
-    def std(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Output = ...,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        **words: Any,
-    ) -> Output: ...
-    def std(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        **words: Any,
-    ) -> Any:
+    ) -> Output:
         """The standard deviation, or along axes, as numpy.std."""
         return np.std(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
-    @overload
     def argmax(
-        self, axis: Any = None, out: None = None, *, keepdims: Any = False
-    ) -> DeviceNDArray: ...
-    @overload
-    def argmax(self, axis: Any = None, out: Output = ..., *, keepdims: Any = False) -> Output: ...
-    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
+    ) -> Output:
         """Where the largest element is, the first of them, as numpy.argmax."""
         return np.argmax(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
-    @overload
     def argmin(
-        self, axis: Any = None, out: None = None, *, keepdims: Any = False
-    ) -> DeviceNDArray: ...
-    @overload
-    def argmin(self, axis: Any = None, out: Output = ..., *, keepdims: Any = False) -> Output: ...
-    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
+    ) -> Output:
         """Where the smallest element is, the first of them, as numpy.argmin."""
         return np.argmin(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
-    @overload
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> DeviceNDArray: ...
-    @overload
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Output = ...) -> Output: ...
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
         """Running sums, as numpy.cumsum."""
         return np.cumsum(self, axis, dtype, out)  # type: ignore[call-overload]
 
-    @overload
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> DeviceNDArray: ...
-    @overload
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Output = ...) -> Output: ...
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
         """Running products, as numpy.cumprod."""
         return np.cumprod(self, axis, dtype, out)  # type: ignore[call-overload]
 
@@ -374,41 +207,23 @@ class Methods:
         """Where the elements are that are not zero, an array for each dimension, as numpy.nonzero."""
         return np.nonzero(self)  # type: ignore
 
-    @overload
-    def compress(self, condition: Any, axis: Any = None, out: None = None) -> DeviceNDArray: ...
-    @overload
-    def compress(self, condition: Any, axis: Any = None, out: Output = ...) -> Output: ...
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Any = None, out: Output | None = None) -> Output:
         """The elements, or slices along an axis, for which a condition is true, as numpy.compress."""
         return np.compress(condition, self, axis, out)  # type: ignore[call-overload]
 
-    @overload
     def clip(
-        self, min: Any = None, max: Any = None, out: None = None, **words: Any
-    ) -> DeviceNDArray: ...
-    @overload
-    def clip(self, min: Any = None, max: Any = None, out: Output = ..., **words: Any) -> Output: ...
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **words: Any) -> Any:
+        self, min: Any = None, max: Any = None, out: Output | None = None, **words: Any
+    ) -> Output:
         """The elements kept between two limits, as numpy.clip."""
         return np.clip(self, min, max, out, **words)  # type: ignore[call-overload]
 
-    @overload
-    def round(self, decimals: Any = 0, out: None = None) -> DeviceNDArray: ...
-    @overload
-    def round(self, decimals: Any = 0, out: Output = ...) -> Output: ...
-    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+    def round(self, decimals: Any = 0, out: Output | None = None) -> Output:
         """The elements rounded, as numpy.round."""
         return np.round(self, decimals, out)  # type: ignore[call-overload]
 
-    @overload
     def take(
-        self, indices: Any, axis: Any = None, out: None = None, mode: Any = "raise"
-    ) -> DeviceNDArray: ...
-    @overload
-    def take(
-        self, indices: Any, axis: Any = None, out: Output = ..., mode: Any = "raise"
-    ) -> Output: ...
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        self, indices: Any, axis: Any = None, out: Output | None = None, mode: Any = "raise"
+    ) -> Output:
         """Elements at indices, as numpy.take."""
         return np.take(self, indices, axis, out, mode)  # type: ignore[call-overload]
 
@@ -416,11 +231,7 @@ class Methods:
         """Sets elements at indices in C order, as numpy.put."""
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
-    @overload
-    def choose(self, choices: Any, out: None = None, mode: Any = "raise") -> DeviceNDArray: ...
-    @overload
-    def choose(self, choices: Any, out: Output = ..., mode: Any = "raise") -> Output: ...
-    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    def choose(self, choices: Any, out: Output | None = None, mode: Any = "raise") -> Output:
         """Of several arrays, for each element that of its number, as numpy.choose."""
         return np.choose(self, choices, out, mode)  # type: ignore[call-overload]
 
@@ -428,25 +239,18 @@ class Methods:
         """Each element several times, as numpy.repeat."""
         return np.repeat(self, repeats, axis)  # type: ignore[call-overload]
 
-    @overload
-    def dot(self, b: Any, out: None = None) -> DeviceNDArray: ...
-    @overload
-    def dot(self, b: Any, out: Output = ...) -> Output: ...
-    def dot(self, b: Any, out: Any = None) -> Any:
+    def dot(self, b: Any, out: Output | None = None) -> Output:
         """The product with another array, as numpy.dot."""
         return np.dot(self, b, out)  # type: ignore[call-overload]
 
-    @overload
     def trace(
-        self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: None = None
-    ) -> DeviceNDArray: ...
-    @overload
-    def trace(
-        self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Output = ...
-    ) -> Output: ...
-    def trace(
-        self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
-    ) -> Any:
+        self,
+        offset: Any = 0,
+        axis1: Any = 0,
+        axis2: Any = 1,
+        dtype: Any = None,
+        out: Output | None = None,
+    ) -> Output:
         """The sum along a diagonal, as numpy.trace."""
         return np.trace(self, offset, axis1, axis2, dtype, out)  # type: ignore[call-overload]
 

@@ -198,7 +198,11 @@ class Contents:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return "named tuple", _class(kind), list(map(self.value, value))
         if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
-            return "named tuple class", _class(value), self._mapping(value._field_defaults)
+            return (
+                "named tuple class",
+                _class(value),
+                self._mapping(getattr(value, "_field_defaults", {})),
+            )
         return self._function(value)
 
     def _type(self, t):
