@@ -371,6 +371,8 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
 /* A lost context runs nothing any more, and fails again; another failure may be a passing one. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
+    if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+        return 0; /* a kernel runs on */
     CUresult status = nl_cu.CtxSynchronize();
     if (status != CUDA_SUCCESS)
         status = nl_cu.CtxSynchronize();

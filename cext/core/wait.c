@@ -292,7 +292,12 @@ static CUresult awaited_CtxSynchronize(void) {
     CUresult status = wait_for_stream(NULL);
     if (status == CUDA_SUCCESS && is_endable() && nl_atomic_load(&has_unordered))
         status = synchronize_with_helper();
-    return nl_driver_is_ended_wait(status) ? status : inner.CtxSynchronize();
+    if (nl_driver_is_ended_wait(status))
+        return status;
+    status = inner.CtxSynchronize();
+    if (status == CUDA_SUCCESS)
+        nl_atomic_store(&ended, 0); /* no kernel runs on */
+    return status;
 }
 
 static int is_pageable(const void *host) {
@@ -440,6 +445,7 @@ void nl_wait_adapt(nl_driver *table) {
     if (table->ends_waits && !adapts_all)
         return;
     inner = *table;
+    table->ends_waits = 0;
     table->StreamSynchronize = awaited_StreamSynchronize;
     table->EventSynchronize = awaited_EventSynchronize;
     table->CtxSynchronize = awaited_CtxSynchronize;

@@ -27,7 +27,7 @@ static void begin(nl_py_hostcopies *c) {
     c->capacity = NL_PY_FEW_HOSTCOPIES;
     c->items = c->few;
     c->modes = 0;
-    c->is_pending = 0;
+    c->is_pending = c->was_ended = 0;
     c->block = NULL;
     c->small = NULL;
     c->large = NULL;
@@ -307,8 +307,10 @@ int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream,
     c->stream = stream;
     c->blocking = blocking;
     NL_UNLOCKED(result = enter(c, reads, &err));
-    if (result < 0)
+    if (result < 0) {
+        c->was_ended = nl_driver_is_ended_wait((CUresult)err.code);
         nl_py_raise(&err);
+    }
     return result;
 }
 
@@ -364,8 +366,10 @@ int nl_py_hostcopies_leave(nl_py_hostcopies *c) {
     if (c->count == 0 || !comes_back(c))
         return 0;
     NL_UNLOCKED(result = fetch(c, &err));
-    if (result < 0)
+    if (result < 0) {
+        c->was_ended = nl_driver_is_ended_wait((CUresult)err.code);
         nl_py_raise(&err);
+    }
     return result;
 }
 
@@ -389,8 +393,8 @@ static void give_block(nl_py_hostcopies *c, int is_idle) {
 }
 
 void nl_py_hostcopies_release(nl_py_hostcopies *c) {
-    int is_idle = 1;
-    if (c->is_pending) {
+    int is_idle = !(c->is_pending && c->was_ended);
+    if (c->is_pending && is_idle) {
         NL_UNLOCKED(is_idle = wait_for_block(c));
     }
     for (int i = 0; i < c->count; i++)

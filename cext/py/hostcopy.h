@@ -48,6 +48,7 @@ typedef struct nl_py_hostcopies {
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     int is_pending; /* the device may still be using the block */
+    int was_ended;  /* the wait for that was ended, so no other wait may follow */
     /* page-locked memory of the call, or NULL, what it is part of, and the device's side of it */
     char *block;
     nl_pinned *small;

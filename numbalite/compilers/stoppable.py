@@ -48,13 +48,24 @@ class Site(NamedTuple):
     line: int
 
 
+class _Branch(NamedTuple):
+    """A branch: its text without the semicolon, which begins and ends at these offsets."""
+
+    begin: int
+    end: int
+    text: str
+    target: str
+    path: tuple
+    location: tuple | None
+
+
 class _Function:
     """A function with a body: where it begins and ends, its statements, and what it calls."""
 
     def __init__(self, name, is_kernel, begin):
         self.name, self.is_kernel, self.begin = name, is_kernel, begin
         self.end = begin
-        self.branches = []  # (offset, target, path of scopes, location)
+        self.branches = []
         self.labels = {}  # (path of scopes, name) -> offset
         self.lists = {}  # the same -> targets of a .branchtargets
         self.calls = set()
@@ -80,33 +91,33 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
         entry = function.name in recursive
         if not own and not entry:
             continue
-        first = len(edits)
-        cold = []
-        for offset, _, path, location in own:
-            number = site(function, location)
-            edits.append((offset, _test(number, len(path) == 1, cold)))
-        head = _HEAD + (_entry_test(site(function, function.location)) if entry else "")
-        edits.insert(first, (function.begin, head + (_KERNEL_TEST if function.is_kernel else "")))
+        head = _entry_test(site(function, function.location)) if entry else ""
+        edits.append((function.begin, function.begin, _head(function.is_kernel) + head))
+        for branch in own:
+            number = site(function, branch.location)
+            each_time = _sleeps(ptx, function, branch)
+            edits.append((branch.begin, branch.end, _tested(branch, number, each_time)))
         tail = "ret;\n" if function.falls_through else ""
-        edits.append((function.end, tail + "".join(cold) + _EXIT))
+        edits.append((function.end, function.end, tail + _EXIT))
     if not sites:
         return ptx, []
     at = ptx.index("\n", ptx.index(".address_size")) + 1
     pieces, last = [ptx[:at], _DECLARATION], at
-    for offset, text in sorted(edits, key=lambda edit: edit[0]):
-        pieces += ptx[last:offset], text
-        last = offset
+    for begin, end, text in sorted(edits, key=lambda edit: edit[0]):
+        pieces += ptx[last:begin], text
+        last = end
     pieces.append(ptx[last:])
     return "".join(pieces), sites
 
 
 def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, bytes | None]:
     """The PTX of a compiled source with its tests, and the tests as Image.stop has them; None without any."""
-    own = os.path.dirname(headers.cuda_src())
+    own = headers.cuda_src()
     names = {lowered[expression]: _plain(name) for name, expression in symbols.items()}
 
     def is_users(file):
-        return bool(file) and not file.startswith(own) and "/include/" not in file
+        is_own = file.startswith(own) or ("numbalite/" in file and file.endswith(".cuh"))
+        return bool(file) and not is_own and "/include/" not in file
 
     text, sites = instrument(ptx.rstrip(b"\0").decode(), is_users)
     rows = (f"{names.get(site.function, '')}\t{_position(site)}\0" for site in sites)
@@ -115,8 +126,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
 
 def _plain(expression):
     """The user's name of a kernel: "saxpy" of "k_saxpy::nl_saxpy"."""
-    name = expression.rpartition("::")[2]
-    return name.removeprefix("nl_") if expression.startswith("k_") else name
+    return expression.rpartition("::")[2].removeprefix("nl_")
 
 
 def _position(site):
@@ -141,8 +151,10 @@ def _read(ptx):
             where = _LOCATION.match(token[0])
             if where:
                 numbers = [int(n) if n else None for n in where.groups()]
-                location = tuple(numbers[:3])
-                parents[location] = tuple(numbers[3:]) if numbers[3] is not None else None
+                call = tuple(numbers[3:]) if numbers[3] is not None else None
+                if numbers[1]:  # line 0: no line of its own
+                    location = tuple(numbers[:3])
+                    parents[location] = call or parents.get(location)
                 if function is not None and function.location is None:
                     function.location = location
             start = token.end()
@@ -201,7 +213,9 @@ def _read(ptx):
                     function.labels.pop(last_label, None)
                 elif branch := _BRANCH.match(text):
                     begin = token.start() - len(ptx[start : token.start()].lstrip())
-                    function.branches.append((begin, branch[1], path, location))
+                    function.branches.append(
+                        _Branch(begin, token.end(), text, branch[1], path, location)
+                    )
                 elif call := _CALL.match(text):
                     function.calls.add(call[1])
             start = token.end()
@@ -218,13 +232,18 @@ def _find(table, path, name):
 
 
 def _is_backward(function, branch):
-    offset, target, path, _ = branch
-    targets = _find(function.lists, path, target) or [target]
+    targets = _find(function.lists, branch.path, branch.target) or [branch.target]
     for name in targets:
-        label = _find(function.labels, path, name)
-        if label is None or label <= offset:  # not found: a test does no harm
+        label = _find(function.labels, branch.path, name)
+        if label is None or label <= branch.begin:  # not found: a test does no harm
             return True
     return False
+
+
+def _sleeps(ptx, function, branch):
+    """Does the loop of a branch sleep? Then it tests at each iteration."""
+    label = _find(function.labels, branch.path, branch.target)
+    return label is not None and "nanosleep" in ptx[label : branch.begin]
 
 
 def _recursive(functions, ptx):
@@ -285,18 +304,15 @@ def _site(function, location, files, parents, is_users):
 
 # --- writing
 
-_HEAD = """
-.reg .b32 %nl_count, %nl_word, %nl_site;
+COMBINED, PREFETCH = False, False
+
+_DECLARED = """
+.reg .b32 %nl_count, %nl_word, %nl_site, %nl_flag;
 .reg .pred %nl_hit;
-mov.u32 %nl_count, 0;
 """
 _LOAD = f"ld.volatile.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n"
-_COUNT = (
-    "add.u32 %nl_count, %nl_count, 1;\n"
-    f"and.b32 %nl_word, %nl_count, {INTERVAL - 1};\n"
-    "setp.{} .u32 %nl_hit, %nl_word, 0;\n"
-)
-_KERNEL_TEST = _LOAD + "@%nl_hit exit;\n"
+_FETCH = f"ld.volatile.global.u32 %nl_flag, [{RECORD}];\n"
+_COUNT = f"add.u32 %nl_count, %nl_count, 1;\nand.b32 %nl_word, %nl_count, {INTERVAL - 1};\n"
 _EXIT = (
     "$nl_exit:\n"
     f"atom.global.cas.b32 %nl_word, [{RECORD}+4], 0, 1;\n"
@@ -312,22 +328,41 @@ _EXIT = (
 )
 
 
+def _head(is_kernel):
+    """The beginning of a function. A kernel loads the flag here and looks at it at its first backward branch, so that
+    it need not wait for the load, and a kernel that was queued ends there."""
+    if not PREFETCH:
+        test = _LOAD + "@%nl_hit exit;\n" if is_kernel else ""
+        return f"{_DECLARED}mov.u32 %nl_count, 0;\n{test}"
+    if is_kernel:
+        return f"{_DECLARED}mov.u32 %nl_count, {INTERVAL - 1};\n{_FETCH}"
+    return f"{_DECLARED}mov.u32 %nl_count, 0;\nmov.u32 %nl_flag, 0;\n"
+
+
 def _entry_test(number):
     return f"mov.u32 %nl_site, {number};\n{_LOAD}@%nl_hit bra $nl_exit;\n"
 
 
-def _test(number, is_outer, cold):
-    """The test before a branch. Labels of the function are visible in its outermost scope and in those inside; a label
-    in a scope inside is not visible outside, so there the load stands in the loop."""
-    if is_outer:
-        cold.append(
-            f"$nl_test{number}:\n{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
-            f"bra $nl_next{number};\n"
+def _tested(branch, number, each_time):
+    """A branch with its test. The flag of a test was loaded at the test before it, so no thread waits for a load."""
+    if each_time:
+        return f"\n{_entry_test(number)}{branch.text};"
+    if PREFETCH:
+        test = f"setp.ne.u32 %nl_hit, %nl_flag, 0;\nmov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n{_FETCH}"
+    else:
+        test = _entry_test(number)
+    parts = re.fullmatch(r"(?:@(!?)\s*([\w$%]+)\s+)?bra(?:\.uni)?\s+([\w$%]+)", branch.text)
+    if parts is None or not COMBINED:  # brx.idx
+        return (
+            f"\n{_COUNT}setp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit bra $nl_next{number};\n{test}"
+            f"$nl_next{number}:\n{branch.text};"
         )
-        count = _COUNT.replace("{} ", "eq")
-        return f"\n{count}@%nl_hit bra $nl_test{number};\n$nl_next{number}:\n"
-    count = _COUNT.replace("{} ", "ne")
+    # The loop keeps a single branch: it is taken if the loop goes on and there is no test.
+    negated, predicate, target = parts.groups()
+    if predicate is None:
+        return f"\n{_COUNT}setp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit bra {target};\n{test}bra {target};"
+    other = "" if negated else "!"
     return (
-        f"\n{count}@%nl_hit bra $nl_next{number};\n{_LOAD}mov.u32 %nl_site, {number};\n"
-        f"@%nl_hit bra $nl_exit;\n$nl_next{number}:\n"
+        f"\n{_COUNT}setp.ne.and.u32 %nl_hit, %nl_word, 0, {negated}{predicate};\n@%nl_hit bra {target};\n"
+        f"@{other}{predicate} bra $nl_next{number};\n{test}bra {target};\n$nl_next{number}:\n"
     )
