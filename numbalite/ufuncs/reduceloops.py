@@ -206,6 +206,8 @@ def _compiled_with(kind, last, size, accumulator, vec=1):
     kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
         return [(kind, last)]
+    if word == "columns" and not last:  # the other kind for the same layouts, which is small
+        kinds.append("serial")
     if word != "narrow" or not last:
         return [(one, last) for one in kinds]
     return [
@@ -271,7 +273,6 @@ class Loops:
         self.options = options or Options()
         self._lock = RLock()
         self._loops = {}
-        self._images_of = {}
         self._reducers = {}
         self._plans = {}
 
@@ -368,29 +369,20 @@ class Loops:
             if found is None:
                 sizes = stored.itemsize, vec * loop.itemsize
                 kinds = _compiled_with(kind, last, *sizes, vec)
-                together = *kinds, *common
-                made = self._images_of.get(together)
-                if made is None:
-                    builder, function = self._generated(
-                        kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
-                    )
-                    names = [f"nl_{one}{of_last}" for one, of_last in kinds]
-                    made = self._images(builder, function, names, loop)
-                    self._images_of[together] = made
-                images, labels = made
+                builder, function = self._generated(
+                    kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
+                )
+                names = [f"nl_{one}{of_last}" for one, of_last in kinds]
+                images, labels = self._images(builder, function, names, loop)
                 taken = _TAKEN_BY_BOTH if last else _TAKEN
                 if kind.startswith("by_key"):
                     taken = _TAKEN_BY_KEY
                 size = plans.plan_size(wide, vec * loop.itemsize) * (2 if last else 1)
-                kernel = Kernel(
-                    images,
-                    f"nl_{kind}{last}",
-                    self.name,
-                    _rows(taken, size),
-                    self.options,
-                    labels=labels,
-                )
-                found = self._loops[key] = Loop(kernel, ("plan", *taken))
+                rows = _rows(taken, size)
+                for one, name in zip(kinds, names, strict=True):
+                    kernel = Kernel(images, name, self.name, rows, self.options, labels=labels)
+                    self._loops.setdefault((*one, *common), Loop(kernel, ("plan", *taken)))
+                found = self._loops[key]
             return found
 
     def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:

@@ -61,6 +61,7 @@ def test_kernels_of_a_kind_are_compiled_together():
         kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], *[False] * 3)
         image = reduceloops._compiled_with(kind, "", *sizes)
         assert (kind, "") in image
+        assert (("serial", "") in image) == kind.startswith(("columns", "serial"))
         assert images.setdefault(family_of(kind, sizes), image) == image
     assert max(map(len, images.values())) >= 5
 
