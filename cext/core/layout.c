@@ -76,27 +76,101 @@ static int sort_dimensions(const nl_layout *l, int *order) {
     return n;
 }
 
-void nl_layout_set_as(nl_layout *l, const int64_t *strides) {
-    int inwards[NL_MAX_DIMS], count = 0; /* dimensions, the innermost one first */
+/* Strides of a block in which the dimensions have this order, the innermost first. */
+static void set_in_order(nl_layout *l, const int *inwards) {
     int64_t step = l->itemsize;
-    for (int axis = l->ndim - 1; axis >= 0; axis--) {
-        int at = count;
-        for (int i = count - 1; i >= 0; i--) {
-            int other = inwards[i];
-            if (l->shape[axis] == 1 || l->shape[other] == 1 || !strides[axis] || !strides[other])
-                continue;
-            if (llabs(strides[other]) <= llabs(strides[axis]))
-                break;
-            at = i;
-        }
-        for (int i = count++; i > at; i--)
-            inwards[i] = inwards[i - 1];
-        inwards[at] = axis;
-    }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < l->ndim; i++) {
         l->strides[inwards[i]] = step;
         step *= l->shape[inwards[i]] > 1 ? l->shape[inwards[i]] : 1;
     }
+}
+
+static void insert(int *list, int count, int at, int item) {
+    memmove(list + at + 1, list + at, (size_t)(count - at) * sizeof *list);
+    list[at] = item;
+}
+
+void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
+    int inwards[NL_MAX_DIMS];
+    for (int axis = l->ndim - 1, count = 0; axis >= 0; axis--) {
+        int at = count;
+        while (at > 0 && llabs(strides[inwards[at - 1]]) > llabs(strides[axis]))
+            at--;
+        insert(inwards, count++, at, axis);
+    }
+    set_in_order(l, inwards);
+}
+
+/* Is dimension `inner` to be inside of `outer`? 0 if no array tells; -1: `outer` is inside. */
+static int is_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
+                     int outer) {
+    int found = 0;
+    if (l->shape[inner] == 1 || l->shape[outer] == 1)
+        return 0;
+    for (int i = 0; i < count; i++) {
+        if (!strides[i][inner] || !strides[i][outer])
+            continue;
+        if (llabs(strides[i][inner]) <= llabs(strides[i][outer]))
+            return 1;
+        found = -1;
+    }
+    return found;
+}
+
+void nl_layout_set_as(nl_layout *l, const int64_t *const *strides, int count) {
+    int inwards[NL_MAX_DIMS];
+    for (int axis = l->ndim - 1, done = 0; axis >= 0; axis--) {
+        int at = done;
+        for (int i = done - 1; i >= 0; i--) {
+            int side = is_inside(l, strides, count, inwards[i], axis);
+            if (side > 0)
+                break;
+            if (side < 0)
+                at = i;
+        }
+        insert(inwards, done++, at, axis);
+    }
+    set_in_order(l, inwards);
+}
+
+/* Runs of dimensions of both shapes that have the same elements are matched from the innermost on;
+ * within a run the old dimensions must be contiguous to each other. */
+int nl_layout_reshape(const nl_layout *from, nl_layout *to) {
+    int old = from->ndim - 1, new = to->ndim - 1;
+    if (nl_layout_count(from) == 0) {
+        nl_layout_set_c(to);
+        return 1;
+    }
+    for (; old >= 0; old--) {
+        if (from->shape[old] == 1)
+            continue;
+        int64_t step = from->strides[old], reach = step * from->shape[old];
+        int64_t have = from->shape[old], want = 1;
+        int first = new;
+        while (have != want) {
+            if (want < have) {
+                want *= to->shape[new --];
+                continue;
+            }
+            while (from->shape[--old] == 1)
+                ;
+            if (from->strides[old] != reach)
+                return 0;
+            have *= from->shape[old];
+            reach *= from->shape[old];
+        }
+        for (int i = first; i > new; i--) {
+            to->strides[i] = step;
+            step *= to->shape[i];
+        }
+    }
+    int64_t step = to->itemsize;
+    for (int i = to->ndim - 1; i >= 0; i--) { /* dimensions of one element: any stride is right */
+        if (to->shape[i] == 1)
+            to->strides[i] = step;
+        step = to->strides[i] * to->shape[i];
+    }
+    return 1;
 }
 
 int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,

@@ -24,10 +24,16 @@ void nl_layout_set_f(nl_layout *layout);
 /* Those of a block without gaps in which the dimensions have the order that their strides have now.
  * Dimensions of one element get 0. */
 void nl_layout_set_k(nl_layout *layout);
+/* Those of a block without gaps in which the dimensions have the order of these strides; of equal
+ * ones the last dimension is the innermost. */
+void nl_layout_set_like(nl_layout *layout, const int64_t *strides);
 /* Those of a block without gaps in which the dimensions have the order in which NumPy's iterator
- * visits an array of this shape with these strides ("K"): a dimension with stride 0 stays between
- * its neighbours. */
-void nl_layout_set_as(nl_layout *layout, const int64_t *strides);
+ * visits `count` arrays of this shape with these strides ("K"): a dimension with stride 0 stays
+ * between its neighbours, and where the arrays differ, C order is chosen. */
+void nl_layout_set_as(nl_layout *layout, const int64_t *const *strides, int count);
+/* Strides with which the elements of an array appear in another shape of the same size, in C order.
+ * 0 if there is no such view. */
+int nl_layout_reshape(const nl_layout *from, nl_layout *to);
 /* Strides with which an array appears in another shape: 0 along axes that it has once or lacks. 0
  * if it cannot be broadcast to that shape. `out` may be the array's own strides. */
 int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,

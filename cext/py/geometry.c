@@ -2,6 +2,9 @@
  * checked here: no product overflows, every element can be addressed. */
 #include "py/geometry.h"
 
+#include <string.h>
+#include "py/state.h"
+
 /* Sizes above this leave no room for offsets; no device has them. */
 #define MAX_BYTES ((int64_t)1 << 61)
 
@@ -181,4 +184,127 @@ PyObject *nl_py_tuple_from(const int64_t *values, int count) {
             PyTuple_SET_ITEM(tuple, i, item);
     }
     return tuple;
+}
+
+/* ---- functions for Python ---- */
+
+/* Shape and itemsize; ValueError where the size cannot be represented. */
+static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
+    int64_t low, high;
+    if (nl_py_shape_from(shape, layout) < 0)
+        return -1;
+    layout->itemsize = PyLong_AsLongLong(itemsize);
+    if (layout->itemsize < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "itemsize must not be negative");
+        return -1;
+    }
+    memset(layout->strides, 0, (size_t)layout->ndim * sizeof(int64_t));
+    return nl_py_layout_extent(layout, &low, &high);
+}
+
+static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
+    if (nargs == count)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s() accepts %zd arguments", name, count);
+    return -1;
+}
+
+static PyObject *strides_of(const nl_layout *layout) {
+    return nl_py_tuple_from(layout->strides, layout->ndim);
+}
+
+static PyObject *packed_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                Py_ssize_t nargs) {
+    nl_layout layout;
+    if (check_count("packed_strides", nargs, 3) < 0 || read_shape(args[0], args[1], &layout) < 0)
+        return NULL;
+    if (PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "F") == 0)
+        nl_layout_set_f(&layout);
+    else
+        nl_layout_set_c(&layout);
+    return strides_of(&layout);
+}
+
+static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args,
+                              Py_ssize_t nargs) {
+    nl_layout layout, other;
+    if (check_count("strides_like", nargs, 3) < 0 || read_shape(args[0], args[2], &layout) < 0)
+        return NULL;
+    other.ndim = layout.ndim;
+    if (nl_py_strides_from(args[1], &other, "strides") < 0)
+        return NULL;
+    nl_layout_set_like(&layout, other.strides);
+    return strides_of(&layout);
+}
+
+static PyObject *strides_as(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+    enum { MAX_ARRAYS = 32 };
+    nl_layout layout, other;
+    int64_t strides[MAX_ARRAYS][NL_MAX_DIMS];
+    const int64_t *of[MAX_ARRAYS];
+    int count = 0;
+    if (nargs < 2 || nargs > 2 + MAX_ARRAYS)
+        return PyErr_Format(PyExc_TypeError, "strides_as() accepts the strides of %d arrays",
+                            MAX_ARRAYS);
+    if (read_shape(args[0], args[1], &layout) < 0)
+        return NULL;
+    other.ndim = layout.ndim;
+    for (; count < nargs - 2; count++) {
+        if (nl_py_strides_from(args[2 + count], &other, "strides") < 0)
+            return NULL;
+        memcpy(strides[count], other.strides, (size_t)layout.ndim * sizeof(int64_t));
+        of[count] = strides[count];
+    }
+    nl_layout_set_as(&layout, of, count);
+    return strides_of(&layout);
+}
+
+static PyObject *broadcast_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                   Py_ssize_t nargs) {
+    nl_layout from, to;
+    int extra = 0;
+    if (check_count("broadcast_strides", nargs, 3) < 0 || nl_py_shape_from(args[0], &from) < 0 ||
+        nl_py_strides_from(args[1], &from, "strides") < 0 || nl_py_shape_from(args[2], &to) < 0)
+        return NULL;
+    while (from.ndim - extra > to.ndim && from.shape[extra] == 1)
+        extra++;
+    if (!nl_layout_broadcast(from.ndim - extra, from.shape + extra, from.strides + extra, to.ndim,
+                             to.shape, to.strides))
+        return Py_NewRef(Py_None);
+    return strides_of(&to);
+}
+
+static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                  Py_ssize_t nargs) {
+    nl_layout from, to;
+    if (check_count("reshaped_strides", nargs, 4) < 0 || read_shape(args[0], args[2], &from) < 0 ||
+        nl_py_strides_from(args[1], &from, "strides") < 0 || read_shape(args[3], args[2], &to) < 0)
+        return NULL;
+    if (nl_layout_count(&from) != nl_layout_count(&to)) {
+        PyErr_SetString(PyExc_ValueError, "both shapes have the same size");
+        return NULL;
+    }
+    return nl_layout_reshape(&from, &to) ? strides_of(&to) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"packed_strides", (PyCFunction)(void (*)(void))packed_strides, METH_FASTCALL,
+     "packed_strides(shape, itemsize, order): of a contiguous array in the order C or F."},
+    {"strides_like", (PyCFunction)(void (*)(void))strides_like, METH_FASTCALL,
+     "strides_like(shape, strides, itemsize): of a contiguous array with its axes in the order of "
+     "other strides."},
+    {"strides_as", (PyCFunction)(void (*)(void))strides_as, METH_FASTCALL,
+     "strides_as(shape, itemsize, *strides): of a contiguous array with its axes in the order in "
+     "which NumPy's iterator visits arrays with these strides (K)."},
+    {"broadcast_strides", (PyCFunction)(void (*)(void))broadcast_strides, METH_FASTCALL,
+     "broadcast_strides(shape, strides, wanted): with which an array appears in another shape; "
+     "None if it cannot be broadcast to it. Leading axes of one element may be dropped."},
+    {"reshaped_strides", (PyCFunction)(void (*)(void))reshaped_strides, METH_FASTCALL,
+     "reshaped_strides(shape, strides, itemsize, new_shape): with which the elements appear in a "
+     "new shape, in C order; None if there is no such view."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_geometry_exec(PyObject *module) {
+    return nl_py_add_functions(module, functions);
 }

@@ -280,7 +280,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
     if (in_c_order)
         nl_layout_set_c(&layout);
     else
-        nl_layout_set_as(&layout, strides);
+        nl_layout_set_as(&layout, (const int64_t *[]){strides}, 1);
     for (int i = 0, at = 0, kept = 0; i < a->ndim; i++) {
         int is_reduced = axes >> i & 1;
         if (!is_reduced)

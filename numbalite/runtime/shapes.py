@@ -1,18 +1,18 @@
 """Shapes and strides as plain tuples: what reshaping, broadcasting and copying do to them.
 
-No memory is looked at, so NumPy itself can be the judge of every function here. What small arrays ask for
-at every call is remembered.
+No memory is read, so that tests compare every function with NumPy. C code computes the strides (core/layout.c).
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import operator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
+
+from numbalite import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,16 +61,15 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
     return short
 
 
-@functools.lru_cache(_KEPT)
 def spread(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Strides with which an array of `shape` appears as one of the shape `wanted`."""
-    short = squeezed_to(shape, wanted)
-    kept = strides[len(shape) - len(short) :]
-    missing = len(wanted) - len(short)
-    pairs = zip(short, wanted[missing:], kept, strict=True)
-    return (0,) * missing + tuple(0 if have != want else step for have, want, step in pairs)
+    made = _core.broadcast_strides(shape, strides, wanted)
+    if made is None:
+        squeezed_to(shape, wanted)  # raises
+        raise AssertionError("a shape that can be broadcast")
+    return made
 
 
 def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
@@ -125,18 +124,9 @@ def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
-@functools.lru_cache(_KEPT)
-def packed(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
-    """Strides of a contiguous array in C or Fortran ("F") order."""
-    strides, step = [0] * len(shape), itemsize
-    axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
-    for axis in axes:
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
+packed = _core.packed_strides
 
 
-@functools.lru_cache(_KEPT)
 def strides_after(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -144,52 +134,15 @@ def strides_after(
     new_shape: tuple[int, ...],
     order: str,
 ) -> tuple[int, ...] | None:
-    """Strides with which the elements appear in a new shape, or None if they do not lie that way.
-
-    Runs of axes of both shapes that hold the same elements are matched from the fastest axis on;
-    within a run the old axes must be contiguous to each other.
-    """
-    if 0 in shape:
-        return packed(new_shape, itemsize, order)
-    if order == "F":
-        turned = strides_after(shape[::-1], strides[::-1], itemsize, new_shape[::-1], "C")
-        return turned and turned[::-1]
-    old = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length != 1]
-    result = [0] * len(new_shape)
-    axis = len(new_shape) - 1
-    while old:
-        length, step = old.pop()
-        reach = step
-        have, want, first = length, 1, axis
-        while have != want:
-            if want < have:
-                want *= new_shape[axis]
-                axis -= 1
-            else:
-                reach *= length
-                length, stride = old.pop()
-                if stride != reach:
-                    return None
-                have *= length
-        for i in range(first, axis, -1):
-            result[i] = step
-            step *= new_shape[i]
-    step = itemsize
-    for i in reversed(range(len(new_shape))):  # axes of length one: any stride is right
-        if new_shape[i] == 1:
-            result[i] = step
-        step = result[i] * new_shape[i]
-    return tuple(result)
+    """Strides with which the elements appear in a new shape, or None if there is no such view."""
+    if order != "F":
+        return _core.reshaped_strides(shape, strides, itemsize, new_shape)
+    made = _core.reshaped_strides(shape[::-1], strides[::-1], itemsize, new_shape[::-1])
+    return made and made[::-1]
 
 
-@functools.lru_cache(_KEPT)
-def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Contiguous strides that keep the axes in the order of the strides given."""
-    result, step = [0] * len(shape), itemsize
-    for axis in sorted(range(len(shape)), key=lambda i: (abs(strides[i]), -i)):
-        result[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(result)
+packed_like = _core.strides_like
+packed_as = _core.strides_as
 
 
 def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
@@ -211,16 +164,6 @@ def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]
                 place = i
         inwards.insert(place, axis)
     return inwards[::-1]
-
-
-@functools.lru_cache(_KEPT)
-def packed_as(shape: tuple[int, ...], itemsize: int, *strides: tuple[int, ...]) -> tuple[int, ...]:
-    """Contiguous strides of what is made of arrays of one shape in the order "K"."""
-    result, step = [0] * len(shape), itemsize
-    for axis in reversed(as_in_memory(shape, *strides)):
-        result[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(result)
 
 
 def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

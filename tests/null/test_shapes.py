@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from numbalite import _core
 from numbalite.runtime import shapes
 
 
@@ -82,3 +83,50 @@ def test_packed_like_is_numpys_empty_like():
             sorted(shapes.packed(array.shape, 4, "C")) == sorted(shapes.packed(array.shape, 4, "F"))
             or array.ndim > 1
         )
+
+
+def drawn(rng, shape):
+    """An array with a random layout: transposed, reversed, with gaps or repeated elements."""
+    order = rng.permutation(len(shape))
+    memory = np.zeros([2 * shape[i] for i in order], "f4")
+    steps = [int(rng.choice([1, 1, 2, -1])) for _ in order]
+    parts = [slice(None, None, step) for step in steps]
+    array = memory[tuple(parts)].transpose(np.argsort(order))
+    array = array[tuple(slice(n) for n in shape)]
+    if array.ndim and rng.random() < 0.3:
+        array = np.broadcast_to(array[:1], array.shape)
+    return array
+
+
+def test_new_arrays_have_the_axes_in_numpys_order():
+    """Of one array and of several."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        shape = [int(n) for n in rng.integers(1, 5, rng.integers(0, 5))]
+        several = [drawn(rng, shape) for _ in range(rng.integers(1, 4))]
+        strides = [one.strides for one in several]
+        made = np.nditer([*several, None], ["zerosize_ok"]).operands[-1]
+        found = shapes.packed_as(tuple(shape), made.itemsize, *strides)
+        compared = [i for i, n in enumerate(shape) if n > 1]
+        assert [found[i] for i in compared] == [made.strides[i] for i in compared]
+
+
+def test_geometry_that_is_refused():
+    for call in (
+        lambda: _core.packed_strides((1 << 40, 1 << 40), 4, "C"),
+        lambda: _core.packed_strides((3,), -1, "C"),
+        lambda: _core.strides_like((3,), (4, 4), 4),
+        lambda: _core.strides_as((3, 3), 4, (4, 4), (4,)),
+        lambda: _core.reshaped_strides((3, 4), (16, 4), 4, (5,)),
+        lambda: _core.broadcast_strides((1,) * 33, (4,) * 33, (1,)),
+    ):
+        with pytest.raises(ValueError):
+            call()
+    assert _core.broadcast_strides((3,), (4,), (2, 4)) is None
+    for call in (
+        lambda: _core.packed_strides((3,), 4),
+        lambda: _core.strides_as((3,)),
+        lambda: _core.strides_as(("a",), 4),
+    ):
+        with pytest.raises(TypeError):
+            call()
