@@ -331,6 +331,13 @@ def _numbers(a, q):
     return q.astype(np.intp) if q.dtype.kind in "biu" else q
 
 
+def _are_within(q):
+    """Are all of them from 0 to 1?"""
+    if q.ndim == 0 and q.dtype.kind in "iuf":
+        return 0 <= q.item() <= 1
+    return np.all((q >= 0) & (q <= 1))
+
+
 def _quantiles(passes_nan):
     def quantile(
         a: Any,
@@ -345,7 +352,7 @@ def _quantiles(passes_nan):
     ) -> Any:
         a = arguments.array(a)
         given = _numbers(a, q)
-        if not ((given >= 0) & (given <= 1)).all():
+        if not _are_within(given):
             raise ValueError("Quantiles must be in the range [0, 1]")
         is_weak = type(q) in (int, float)
         return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
@@ -367,7 +374,7 @@ def _percentiles(passes_nan):
     ) -> Any:
         a = arguments.array(a)
         given = np.asarray(np.true_divide(_numbers(a, q), 100))
-        if not ((given >= 0) & (given <= 1)).all():
+        if not _are_within(given):
             raise ValueError("Percentiles must be in the range [0, 100]")
         is_weak = type(q) in (int, float)
         return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)

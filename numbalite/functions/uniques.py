@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numbalite.algorithms import sorting
+from numbalite.algorithms import selection, sorting
 from numbalite.functions import arguments
 from numbalite.kernels.decorators import jit
+from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.runtime.recorded import recorded
@@ -38,8 +39,8 @@ def _run(kernel, count, *given):
 def _begins(line, equal_nan):
     """Where a sorted line (or rows, of a table) has something else than before; true behind the end, too."""
     n = line.shape[0]
-    made = arguments.empty((n + 1,), bool, line)
-    made.fill(True)
+    made = arguments.empty((n + 1,), np.dtype(bool), line)
+    assign.assign(made, True)
     parts = [line] if line.dtype.names is None else list(sorting.fields_of(line))
     differs = made[1:n] if len(parts) == line.ndim == 1 else None
     found = [_differs(part[1:], part[:-1], equal_nan, differs) for part in parts]
@@ -113,7 +114,7 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
         return _Found(line, none, none, none)
-    ends = np.flatnonzero(begins)
+    ends = selection.places(begins, int(np.count_nonzero(begins)), False)[0]
     return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
 
 

@@ -83,6 +83,19 @@ def test_all_widths_of_columns_are_in_one_image(nvrtc, loops, kind, code):
     assert result.status == 0, result.log
 
 
+@pytest.mark.parametrize(
+    "kind",
+    some(2, ["teams4", "short_packed2", "gapped_stepped8", "stripes1x8", "scan_warps4x1"]),
+)
+def test_all_widths_of_a_kind_compile_together(nvrtc, loops, kind):
+    f4 = np.dtype("f4")
+    images = loops.loop(kind, f4, f4, f4)._kernel.images
+    assert f"nl_{kind}" in images.source.kernels and len(images.source.kernels) >= 3
+    arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
+    result = nvrtc(images.source.text, arch)
+    assert result.status == 0, result.log
+
+
 @pytest.mark.parametrize("code", some(2, "bhiqdF"))
 def test_pipelines(nvrtc, loops, code):
     """Bulk copies need compute capability 9.0."""
