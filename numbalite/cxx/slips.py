@@ -6,14 +6,14 @@ unsigned difference compared with zero) is the compilers' to report: `numbalite/
 gives it these words.
 
 Only the lines of the user's files are searched, outside of #if: what a condition leaves out is not compiled.
-A doubtful case is no slip: the rules (slip_operators.py, slip_statements.py) say which cases they leave out.
+A doubtful case is no slip: the rules (slip_operators.py, slip_statements.py, slip_values.py) say which cases they leave out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numbalite.cxx import slip_operators, slip_statements
+from numbalite.cxx import slip_operators, slip_statements, slip_values
 from numbalite.cxx.advice import advice
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Sl
     return found.slips, found.refused
 
 
-class _Finder(slip_operators.Operators, slip_statements.Statements):
+class _Finder(slip_operators.Operators, slip_statements.Statements, slip_values.Values):
     def search(self):
         for at, token in enumerate(self.code.tokens):
             if token.kind == "number" and token.text[0] == "0" and self.is_users(at):
@@ -49,11 +49,17 @@ class _Finder(slip_operators.Operators, slip_statements.Statements):
                 rule = slip_operators.RULES.get(token.text)
                 if rule is not None and self.is_users(at):
                     rule(self, at)
+                for other in slip_values.RULES.get(token.text, ()):
+                    if self.is_users(at):
+                        other(self, at)
         for body in self.bodies:
             for statement in body.block.walk():
                 rule = slip_statements.RULES.get(statement.kind)
                 if rule is not None and self.is_users(statement.first):
                     rule(self, statement)
+                for other in slip_values.STATEMENTS.get(statement.kind, ()):
+                    if self.is_users(statement.first):
+                        other(self, statement)
             self.unset(body)
         for line, sentence in advice(self.text):
             if self.searched[line]:
