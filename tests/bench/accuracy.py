@@ -265,8 +265,30 @@ CASES = {
     "nanstd": Case(
         lambda x, axis: np.nanstd(x, axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
+    "nanprod": Case(
+        lambda x, axis: np.nanprod(x, axis), _prod, axes=(0, 1), codes="fdFD", data=("near 1",)
+    ),
+    "norm of order 1": Case(
+        lambda x, axis: np.linalg.norm(x, 1, axis=axis),
+        _of_axis(lambda x: _sum(abs(x))),
+        axes=(0, 1),
+        codes="fd",
+    ),
+    "inner": Case(_vectors(np.inner), _vectors(_dot), axes=(None,)),
+    "einsum": Case(
+        _vectors(lambda x, y: np.einsum("i,i", x, y)), _vectors(_dot), axes=(None,), codes="fdFD"
+    ),
     "average": Case(_average, _exact_average, limit=2),
     "cumsum": Case(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
+    "nancumsum": Case(lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
+    "cumprod": Case(
+        lambda x, axis: np.cumprod(x, axis),
+        lambda x, axis: np.cumprod(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide),
+        axes=(0, 1),
+        codes="fdFD",
+        data=("near 1",),
+        times=4.0,
+    ),
     "dot": Case(_vectors(np.dot), _vectors(_dot), axes=(None,), codes="efdFD"),
     "vdot": Case(
         _vectors(np.vdot), _vectors(lambda x, y: _dot(x.conj(), y)), axes=(None,), codes="efdFD"
