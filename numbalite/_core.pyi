@@ -696,6 +696,19 @@ def broadcast_strides(
 def reshaped_strides(
     shape: Sequence[int], strides: Sequence[int], itemsize: int, new_shape: Sequence[int], /
 ) -> tuple[int, ...] | None: ...
+def kernel_plan(
+    kept: list[Any],
+    reduced: list[Any],
+    parts: int,
+    chunk: int,
+    team: int,
+    results: int,
+    initial: bytes | None,
+    is_last: bool,
+    itemsize: int,
+    merges: int,
+    /,
+) -> tuple[bytes, bool]: ...
 def copy_words(
     source: DeviceArray, target: DeviceArray, /
 ) -> tuple[DeviceArray, DeviceArray] | None: ...

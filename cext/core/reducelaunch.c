@@ -114,7 +114,7 @@ int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *s, con
     size_t initial = number_size(accumulator);
     size_t size = plan_size(accumulator, wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS);
     unsigned char *to = plan->storage + plan->used;
-    plan_head head = {nl_reducelaunch_count(kept),
+    plan_head head = {o->results ? o->results : nl_reducelaunch_count(kept),
                       nl_reducelaunch_count(reduced),
                       s->parts,
                       s->chunk,

@@ -128,6 +128,7 @@ typedef struct nl_reduce_plan_options {
     int copies;          /* of it in the plan, one after the other */
     int is_last, segmented, by_part, by_one;
     double divisor;
+    int64_t results; /* 0: the product of the kept dimensions */
 } nl_reduce_plan_options;
 
 /* Bytes of storage that suffice for a plan whose accumulators have so many bytes. */

@@ -585,8 +585,8 @@ static void in_one_launch(const reduction *f, const schedule *s, int segmented,
                           nl_reduce_plan *plan) {
     static const uint8_t slots[] = {NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT,
                                     NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS};
-    nl_reduce_plan_options o = {f->r->initial, f->r->initial_size, 1, 1, segmented, 0, 0,
-                                f->r->divisor};
+    nl_reduce_plan_options o = {
+        f->r->initial, f->r->initial_size, 1, 1, segmented, 0, 0, f->r->divisor, 0};
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached,
                                     nl_reducelaunch_count(&f->kept));
     step->wide =
@@ -649,8 +649,8 @@ static void in_parts_of_results(const reduction *f, const schedule *s, const dim
         nl_reducelaunch_sort(&of_one, nl_reducelaunch_by_input);
         of_one = nl_reducelaunch_merged(&of_one);
     }
-    nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0},
-                           ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor};
+    nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0, 0},
+                           ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor, 0};
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_LOOP, f->cached, numbers);
     step->wide = nl_reducelaunch_write(plan, s, kept, reduced, size, &first);
     if (!step->wide && !f->later.count)

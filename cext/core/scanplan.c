@@ -337,8 +337,8 @@ static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
     nl_reducelaunch_set_slots(step, 5, slots);
 }
 
-static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0},
-                                    of_a_part = {NULL, 0, 0, 0, -1, 0, 0, 1.0};
+static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0, 0},
+                                    of_a_part = {NULL, 0, 0, 0, -1, 0, 0, 1.0, 0};
 
 static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
                      nl_reduce_type reads, nl_reduce_type writes, int64_t pipelines,

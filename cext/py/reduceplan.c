@@ -248,6 +248,70 @@ done:
     return result;
 }
 
+/* ---- the plan of one kernel ---- */
+
+/* The same as read_dimensions, for tuples that numbalite's own code makes: no length is checked. */
+static int read_plan_dimensions(PyObject *items, int merges, nl_reduce_dims *dims) {
+    Py_ssize_t count = PyList_GET_SIZE(items);
+    dims->count = 0;
+    if (count > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "at most %d dimensions, not %zd", NL_MAX_DIMS, count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long long length, input, where, output;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(items, i), "LLLL;a dimension is four integers",
+                              &length, &input, &where, &output))
+            return -1;
+        const nl_reduce_dim one = {length, input, where, output};
+        if (merges)
+            nl_reducelaunch_append_merged(dims, one);
+        else
+            nl_reducelaunch_append(dims, one);
+    }
+    return 0;
+}
+
+static PyObject *kernel_plan(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *kept, *reduced, *result = NULL;
+    Py_buffer initial = {.buf = NULL};
+    nl_reduce_dims of_results, of_elements;
+    nl_reduce_plan plan = {.storage = NULL};
+    nl_reduce_schedule s = {.kind = NL_REDUCE_NONE};
+    long long parts, chunk, results, itemsize;
+    int is_last, merges;
+    if (!PyArg_ParseTuple(args, "O!O!LLiLz*pLi:kernel_plan", &PyList_Type, &kept, &PyList_Type,
+                          &reduced, &parts, &chunk, &s.team, &results, &initial, &is_last,
+                          &itemsize, &merges))
+        return NULL;
+    s.parts = parts;
+    s.chunk = chunk;
+    if (check_number(itemsize, &initial) < 0 ||
+        read_plan_dimensions(kept, merges & 2, &of_results) < 0 ||
+        read_plan_dimensions(reduced, merges & 1, &of_elements) < 0)
+        goto done;
+    plan.storage = PyMem_Malloc(nl_reducelaunch_storage(itemsize));
+    if (!plan.storage) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    const nl_reduce_plan_options o = {.initial = initial.buf,
+                                      .initial_size = initial.buf ? (size_t)initial.len : 0,
+                                      .copies = 1,
+                                      .is_last = is_last,
+                                      .segmented = -1,
+                                      .divisor = 1.0,
+                                      .results = results};
+    nl_reducelaunch_add_step(&plan, &s, NL_REDUCE_STORED, NL_REDUCE_RESULT, 0);
+    int wide = nl_reducelaunch_write(&plan, &s, &of_results, &of_elements, itemsize, &o);
+    result = Py_BuildValue("y#N", (const char *)plan.storage, (Py_ssize_t)plan.used,
+                           PyBool_FromLong(wide));
+done:
+    PyMem_Free(plan.storage);
+    PyBuffer_Release(&initial);
+    return result;
+}
+
 static PyObject *reduction_observer(PyObject *module, PyObject *observer) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *before = state->plan_observer;
@@ -262,6 +326,12 @@ static PyMethodDef functions[] = {
      "in "
      "scan_plan, one of a reduction (kernel, kernel of its last block or '', what it reads, what "
      "it writes, wide, cached, grid, threads, plan, slots)."},
+    {"kernel_plan", kernel_plan, METH_VARARGS,
+     "kernel_plan(kept, reduced, parts, chunk, team, results, initial, is_last, itemsize, merges): "
+     "(the plan of a kernel as bytes, is it a wide one). Dimensions are lists of (length, stride "
+     "of the input, of the mask, of the output). merges: neighbours become one where the strides "
+     "allow, 1: the reduced ones, 2: the kept ones, 3: both. results: 0 for the product of the "
+     "kept lengths. initial: bytes of a number, or None."},
     {"scan_plan", scan_plan, METH_VARARGS,
      "scan_plan(array, out, axis, accumulator, serial, pipelines, initial): (steps, scratch), for "
      "tests. A step is (kernel, what it reads, what it writes: 0 the array's dtype, 1 "

@@ -93,21 +93,24 @@ def run(
 
 def _plan(loops, what, array, mask, out, steps):
     masks = (0,) * array.ndim if mask is None else mask.strides
+    apart = steps[1] if steps else 0
     dims = [
-        plans.Dimension(n, step, over, (steps or (0, 0))[1] * i)
+        (n, step, over, apart * i)
         for i, (n, step, over) in enumerate(zip(array.shape, array.strides, masks, strict=True))
     ]
-    if what != "places":
-        dims = plans.merged(dims)
-    dims = dims or [plans.Dimension(1, 0)]
+    merges = int(what != "places")
+    if array.size == 1 and (merges or not dims):
+        dims, merges = [(1, 0, 0, 0)], 0
     step = steps[0] if steps else out.strides[0]
-    kept = [plans.Dimension(out.size if what in ("spread", "cover") else 1, 0, 0, step)]
+    kept = (out.size if what in ("spread", "cover") else 1, 0, 0, step)
     size, dtype = array.size, array.dtype
     items = max(1, min(_MAX_ITEMS, _BYTES // max(1, dtype.itemsize)))
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items
     way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
-    plan, wide = plans.packed_plan(way, kept, dims, results=1, itemsize=dtype.itemsize)
+    plan, wide = plans.packed_plan(
+        way, [kept], dims, results=1, itemsize=dtype.itemsize, merges=merges
+    )
     kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
     scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), True)]
     used = scratch if way.parts > 1 and what != "cover" else []

@@ -5,11 +5,12 @@ Reductions and scans are planned in C (core/reduceplan, core/scanplan).
 
 from __future__ import annotations
 
-import math
 import struct
 from typing import NamedTuple
 
 import numpy as np
+
+from numbalite import _core
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
 _HEAD = struct.Struct("<4q8id")
@@ -77,18 +78,13 @@ def plan_size(wide, itemsize=1) -> int:
     return -(-size // 16) * 16
 
 
-def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=None, itemsize=1):
-    """(the plan as a record, whether it is a wide one)"""
-    dims = [*kept, *folded]
-    wide = len(dims) > _FEW
-    head = (initial or b"").ljust(initial_size(itemsize), b"\0") + _HEAD.pack(
-        math.prod(dim.length for dim in kept) if results is None else results,
-        math.prod(dim.length for dim in folded),
-        way.parts, way.chunk,
-        len(kept), len(folded), initial is not None, way.team, is_last, -1, False, False, 1.0,
-    )  # fmt: skip
-    text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
-    return np.void(text.ljust(plan_size(wide, itemsize), b"\0")), wide
+def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=0, itemsize=1, merges=0):
+    """(the plan as a record, whether it is a wide one). merges: 1 merges the folded dimensions, 2 the kept ones, 3 both.
+    results: 0 for as many as the kept dimensions have."""
+    data, wide = _core.kernel_plan(
+        kept, folded, way.parts, way.chunk, way.team, results, initial, is_last, itemsize, merges
+    )
+    return np.void(data), wide
 
 
 def lanes_of(way) -> int:

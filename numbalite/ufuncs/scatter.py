@@ -267,35 +267,25 @@ def _can_swap(array):
 
 def _launch(loops, kind, array, operand, loop, grid, given, stream):
     """``given``: what the kernels call places, then work or order."""
-    lies = None
-    if isinstance(operand, np.ndarray):
-        lies = operand.tobytes()
-    elif operand is not None:
-        lies = operand.shape, operand.strides
+    is_array = operands.is_on_device(operand)
     stored = array.dtype if operand is None else operand.dtype
-    key = (
-        kind, array.shape, array.strides, array.dtype.num, given[0].size, lies, stored.num, loop.num,
-    )  # fmt: skip
-
-    def make():
-        kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
-        folded, initial = [], None
-        if isinstance(lies, bytes):
-            initial = lies
-        elif lies is not None:
-            folded = [plans.Dimension(n, s) for n, s in zip(*lies, strict=True)]
-        way = plans.Way("at", plans.THREADS, 1, 1, array.size)
-        kept, folded = plans.merged(kept), plans.merged(folded)
-        plan, wide = plans.packed_plan(
-            way, kept, folded, results=given[0].size, initial=initial, itemsize=loop.itemsize
-        )
-        unary = operand is None
-        return plan, loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=unary)
-
-    plan, kernel = loops.planned(key, make)
+    plan, wide = plans.packed_plan(
+        plans.Way("at", plans.THREADS, 1, 1, array.size),
+        _dimensions(array),
+        _dimensions(operand) if is_array else [],
+        results=given[0].size,
+        initial=None if operand is None or is_array else operand.tobytes(),
+        itemsize=max(loop.itemsize, stored.itemsize),
+        merges=3,
+    )
+    kernel = loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=operand is None)
     place = operands.first_of(array)
-    other = place if lies is None or isinstance(lies, bytes) else operands.first_of(operand)
+    other = operands.first_of(operand) if is_array else place
     kernel[grid, plans.THREADS, stream](plan, other, given[0], place, given[1], given[1])
+
+
+def _dimensions(array):
+    return [(n, step, 0, 0) for n, step in zip(array.shape, array.strides, strict=True)]
 
 
 def _in_order(loops, array, places, operand, loop, stream):

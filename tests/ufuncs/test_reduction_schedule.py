@@ -203,3 +203,16 @@ def test_elements_that_are_larger_than_a_part(itemsize):
         )
         assert parts * chunk >= rows * row > (parts - 1) * chunk
         assert _core.reduction_row_part(rows, row, itemsize, 1, True) >= 0
+
+
+def test_plans_of_kernels_that_cannot_be_made():
+    one = [(2, 4, 0, 0)]
+    for given, error in (
+        ((one, [(1, 2)], 1, 1, 1, 0, None, True, 4, 0), TypeError),
+        ((one * 33, one, 1, 1, 1, 0, None, True, 4, 0), ValueError),
+        ((one, one, 1, 1, 1, 0, bytes(8), True, 4, 0), ValueError),
+        ((one, one, 1, 1, 1, 0, None, True, 0, 0), ValueError),
+        ((one, tuple(one), 1, 1, 1, 0, None, True, 4, 0), TypeError),
+    ):
+        with pytest.raises(error):
+            _core.kernel_plan(*given)
