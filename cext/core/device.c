@@ -374,8 +374,10 @@ int nl_device_wait_for_release(nl_device *dev) {
     if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
         return 0; /* a kernel runs on */
     CUresult status = nl_cu.CtxSynchronize();
-    if (status != CUDA_SUCCESS)
+    if (status != CUDA_SUCCESS && status != NL_STATUS_FAILED)
         status = nl_cu.CtxSynchronize();
+    if (status == NL_STATUS_FAILED) /* which the next wait reports */
+        status = CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
         nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
     return status == CUDA_SUCCESS || nl_driver_is_sticky(status);

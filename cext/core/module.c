@@ -60,10 +60,12 @@ static void destroy(void *thing) {
     if (nl_device_bind_for_release(module->device, module->generation)) {
         CUresult status = nl_cu.CtxSynchronize();
         nl_driver_report(status, "cuCtxSynchronize");
+        nl_stop_remove(module->stop);
         if (!nl_driver_is_ended_wait(status)) /* else a kernel of it may run on */
             nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
+    } else {
+        nl_stop_remove(module->stop);
     }
-    nl_stop_remove(module->stop);
     nl_atomic_sub(&live, 1);
     nl_mem_free(module);
 }
@@ -102,13 +104,24 @@ int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *addres
     return name_symbol(lowered, err);
 }
 
-int nl_module_set_stop(nl_module *module, const char *lowered, const char *sites, size_t size,
+static int find_record(nl_module *module, const char *lowered, size_t size, CUdeviceptr *address,
                        nl_error *err) {
-    CUdeviceptr address;
     size_t bytes;
-    if (nl_module_global(module, lowered, &address, &bytes, err) < 0)
+    *address = 0;
+    if (*lowered == '\0')
+        return 0;
+    if (nl_module_global(module, lowered, address, &bytes, err) < 0)
         return -1;
-    if (bytes < nl_stop_record_size())
-        return nl_error_set(err, NL_ERR_VALUE, "%.200s is too small for a record", lowered);
-    return nl_stop_add(module->device, address, sites, size, &module->stop, err);
+    return bytes >= size
+               ? 0
+               : nl_error_set(err, NL_ERR_VALUE, "%.200s is too small for a record", lowered);
+}
+
+int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
+                       size_t size, nl_error *err) {
+    nl_stop_records records = {.sites = sites, .size = size};
+    if (find_record(module, flag, nl_stop_record_size(), &records.flag, err) < 0 ||
+        find_record(module, failure, nl_stop_failure_size(), &records.failure, err) < 0)
+        return -1;
+    return nl_stop_add(module->device, &records, &module->stop, err);
 }

@@ -19,9 +19,10 @@ int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **o
 void nl_module_retain(nl_module *module);
 void nl_module_release(nl_module *module); /* accepts NULL; waits for the device before unloading */
 size_t nl_module_live(void);               /* for leak tests */
-/* Its kernels test the flag of the record `lowered`: see core/stop. */
-int nl_module_set_stop(nl_module *module, const char *lowered, const char *sites, size_t size,
-                       nl_error *err);
+/* Its kernels have the records `flag` and `failure`, or one of them (the other is ""): see
+ * core/stop. */
+int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
+                       size_t size, nl_error *err);
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);
 int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
                      nl_error *err);

@@ -6,6 +6,7 @@
 #endif
 #include "core/stop.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -23,10 +24,16 @@ typedef struct {
     uint32_t flag, claimed, site, block[3], thread[3];
 } record;
 
+typedef struct {
+    uint32_t claimed, line, block[3], thread[3];
+    uint64_t word; /* the host's, as the device sees it */
+    char text[128], file[256];
+} failure;
+
 struct nl_stop {
     nl_device *device;
-    uint64_t generation; /* of the device */
-    CUdeviceptr address;
+    uint64_t generation;          /* of the device */
+    CUdeviceptr address, failure; /* of the records, or 0 */
     char *sites;
     size_t size;
     char kernel[128], outputs[128]; /* of the last launch */
@@ -38,7 +45,10 @@ struct nl_stop {
 /* In page-locked memory. */
 typedef struct {
     uint32_t set, clear;
+    uint32_t failed; /* which a kernel writes */
+    uint64_t word;   /* the address of `failed` on the device */
     record found;
+    failure failure;
 } page;
 
 static struct {
@@ -49,6 +59,8 @@ static struct {
 
 static nl_mutex lock = NL_MUTEX_INIT; /* of the list and of its items */
 static nl_stop *first;
+static nl_fault kept; /* of a module that was unloaded */
+static int has_kept;
 
 static int open_line_lock_held(nl_device *dev, nl_error *err) {
     uint64_t generation = nl_atomic_load(&dev->generation);
@@ -58,7 +70,8 @@ static int open_line_lock_held(nl_device *dev, nl_error *err) {
         return 0;
     if (NL_CU(err, StreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0) < 0)
         return -1;
-    if (NL_CU(err, MemHostAlloc, &memory, sizeof(page), 0) < 0) {
+    if (NL_CU(err, MemHostAlloc, &memory, sizeof(page),
+              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) < 0) {
         nl_driver_report(nl_cu.StreamDestroy(stream), "cuStreamDestroy");
         return -1;
     }
@@ -75,33 +88,67 @@ size_t nl_stop_record_size(void) {
     return sizeof(record);
 }
 
-int nl_stop_add(nl_device *dev, CUdeviceptr address, const char *sites, size_t size, nl_stop **out,
-                nl_error *err) {
+static int have_failed(void);
+static int take_failure(nl_fault *fault);
+static int read_failure(const nl_stop *s, nl_fault *fault);
+
+size_t nl_stop_failure_size(void) {
+    return sizeof(failure);
+}
+
+/* Tells the module the address of the host's word. */
+static int write_word_lock_held(const nl_stop *s, nl_error *err) {
+    page *p = lines[s->device->ordinal].page;
+    CUstream stream = lines[s->device->ordinal].stream;
+    CUdeviceptr mapped;
+    if (s->failure == 0)
+        return 0;
+    if (NL_CU(err, MemHostGetDevicePointer, &mapped, p, 0) < 0)
+        return -1;
+    p->word = mapped + offsetof(page, failed);
+    return NL_CU(err, MemcpyHtoDAsync, s->failure + offsetof(failure, word), &p->word,
+                 sizeof p->word, stream) < 0
+               ? -1
+               : NL_CU(err, StreamSynchronize, stream);
+}
+
+static void free_stop(nl_stop *s) {
+    nl_mem_free(s->sites);
+    nl_mem_free(s);
+}
+
+int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, nl_error *err) {
     nl_stop *s = nl_mem_zalloc(sizeof *s, err);
     if (s == NULL)
         return -1;
-    *s = (nl_stop){.device = dev, .address = address, .size = size};
+    *s = (nl_stop){.device = dev, .size = records->size};
+    s->address = records->flag;
+    s->failure = records->failure;
     s->generation = nl_atomic_load(&dev->generation);
-    s->sites = nl_mem_alloc(size + 1, err);
+    s->sites = nl_mem_alloc(records->size + 1, err);
     if (s->sites == NULL) {
-        nl_mem_free(s);
+        free_stop(s);
         return -1;
     }
-    memcpy(s->sites, sites, size);
-    s->sites[size] = '\0';
+    memcpy(s->sites, records->sites, records->size);
+    s->sites[records->size] = '\0';
     nl_mutex_lock(&lock);
     int status = open_line_lock_held(dev, err);
+    if (status == 0)
+        status = write_word_lock_held(s, err);
     if (status == 0) {
         s->next = first;
         first = s;
     }
     nl_mutex_unlock(&lock);
     if (status < 0) {
-        nl_mem_free(s->sites);
-        nl_mem_free(s);
+        free_stop(s);
         return -1;
     }
-    nl_wait_set_stopper(stop_kernels);
+    if (s->address)
+        nl_wait_set_stopper(stop_kernels);
+    if (s->failure)
+        nl_wait_set_failures(have_failed, take_failure);
     *out = s;
     return 0;
 }
@@ -110,13 +157,14 @@ void nl_stop_remove(nl_stop *s) {
     if (s == NULL)
         return;
     nl_mutex_lock(&lock);
+    if (s->failure && have_failed() && !has_kept)
+        has_kept = read_failure(s, &kept);
     nl_stop **link = &first;
     while (*link != s)
         link = &(*link)->next;
     *link = s->next;
     nl_mutex_unlock(&lock);
-    nl_mem_free(s->sites);
-    nl_mem_free(s);
+    free_stop(s);
 }
 
 /* The arrays that the kernel may write, for messages. */
@@ -157,7 +205,7 @@ static void nap(void) {
 /* The flags of all modules; errors are left to the wait, which finds them again. */
 static void write_flags_lock_held(int set) {
     for (nl_stop *s = first; s != NULL; s = s->next) {
-        if (!is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+        if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
         (void)nl_cu.MemcpyHtoDAsync(s->address, set ? &p->set : &p->clear, sizeof p->set,
@@ -196,7 +244,7 @@ static void read_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
         s->found = none;
-        if (!is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+        if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
         CUstream stream = lines[s->device->ordinal].stream;
@@ -266,4 +314,75 @@ static int stop_kernels(const nl_wait_end *how, char *text, size_t size) {
     }
     nl_mutex_unlock(&lock);
     return done;
+}
+
+/* ------------------------------------------------------------------------------------ asserts */
+
+static int have_failed(void) {
+    for (int i = 0; i < MAX_DEVICES && nl_device_is_known(i); i++) {
+        const page *p = lines[i].page;
+        if (p != NULL && nl_device_is_ready(i) && *(const volatile uint32_t *)&p->failed)
+            return 1;
+    }
+    return 0;
+}
+
+static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
+    nl_fault_init(fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_THREAD, s->kernel);
+    fault->at.has_block = fault->at.has_thread = 1;
+    memcpy(fault->at.block, f->block, sizeof f->block);
+    memcpy(fault->at.thread, f->thread, sizeof f->thread);
+    nl_fault_locate(&fault->at, f->file, (int)f->line);
+    nl_fault_say(fault, "assertion `%s` failed", f->text);
+}
+
+/* 1 if the module has one, whose record is empty again. Its device is current. */
+static int read_failure(const nl_stop *s, nl_fault *fault) {
+    if (!s->failure || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+        return 0;
+    page *p = lines[s->device->ordinal].page;
+    CUstream stream = lines[s->device->ordinal].stream;
+    size_t texts = offsetof(failure, text);
+    p->failure.claimed = 0;
+    if (nl_cu.MemcpyDtoHAsync(&p->failure, s->failure, sizeof p->failure, stream) != CUDA_SUCCESS ||
+        nl_cu.StreamSynchronize(stream) == CUDA_ERROR_NOT_READY || !p->failure.claimed)
+        return 0;
+    p->failure.text[sizeof p->failure.text - 1] = p->failure.file[sizeof p->failure.file - 1] =
+        '\0';
+    fill_fault(s, &p->failure, fault);
+    if (nl_cu.MemsetD8Async(s->failure, 0, offsetof(failure, word), stream) == CUDA_SUCCESS &&
+        nl_cu.MemsetD8Async(s->failure + texts, 0, sizeof(failure) - texts, stream) == CUDA_SUCCESS)
+        (void)nl_cu.StreamSynchronize(stream);
+    return 1;
+}
+
+/* The words are cleared first: a record that is written afterwards sets its word again. */
+static int take_lock_held(nl_fault *fault) {
+    int found = has_kept;
+    if (has_kept)
+        *fault = kept;
+    has_kept = 0;
+    for (int i = 0; i < MAX_DEVICES && nl_device_is_known(i); i++)
+        if (lines[i].page != NULL && nl_device_is_ready(i))
+            *(volatile uint32_t *)&lines[i].page->failed = 0;
+    for (nl_stop *s = first; s != NULL; s = s->next) {
+        if (!found)
+            found = read_failure(s, fault);
+        else if (!has_kept && (has_kept = read_failure(s, &kept)))
+            *(volatile uint32_t *)&lines[s->device->ordinal].page->failed = 1;
+    }
+    return found;
+}
+
+static int take_failure(nl_fault *fault) {
+    CUcontext current = NULL;
+    if (!have_failed() || nl_mutex_held > 0 || nl_cu.CtxGetCurrent(&current) != CUDA_SUCCESS)
+        return 0;
+    nl_wait_hold();
+    nl_mutex_lock(&lock);
+    int found = take_lock_held(fault);
+    nl_mutex_unlock(&lock);
+    (void)nl_cu.CtxSetCurrent(current);
+    nl_wait_release();
+    return found;
 }

@@ -28,6 +28,8 @@ static uint64_t process_limit; /* nanoseconds, 0: none */
 static uint64_t has_unordered, resets;
 typedef int (*stop_fn)(const nl_wait_end *end, char *text, size_t size);
 static stop_fn stopper;
+static int (*have_failed)(void);
+static int (*take_failure)(nl_fault *fault);
 
 static NL_THREAD_LOCAL struct {
     int held;
@@ -53,6 +55,28 @@ void nl_wait_release(void) {
 
 void nl_wait_set_stopper(stop_fn stop) {
     nl_atomic_store_entry(&stopper, stop);
+}
+
+void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault)) {
+    nl_atomic_store_entry(&take_failure, take);
+    nl_atomic_store_entry(&have_failed, have);
+}
+
+/* The status of a wait that the driver has ended. */
+static CUresult finished(CUresult status) {
+    int (*have)(void) = nl_atomic_load_entry(&have_failed);
+    return status == CUDA_SUCCESS && have != NULL && have() ? NL_STATUS_FAILED : status;
+}
+
+static int is_ours(CUresult status) {
+    return status == NL_STATUS_FAILED || nl_driver_is_ended_wait(status);
+}
+
+static int awaited_TakeFault(nl_fault *fault) {
+    int (*take)(nl_fault *) = nl_atomic_load_entry(&take_failure);
+    if (take != NULL && take(fault))
+        return 1;
+    return inner.TakeFault != NULL && inner.TakeFault(fault);
 }
 
 void nl_wait_note_unordered(void) {
@@ -183,7 +207,7 @@ static CUresult wait(query_fn *query, void *handle) {
         nap(time - begun);
     }
     here.busy_since = 0;
-    return status;
+    return finished(status);
 }
 
 static CUresult wait_for_stream(CUstream stream) {
@@ -192,7 +216,7 @@ static CUresult wait_for_stream(CUstream stream) {
 
 int nl_wait_idle(CUstream stream, nl_error *err) {
     CUresult status = wait_for_stream(stream);
-    return nl_driver_is_ended_wait(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
+    return is_ours(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
 }
 
 int nl_wait_is_idle(CUstream stream) {
@@ -279,12 +303,12 @@ static CUresult drain(void) {
 
 static CUresult awaited_StreamSynchronize(CUstream stream) {
     CUresult status = wait_for_stream(stream);
-    return nl_driver_is_ended_wait(status) ? status : inner.StreamSynchronize(stream);
+    return nl_driver_is_ended_wait(status) ? status : finished(inner.StreamSynchronize(stream));
 }
 
 static CUresult awaited_EventSynchronize(CUevent event) {
     CUresult status = is_endable() ? wait(query_event, event) : CUDA_SUCCESS;
-    return nl_driver_is_ended_wait(status) ? status : inner.EventSynchronize(event);
+    return nl_driver_is_ended_wait(status) ? status : finished(inner.EventSynchronize(event));
 }
 
 /* The driver's own call comes last in any case: it prints what kernels have printed. */
@@ -297,7 +321,7 @@ static CUresult awaited_CtxSynchronize(void) {
     status = inner.CtxSynchronize();
     if (status == CUDA_SUCCESS)
         nl_atomic_store(&ended, 0); /* no kernel runs on */
-    return status;
+    return finished(status);
 }
 
 static int is_pageable(const void *host) {
@@ -316,23 +340,23 @@ static CUresult wait_before_copy(const void *host, CUstream stream) {
 
 static CUresult awaited_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyHtoD(to, from, size);
+    return is_ours(status) ? status : finished(inner.MemcpyHtoD(to, from, size));
 }
 
 static CUresult awaited_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyDtoH(to, from, size);
+    return is_ours(status) ? status : finished(inner.MemcpyDtoH(to, from, size));
 }
 
 static CUresult awaited_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
                                         CUstream stream) {
     CUresult status = size > STAGED_BYTES ? wait_before_copy(from, stream) : CUDA_SUCCESS;
-    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
+    return is_ours(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
 }
 
 static CUresult awaited_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
     CUresult status = wait_before_copy(to, stream);
-    return nl_driver_is_ended_wait(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
+    return is_ours(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
 }
 
 static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream) {
@@ -341,7 +365,7 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
         status = wait_before_copy(box->dstHost, stream);
     else if (box->srcMemoryType == CU_MEMORYTYPE_HOST)
         status = wait_before_copy(box->srcHost, stream);
-    return nl_driver_is_ended_wait(status) ? status : inner.Memcpy3DAsync(box, stream);
+    return is_ours(status) ? status : inner.Memcpy3DAsync(box, stream);
 }
 
 /* Releases wait for the device in the driver. After an interrupt the memory is rather lost. */
@@ -446,6 +470,7 @@ void nl_wait_adapt(nl_driver *table) {
         return;
     inner = *table;
     table->ends_waits = 0;
+    table->TakeFault = awaited_TakeFault;
     table->StreamSynchronize = awaited_StreamSynchronize;
     table->EventSynchronize = awaited_EventSynchronize;
     table->CtxSynchronize = awaited_CtxSynchronize;

@@ -46,6 +46,9 @@ typedef struct nl_wait_end {
 
 /* It stops kernels, and returns 1 and a message if the work is done then, else 0. */
 void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t size));
+/* Asserts that have failed: has one, and takes one: 1, or 0 if there is none. A wait that is over
+ * then returns NL_STATUS_FAILED. */
+void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault));
 /* There are streams that are not ordered with the default stream. */
 void nl_wait_note_unordered(void);
 /* A context was reset: events in it are gone. */

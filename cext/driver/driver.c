@@ -300,6 +300,8 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_mutex_lock(&timeout_lock);
         nl_error_set(err, NL_ERR_TIMEOUT, "%s", timeout_text);
         nl_mutex_unlock(&timeout_lock);
+    } else if (status == NL_STATUS_FAILED) {
+        nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, as another thread reports");
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
         nl_fault_say(&err->fault, "%s. %s", known->what, restart);
@@ -313,7 +315,8 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
 }
 
 void nl_driver_report(CUresult status, const char *call) {
-    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status) || nl_driver_is_ended_wait(status))
+    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status) || status == NL_STATUS_FAILED ||
+        nl_driver_is_ended_wait(status))
         return;
     nl_error err = {0};
     describe(status, call, find_meaning(status), &err);

@@ -84,7 +84,11 @@ extern nl_driver nl_cu;
 
 /* Statuses of ours, beside those of the driver: a wait was ended by an interrupt (base/interrupt),
  * or by a time limit. */
-enum { NL_STATUS_INTERRUPTED = 0x4e4c0001, NL_STATUS_TIMEOUT = 0x4e4c0002 };
+enum {
+    NL_STATUS_INTERRUPTED = 0x4e4c0001,
+    NL_STATUS_TIMEOUT = 0x4e4c0002,
+    NL_STATUS_FAILED = 0x4e4c0003, /* the wait is over, and an assert has failed: TakeFault tells */
+};
 /* The text of the next errors for NL_STATUS_TIMEOUT. */
 void nl_driver_describe_timeout(const char *text);
 int nl_driver_is_ended_wait(CUresult status);

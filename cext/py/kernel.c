@@ -15,15 +15,15 @@
 
 static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"image", "stop", NULL};
-    const char *lowered = NULL, *sites = NULL;
+    const char *flag = NULL, *failure = "", *sites = NULL;
     Py_ssize_t size = 0;
     Py_buffer image;
     nl_error err;
     nl_device *dev;
     char *text;
     int result = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|(sy#):Module", names, &image, &lowered,
-                                     &sites, &size))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|(ssy#):Module", names, &image, &flag,
+                                     &failure, &sites, &size))
         return NULL;
     nl_py_module *m = (nl_py_module *)type->tp_alloc(type, 0);
     if (!m) {
@@ -41,8 +41,8 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         memcpy(text, image.buf, (size_t)image.len);
         text[image.len] = '\0';
         result = nl_module_load(dev, text, (size_t)image.len, &m->module, &err);
-        if (result == 0 && lowered != NULL)
-            result = nl_module_set_stop(m->module, lowered, sites, (size_t)size, &err);
+        if (result == 0 && flag != NULL)
+            result = nl_module_set_stop(m->module, flag, failure, sites, (size_t)size, &err);
     }
     nl_mem_free(text);
     Py_END_ALLOW_THREADS;

@@ -62,13 +62,15 @@ class Image(NamedTuple):
     """What its users are warned of (numbalite.compilers.reported)."""
     stop: bytes | None = None
     """The tests of the flag that stops its kernels (stoppable.py): for each "function\\tposition\\0"."""
+    catches: bool = False
+    """Do failed asserts write a record (asserts.py)?"""
 
     def replace(self, **changes):
         """A copy with some fields changed."""
         return self._replace(**changes)
 
     def to_bytes(self) -> bytes:
-        parts: list[bytes] = []
+        parts: list[bytes] = [_LENGTH.pack(self.catches)]
         for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx, self.stop):
             _write(parts, field)
         for table in (self.lowered, self.descriptions):
@@ -87,6 +89,7 @@ class Image(NamedTuple):
     def from_bytes(cls, raw: bytes) -> Image:
         """The image again; ValueError if the bytes are not all of one and nothing else."""
         reader = _Reader(raw)
+        catches = bool(reader.number())
         kind, arch, log, source = (reader.text() for _ in range(4))
         data = reader.field()
         ptx, stop = reader.field(), reader.field()
@@ -94,7 +97,7 @@ class Image(NamedTuple):
         slips = tuple(reader.slip() for _ in range(reader.number()))
         if data is None or reader.at != len(reader.raw):
             raise ValueError("not an image")
-        return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips, stop)
+        return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips, stop, catches)
 
 
 def _write(parts, field):

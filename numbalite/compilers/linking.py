@@ -86,7 +86,9 @@ def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
     """The cubin of PTX that a compiler has made. CudaSupportError where there is no linker for it."""
     from numbalite import _core
 
-    options = [f"-arch={architecture}", "-g" if source.debug else "-lineinfo"]
+    options = [f"-arch={architecture}"]
+    if source.debug or source.lineinfo or source.stoppable:
+        options.append("-g" if source.debug else "-lineinfo")
     if source.max_registers:
         options.append(f"-maxrregcount={source.max_registers}")
     if source.opt is not True and source.opt is not None and not source.debug:

@@ -10,6 +10,7 @@ import re
 
 from numbalite import config
 from numbalite.compilers import (
+    asserts,
     files,
     headers,
     linking,
@@ -147,7 +148,7 @@ def _code(result, kind):
 _NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
 
 
-def _assembled(source, ptx, architecture, stop):
+def _assembled(source, ptx, architecture):
     """(kind, bytes) of PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, where the toolkit has
     no linker, and where other code is linked with it."""
     data = ptx.rstrip(b"\0") + b"\0"
@@ -157,6 +158,16 @@ def _assembled(source, ptx, architecture, stop):
         return "cubin", linking.assemble(source, data, architecture, toolkit.linker_library())
     except CudaSupportError:
         return "ptx", data
+
+
+def _catching(source, ptx, kind, data, architecture):
+    """The PTX and the code of a source whose asserts write a record, and True; False, and what the compiler has made,
+    where nothing can assemble PTX."""
+    changed = asserts.catch(ptx)
+    if kind == "ptx":
+        return changed, kind, changed.rstrip(b"\0") + b"\0", True
+    kind, made = _assembled(source, changed, architecture)
+    return (changed, kind, made, True) if kind == "cubin" else (ptx, "cubin", data, False)
 
 
 def compile(source, capability) -> Image:
@@ -195,10 +206,14 @@ def compile(source, capability) -> Image:
     ptx = result["ptx"]
     kind, data = _code(result, kind)
     stop = None
+    catches = kind != "ltoir" and not source.linked and not source.launches and asserts.has(ptx)
     if is_stoppable and kind == "ptx":
         architecture = given
         ptx, stop = stoppable.of_source(ptx, source, symbols, lowered)
-        kind, data = _assembled(source, ptx, architecture, stop)
+        ptx = asserts.catch(ptx) if catches else ptx
+        kind, data = _assembled(source, ptx, architecture)
+    elif catches:
+        ptx, kind, data, catches = _catching(source, ptx, kind, data, architecture)
     if source.launches:
         source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:
@@ -220,6 +235,7 @@ def compile(source, capability) -> Image:
         source=source.text,
         slips=tuple(reported.of_nvrtc(result["log"], source)),
         stop=stop,
+        catches=catches,
     )
 
 

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 _BRANCH = re.compile(
     r"(?:@!?\s*[\w$%]+\s+)?(?:bra(?:\.uni)?\s+|brx\.idx(?:\.uni)?\s+[^,]+,\s*)([\w$%]+)"
 )
+_PLAIN = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?bra(?:\.uni)?\s+([\w$%]+)")
 _CALL = re.compile(r"(?:@!?\s*[\w$%]+\s+)?call(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$%]+)")
 _FUNCTION = re.compile(r"\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$%]+)")
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*?inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
@@ -91,7 +92,7 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
         entry = function.name in recursive
         if not own and not entry:
             continue
-        head = _entry_test(site(function, function.location)) if entry else ""
+        head = _looked(site(function, function.location)) if entry else ""
         edits.append((function.begin, function.begin, _head(function.is_kernel) + head))
         for branch in own:
             number = site(function, branch.location)
@@ -304,14 +305,12 @@ def _site(function, location, files, parents, is_users):
 
 # --- writing
 
-COMBINED, PREFETCH = False, False
-
 _DECLARED = """
-.reg .b32 %nl_count, %nl_word, %nl_site, %nl_flag;
+.reg .b32 %nl_count, %nl_word, %nl_site;
 .reg .pred %nl_hit;
+mov.u32 %nl_count, 0;
 """
 _LOAD = f"ld.volatile.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n"
-_FETCH = f"ld.volatile.global.u32 %nl_flag, [{RECORD}];\n"
 _COUNT = f"add.u32 %nl_count, %nl_count, 1;\nand.b32 %nl_word, %nl_count, {INTERVAL - 1};\n"
 _EXIT = (
     "$nl_exit:\n"
@@ -329,30 +328,22 @@ _EXIT = (
 
 
 def _head(is_kernel):
-    """The beginning of a function. A kernel loads the flag here and looks at it at its first backward branch, so that
-    it need not wait for the load, and a kernel that was queued ends there."""
-    if not PREFETCH:
-        test = _LOAD + "@%nl_hit exit;\n" if is_kernel else ""
-        return f"{_DECLARED}mov.u32 %nl_count, 0;\n{test}"
-    if is_kernel:
-        return f"{_DECLARED}mov.u32 %nl_count, {INTERVAL - 1};\n{_FETCH}"
-    return f"{_DECLARED}mov.u32 %nl_count, 0;\nmov.u32 %nl_flag, 0;\n"
+    """The beginning of a function; a kernel that was queued ends there."""
+    return _DECLARED + (_LOAD + "@%nl_hit exit;\n" if is_kernel else "")
 
 
-def _entry_test(number):
-    return f"mov.u32 %nl_site, {number};\n{_LOAD}@%nl_hit bra $nl_exit;\n"
+def _looked(number):
+    """Loads the flag, and leaves if it is set."""
+    return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
 
 def _tested(branch, number, each_time):
-    """A branch with its test. The flag of a test was loaded at the test before it, so no thread waits for a load."""
+    """A branch with its test."""
+    test = _looked(number)
     if each_time:
-        return f"\n{_entry_test(number)}{branch.text};"
-    if PREFETCH:
-        test = f"setp.ne.u32 %nl_hit, %nl_flag, 0;\nmov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n{_FETCH}"
-    else:
-        test = _entry_test(number)
-    parts = re.fullmatch(r"(?:@(!?)\s*([\w$%]+)\s+)?bra(?:\.uni)?\s+([\w$%]+)", branch.text)
-    if parts is None or not COMBINED:  # brx.idx
+        return f"\n{test}{branch.text};"
+    parts = _PLAIN.fullmatch(branch.text)
+    if parts is None:  # brx.idx
         return (
             f"\n{_COUNT}setp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit bra $nl_next{number};\n{test}"
             f"$nl_next{number}:\n{branch.text};"

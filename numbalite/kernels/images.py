@@ -7,7 +7,7 @@ import sys
 from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
-from numbalite.compilers import Source, compile_source, origin, stoppable, warn_of
+from numbalite.compilers import Source, asserts, compile_source, origin, stoppable, warn_of
 from numbalite.errors import CompileError, CudaAPIError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
@@ -139,7 +139,10 @@ class Images:
 def _module(image):
     from numbalite import _core
 
-    return _core.Module(image.data, *((stoppable.RECORD, image.stop),) if image.stop else ())
+    if not image.stop and not image.catches:
+        return _core.Module(image.data)
+    records = stoppable.RECORD if image.stop else "", asserts.RECORD if image.catches else ""
+    return _core.Module(image.data, (*records, image.stop or b""))
 
 
 def _tell_workers(device):

@@ -107,7 +107,7 @@ print("interrupted", count)
 
 
 def test_interrupts_at_random_moments_lose_and_leak_nothing(tmp_path):
-    program = tmp_path / "random.py".replace("random", "moments")
+    program = tmp_path / "moments.py"
     program.write_text(RANDOM)
     assert "interrupted 200" in run([program, 7])
 
@@ -171,3 +171,58 @@ def test_waits_for_other_kernels_end_and_so_does_the_process(wait):
     lines = run(["-c", NOT_STOPPABLE, wait.replace("_", " ")], timeout=40).splitlines()
     assert "the kernel runs on" in lines[0] and float(lines[0].split()[0]) < 1, lines
     assert time.time() - float(lines[1]) < 2
+
+
+ASSERTS = """
+import numpy as np
+from numbalite import cuda, errors, vectorize, float32
+m = cuda.module('''
+__global__ void positive(const int *x, int *out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    assert(x[i] >= 0 && "no negative numbers");
+    out[i] = x[i];
+}
+__global__ void good(int *x) { x[threadIdx.x] = 42; }
+''', name="lesson.cu")
+kept = cuda.to_device(np.arange(64, dtype=np.int32))
+x, out = np.ones(64, np.int32), np.zeros(64, np.int32)
+x[37] = -1
+device = cuda.to_device(x)
+stream = cuda.stream()
+def told(work):
+    try:
+        work()
+    except errors.KernelError as problem:
+        assert (problem.kind, problem.block, problem.thread) == ("assert", (1, 0, 0), (5, 0, 0)), vars(problem)
+        assert problem.line == 4, problem.line
+        return str(problem)
+    raise AssertionError("no error")
+for work in (
+    lambda: (m.positive[2, 32](device, kept), cuda.synchronize()),
+    lambda: (m.positive[2, 32](device, kept), kept.copy_to_host()),
+    lambda: (m.positive[2, 32, stream](device, kept), stream.synchronize()),
+    lambda: m.positive[2, 32](x, out),
+):
+    text = told(work)
+    assert "no negative numbers" in text, text
+    assert not out.any()
+    m.good[1, 64](kept)
+    assert (kept.copy_to_host() == 42).all()
+@vectorize([float32(float32)], target="cuda")
+def root(a):
+    "assert(a >= 0); return sqrtf(a);"
+try:
+    root(cuda.to_device(np.array([1, -1], np.float32)))
+    cuda.synchronize()
+except errors.KernelError as problem:
+    print(problem)
+assert root(np.array([4], np.float32))[0] == 2
+print(text)
+"""
+
+
+@pytest.mark.parametrize("is_stoppable", ["0", "1"])
+def test_a_failed_assert_keeps_the_context(is_stoppable, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_STOPPABLE", is_stoppable)
+    lines = run(["-c", ASSERTS]).splitlines()
+    assert "assertion `a >= 0` failed" in lines[0] and "lesson.cu>:4: assertion" in lines[1], lines

@@ -158,7 +158,7 @@ def test_an_interrupt_stops_kernels_that_test_the_flag(program):
     m2 = cuda.module(SOURCE, name="lesson.cu")
     def load(data):
         image = next(iter(m2._images.compiled.values()))
-        return real(data, stop=(next(iter(image.lowered[name] for name in image.lowered if "nl_stop" in name)), sites))
+        return real(data, stop=(next(iter(image.lowered[name] for name in image.lowered if "nl_stop" in name)), "", sites))
 
     _core.Module = load
     m2.get_global("nl_stop")
@@ -244,4 +244,74 @@ def test_many_queued_launches_do_not_block_the_thread(program):
     cuda.synchronize()
     assert x[5] == 5
     """
+    program(code)
+
+
+def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(program):
+    """The kernel here writes the record as numbalite/compilers/asserts.py lets kernels of a GPU do."""
+    code = (
+        r"""
+    from numbalite.errors import KernelError
+    text = """
+        + '"""'
+        + r"""
+    struct failure_record { unsigned claimed, line, block[3], thread[3]; unsigned long long word; char text[128], file[256]; };
+    extern "C" { __device__ failure_record nl_failure; }
+    __global__ void fails(int *x) {
+        if (threadIdx.x == 3 && atomicCAS(&nl_failure.claimed, 0u, 1u) == 0) {
+            const char *text = "x[i] > 0", *file = "lesson.cu";
+            for (int i = 0; i < 9; i++) nl_failure.text[i] = text[i];
+            for (int i = 0; i < 10; i++) nl_failure.file[i] = file[i];
+            nl_failure.line = 12;
+            nl_failure.thread[0] = threadIdx.x;
+            nl_failure.block[0] = blockIdx.x;
+            *(volatile unsigned *)nl_failure.word = 1;
+        }
+        x[threadIdx.x] = 1;
+    }
+    """
+        + '"""'
+        + r"""
+    real = _core.Module
+    a = cuda.module(text, name="lesson.cu")
+
+    def load(data):
+        image = next(iter(a._images.compiled.values()))
+        symbol = next(iter(image.lowered[name] for name in image.lowered if "nl_failure" in name))
+        return real(data, stop=("", symbol, b""))
+
+    _core.Module = load
+    a.get_global("nl_failure")
+    _core.Module = real
+
+    def message(work):
+        try:
+            work()
+        except KernelError as problem:
+            assert (problem.line, problem.thread) == (12, (3, 0, 0)), vars(problem)
+            return str(problem)
+        raise AssertionError("no error")
+
+    small[:] = 9
+    for work in (
+        lambda: (a.fails[1, 32](x), cuda.synchronize()),
+        lambda: (a.fails[1, 32](x), x.copy_to_host()),
+        lambda: a.fails[1, 32](small),
+    ):
+        told = message(work)
+        assert "kernel fails, block (0,0,0), thread (3,0,0), lesson.cu:12" in told, told
+        assert "assertion `x[i] > 0` failed" in told, told
+        cuda.synchronize()  # reported once
+        m.fills[1, 64](x)
+        assert x[5] == 5
+    assert (small == 9).all()
+    a.fails[1, 32](x)
+    del a, work
+    import gc
+    gc.collect()
+    message(cuda.synchronize)
+    m.fills[1, 64](x)
+    assert x[5] == 5
+    """
+    )
     program(code)
