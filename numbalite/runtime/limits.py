@@ -28,6 +28,8 @@ class limit:
     ...     k[1, 32](np.zeros(32, np.float32))
     """
 
+    _seconds: float
+
     def __init__(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, Real):
             raise TypeError(f"cuda.limit: a limit is a number of seconds, not {seconds!r}")
