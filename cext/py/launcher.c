@@ -199,8 +199,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
                                  !(nl_py_array_check_exact(state, args[i]) ||
-                                   PyLong_CheckExact(args[i]) || PyFloat_CheckExact(args[i]) ||
-                                   nl_host_is_exact_array(args[i])),
+                                   nl_py_owner_is_excluded(state, args[i])),
                              0))
             return 1;
     return 0;

@@ -87,7 +87,7 @@ static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const 
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
         PyObject *obj = args[i];
-        if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || nl_host_is_exact_array(obj))
+        if (nl_py_owner_is_excluded(owners->state, obj))
             continue;
         if (nl_py_array_check(owners->state, obj))
             result = add_array(owners, (nl_py_array *)obj);

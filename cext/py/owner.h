@@ -31,10 +31,19 @@ typedef struct nl_py_owners {
     } streams[NL_PY_MAX_OWNERS];
 } nl_py_owners;
 
-/* Can an argument of this class have an owner's stream? Objects that only have a CUDA Array
- * Interface are read later. */
+/* Values that have no stream. Asking their classes for attributes which they do not have is slow.
+ */
+static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
+    return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
+           PyFloat_CheckExact(obj) || nl_host_is_exact_array(obj) || nl_host_is_scalar(obj);
+}
+
+/* Can this argument have an owner's stream? Objects that only have a CUDA Array Interface are read
+ * later. */
 static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
+    if (obj == state->no_value)
+        return 0;
     if (type == state->devarray_class || type == state->devrecord_class)
         return ((nl_py_array *)obj)->stream || ((nl_py_array *)obj)->flags & NL_PY_ARRAY_LENT;
     return type->tp_flags & Py_TPFLAGS_HEAPTYPE || type == &PyTuple_Type || type == &PyList_Type;
