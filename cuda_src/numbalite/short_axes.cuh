@@ -175,6 +175,13 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
 
 /* ------------------------------------------------------------------------------ short axes */
 
+/* Two totals in any order, of equally many elements if they are not parts. Op::even may need their order, except of
+ * operations that take chunks. */
+template <bool AreParts, class T, class Op>
+NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {
+    return AreParts || !takes_chunks<Op>::value ? op(a, b) : op.even(a, b);
+}
+
 /* A row for Lanes lanes, several rows for each at a time. */
 template <class S, class T, class O, int Lanes, class Op>
 NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
@@ -193,25 +200,36 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
             load_once((const uint4 *)((const char *)input + at[k].input) + threadIdx.x % Lanes);
     }
     if constexpr (Op::commutes && Lanes >= several) {
-        /* All lanes have the total of each row; lane k stores that of the row of number k. */
+        /* In each step a lane keeps half of its rows and gives its values of the others away, until it has one row. */
         const int lane = threadIdx.x % Lanes;
-        maybe<T> mine = {T(), true};
+        T value[several];
+        int number = 0; /* of this row */
+#pragma unroll
+        for (int k = 0; k < several; ++k)
+            value[k] = source::fold(raw[k], lane * source::count, op);
+#pragma unroll
+        for (int left = several / 2, bit = 1; left > 0; left /= 2, bit *= 2) {
+            const unsigned int upper = bits_if(lane & bit);
+#pragma unroll
+            for (int k = 0; k < several / 2; ++k)
+                if (k < left) {
+                    const T own = chosen(upper, value[left + k], value[k]);
+                    value[k] = merged<are_parts>(
+                        own, shfl_xor_sync(ALL, chosen(upper, value[k], value[left + k]), bit), op);
+                }
+            number += lane & bit ? left : 0;
+        }
+#pragma unroll
+        for (int bit = several; bit < Lanes; bit *= 2)
+            value[0] = merged<are_parts>(value[0], shfl_xor_sync(ALL, value[0], bit), op);
         place there = at[0];
 #pragma unroll
-        for (int k = 0; k < several; ++k) {
-            T value = source::fold(raw[k], lane * source::count, op);
-#pragma unroll
-            for (int step = 1; step < Lanes; step *= 2) {
-                T other = shfl_xor_sync(ALL, value, step);
-                value = are_parts ? op(value, other) : op.even(value, other);
-            }
-            if (lane == k) {
-                mine.value = value;
+        for (int k = 1; k < several; ++k)
+            if (k == number)
                 there = at[k];
-            }
-        }
-        const int64 row = first + lane * rows;
+        const int64 row = first + number * rows;
         if (lane < several && row < p.results) {
+            maybe<T> mine = {value[0], true};
             begin_with(p, mine, op);
             store<T, O>(p, mine, there, row, 0, out, nullptr, false, op);
         }
