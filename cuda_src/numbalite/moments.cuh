@@ -217,60 +217,113 @@ template <class W, class A> struct mean_of : operation_on<mean_of<W, A>, A> {
 
 /* ---- variances ---- */
 
-/* How many numbers there are, their mean, and the sum of the squares of distances from it. `rest` and `lost`: what the
- * mean and the sum lack. */
-template <class W, bool IsAccurate> struct __align__(16) moments {
-    W mean;
-    real_of<W> squares, count;
-};
-template <class W> struct __align__(16) moments<W, true> {
-    W mean, rest;
-    real_of<W> squares, lost, count;
-};
-
 template <class R> NUMBALITE_FUNCTION R square_of(const R &x) { return x * x; }
 template <class R> NUMBALITE_FUNCTION R square_of(const complex<R> &x) {
     return x.real() * x.real() + x.imag() * x.imag();
 }
+template <class R> NUMBALITE_FUNCTION R real_product(const R &x, const R &y) { return x * y; }
+template <class R> NUMBALITE_FUNCTION R real_product(const complex<R> &x, const complex<R> &y) {
+    return x.real() * y.real() + x.imag() * y.imag();
+}
 
-/* Variances in one pass: moments are combined as by Chan, Golub and LeVeque (1979), which loses
- * nothing where the mean is large. Neighbours that are loaded together are folded around their own
- * mean, in distances from the first one. Where W is the type of the result, and not one of more
- * precision, means and sums have two parts each. Where W has twice the precision, the sum of
- * squares is the difference of two sums: the first number is one of N, so that they are at most N
- * times as large. */
-template <class W, bool IsRoot, bool IsAccurate>
-struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W, IsAccurate>> {
-    typedef moments<W, IsAccurate> value;
+/* How many numbers there are, one of them, and the sums of the distances from it and of their squares. */
+template <class W> struct __align__(16) shifted_sums {
+    W shift, sum;
+    real_of<W> squares, count;
+};
+
+/* Variances in one pass, by sums in W, of twice the precision of the result. The sum of squares minus the square of the
+ * sum loses a factor of up to `count` of the precision, where the shift is an outlier. */
+template <class W, bool IsRoot>
+struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums<W>> {
+    typedef shifted_sums<W> value;
+    typedef real_of<W> real;
+    static constexpr bool commutes = true, in_chunks = true, extends = true;
+
+    NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
+        const W apart = b.shift - a.shift;
+        value both;
+        both.shift = a.shift;
+        both.count = a.count + b.count;
+        both.sum = a.sum + (b.sum + apart * b.count);
+        both.squares =
+            a.squares + (b.squares + real_product<real>(apart, b.sum + b.sum + apart * b.count));
+        return both;
+    }
+    NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
+    NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
+    template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
+        value one = start(x);
+        one.sum = one.shift - one.shift; /* NaN of what is not finite */
+        one.count = real(1);
+        return one;
+    }
+    template <class S, int N> NUMBALITE_FUNCTION value from(const S (&x)[N], int64) const {
+        value all = start(x[0]);
+        extend(all, x);
+        return all;
+    }
+    template <class S> NUMBALITE_FUNCTION value start(const S &x) const {
+        value none = {};
+        none.shift = nl_convert<W>(x);
+        return none;
+    }
+    template <class S, int N> NUMBALITE_FUNCTION void extend(value &total, const S (&x)[N]) const {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const W item = nl_convert<W>(x[k]) - total.shift;
+            total.sum = total.sum + item;
+            total.squares = total.squares + square_of(item);
+        }
+        total.count += real(N);
+    }
+    template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
+        if constexpr (nl_detail::is_same_type<O, value>::value) {
+            return total; /* a part */
+        } else {
+            const real squares = total.squares - square_of(total.sum) / total.count;
+            const real variance =
+                (squares < real(0) ? real(0) : squares) / nl_convert<real>(divisor);
+            return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
+        }
+    }
+};
+
+/* How many numbers there are, their mean, and the sum of the squares of distances from it; `rest` and `lost` are what
+ * the mean and the sum lack. */
+template <class W> struct __align__(16) moments {
+    W mean, rest;
+    real_of<W> squares, lost, count;
+};
+
+/* Variances in one pass, where no type has more precision than the result. Moments are combined as by Chan, Golub and
+ * LeVeque (1979), which loses nothing where the mean is large. Neighbours that are loaded together are folded around
+ * their own mean, in distances from the first one. */
+template <class W, bool IsRoot>
+struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
+    typedef moments<W> value;
     typedef real_of<W> real;
     static constexpr bool commutes = true, in_chunks = true;
 
     /* The moments of both: b has the `part` of the numbers. */
     NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
+        const W apart = (b.mean - a.mean) + (b.rest - a.rest);
+        const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
+        const two_part<real> sum =
+            sum_of_two<real>(a.squares, b.squares + square_of(apart) * (a.count * part));
         value both;
         both.count = a.count + b.count;
-        if constexpr (IsAccurate) {
-            const W apart = (b.mean - a.mean) + (b.rest - a.rest);
-            const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
-            const two_part<real> sum =
-                sum_of_two<real>(a.squares, b.squares + square_of(apart) * (a.count * part));
-            both.mean = mean.high;
-            both.rest = mean.low;
-            both.squares = sum.high;
-            both.lost = (a.lost + b.lost) + sum.low;
-        } else {
-            const W apart = b.mean - a.mean;
-            both.mean = a.mean + apart * part;
-            both.squares = a.squares + b.squares + square_of(apart) * (a.count * part);
-        }
+        both.mean = mean.high;
+        both.rest = mean.low;
+        both.squares = sum.high;
+        both.lost = (a.lost + b.lost) + sum.low;
         return both;
     }
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
         const real count = a.count + b.count;
-        real part = quick_quotient(b.count, count);
-        if (IsAccurate)
-            part = ::fma(::fma(-part, count, b.count), quick_quotient(real(1), count), part);
-        return both_of(a, b, part);
+        const real part = quick_quotient(b.count, count);
+        return both_of(a, b,
+                       ::fma(::fma(-part, count, b.count), quick_quotient(real(1), count), part));
     }
     NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
         return both_of(a, b, real(0.5));
@@ -289,36 +342,26 @@ struct variance_of : operation_on<variance_of<W, IsRoot, IsAccurate>, moments<W,
         W item[N], first = nl_convert<W>(x[0]), sum = first - first;
         real squares = square_of(sum);
         item[0] = sum;
-        all.count = real(N);
 #pragma unroll
         for (int k = 1; k < N; ++k) {
             item[k] = nl_convert<W>(x[k]) - first;
             sum = sum + item[k];
-            if (!IsAccurate)
-                squares = squares + square_of(item[k]);
         }
         const W mean = sum * (real(1) / real(N));
-        if constexpr (IsAccurate) {
-            all.mean = first;
-            all.rest = mean;
 #pragma unroll
-            for (int k = 0; k < N; ++k)
-                squares = squares + square_of(item[k] - mean);
-            all.squares = squares;
-        } else {
-            all.mean = first + mean;
-            all.squares = squares - square_of(sum) * (real(1) / real(N));
-        }
+        for (int k = 0; k < N; ++k)
+            squares = squares + square_of(item[k] - mean);
+        all.mean = first;
+        all.rest = mean;
+        all.squares = squares;
+        all.count = real(N);
         return all;
     }
     template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
         if constexpr (nl_detail::is_same_type<O, value>::value) {
             return total; /* a part */
-        } else if constexpr (IsAccurate) {
-            const real variance = quotient_of(total.squares, total.lost, nl_convert<real>(divisor));
-            return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
         } else {
-            real variance = total.squares / nl_convert<real>(divisor);
+            const real variance = quotient_of(total.squares, total.lost, nl_convert<real>(divisor));
             return nl_convert<O>(IsRoot ? ::sqrt(variance) : variance);
         }
     }
@@ -365,10 +408,10 @@ struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
 
 /* Variances of W, as accurate as sums in accurate<W>. */
 template <class W, class A, bool IsRoot> struct accurate_variance {
-    typedef variance_of<A, IsRoot, false> type;
+    typedef shifted_variance<A, IsRoot> type;
 };
 template <class W, bool IsRoot> struct accurate_variance<W, two_part<W>, IsRoot> {
-    typedef variance_of<W, IsRoot, true> type;
+    typedef variance_of<W, IsRoot> type;
 };
 template <class W, class A, bool IsRoot>
 using variance_in = typename accurate_variance<W, A, IsRoot>::type;

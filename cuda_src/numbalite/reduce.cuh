@@ -117,6 +117,11 @@ template <class Op, class = void> struct takes_chunks { static constexpr bool va
 template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {
     static constexpr bool value = Op::in_chunks;
 };
+/* Has it a quick way to add such elements to a total (Op::start, Op::extend)? */
+template <class Op, class = void> struct extends_totals { static constexpr bool value = false; };
+template <class Op> struct extends_totals<Op, decltype((void)Op::extends)> {
+    static constexpr bool value = Op::extends;
+};
 
 template <class T> struct maybe {
     T value;
@@ -131,6 +136,19 @@ template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const T
 template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const maybe<T> &b, Op op) {
     if (b.has)
         append(a, b.value, op);
+}
+
+/* Elements from number i on that are taken together; if `has`, there is a total before. */
+template <class T, class S, int N, class Op>
+NUMBALITE_FUNCTION void append_chunk(T &total, bool has, const S (&items)[N], int64 i, Op op) {
+    if constexpr (extends_totals<Op>::value) {
+        if (!has)
+            total = op.start(items[0]);
+        op.extend(total, items);
+    } else {
+        const T made = op.from(items, i);
+        total = has ? op(total, made) : made;
+    }
 }
 
 template <class T> NUMBALITE_FUNCTION maybe<T> nothing() {
@@ -500,6 +518,22 @@ NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int
             append(total, Source::fold(raw[k], i + k * step, op), op);
 }
 
+/* Have the elements that a source's pieces consist of at least 4 bytes? Compilers put arrays of smaller ones into
+ * memory. */
+template <class S> struct is_word { static constexpr bool value = sizeof(S) >= 4; };
+template <> struct is_word<void> { static constexpr bool value = false; };
+
+/* The elements of some pieces, which come together. */
+template <class T, class Source, int N, class Op>
+NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::piece (&raw)[N],
+                                      int64 i, Op op) {
+    typename Source::element items[N * Source::count];
+    static_assert(sizeof items == sizeof raw, "");
+    memcpy(items, raw, sizeof items);
+    append_chunk(total.value, total.has, items, i, op);
+    total.has = true;
+}
+
 /* The fold of the elements from begin to end that are thread number `thread`'s of `Threads`: every
  * Threads-th 16 bytes, several of them at a time, which are folded as a tree: a total of many
  * numbers is as accurate as that of few. Elements before and after whole pieces are for the first
@@ -511,6 +545,8 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
     constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
     /* Of which the last one may be of fewer elements. */
     constexpr bool are_parts = nl_detail::is_same_type<typename Source::element, T>::value;
+    constexpr bool together =
+        takes_chunks<Op>::value && !are_parts && is_word<typename Source::element>::value;
     maybe<T> total = nothing<T>();
     if (begin >= end)
         return total;
@@ -528,6 +564,10 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             raw[k] = source.fetch(i + k * step);
+        if constexpr (together) {
+            append_pieces<T, Source>(total, raw, i, op);
+            continue;
+        }
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
             v[k] = Source::fold(raw[k], i + k * step, op);
@@ -660,7 +700,8 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
 #pragma unroll
                 for (int k = 0; k < ahead; ++k)
                     items[k] = *(const S *)(x + (i + k) * step);
-                append(group, op.from(items, first + i), op);
+                append_chunk(group.value, group.has, items, first + i, op);
+                group.has = true;
                 continue;
             }
             T v[ahead];

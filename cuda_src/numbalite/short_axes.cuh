@@ -43,8 +43,7 @@ NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
 #pragma unroll
         for (int k = 0; k < Ahead; ++k)
             items[k] = next[k].item[v];
-        const T made = op.from(items, first);
-        total[v] = has ? op(total[v], made) : made;
+        append_chunk(total[v], has, items, first, op);
     }
 }
 

@@ -221,12 +221,12 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
     """The kernels of variances in a dtype, or of what is not NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
     if result.char == "e":  # float32 is precise enough
-        operation, size = f"variance_of<{cxx(wide)}, {root}, false>", wide.itemsize + 2 * real
+        operation, size = f"shifted_variance<{cxx(wide)}, {root}>", 2 * wide.itemsize + 2 * real
     else:
         text, _ = accumulator(wide, wide, wide)
         operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
-        # Of float32: in float64, or in two parts. Of float64: two means, two sums, the count.
-        size = 32 if real == 4 else 2 * wide.itemsize + 3 * real
+        # Of float32: shifted_sums of float64, or smaller moments. Of float64: moments.
+        size = 4 * wide.itemsize + 4 * real if real == 4 else 2 * wide.itemsize + 3 * real
     if has_nans:
         operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
     return OwnLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)

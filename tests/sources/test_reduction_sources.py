@@ -177,7 +177,7 @@ def test_operations_of_our_own(nvrtc, name, code, arch):
     for kind, last in ("packed", "packed"), ("columns1", ""), ("narrow1", "narrow1"):
         made = loops.generated(kind, stored, loop, loop if last else result, last=last)[0]
         compiled(nvrtc, made, arch)
-    size = f'static_assert(sizeof(nl_function::value) == {loop.itemsize}, "");\n'
+    size = f'static_assert(sizeof(nl_function::value) <= {loop.itemsize}, "");\n'
     made = loops.generated("packed", stored, loop, result)[0]
     made.write_own(size)
     compiled(nvrtc, made, arch)
