@@ -6,14 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from kit.arrays import zeros
 
 from numbalite import cuda, errors, float32, float64, int32, njit, types, vectorize, void
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-
-
-def zeros(n=4, dtype="f4"):
-    return np.zeros(n, dtype)
 
 
 SCALE = 3

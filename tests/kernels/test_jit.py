@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from kit.arrays import zeros
 
 import numbalite
 from numbalite import _core, cuda, errors, float32, float64, types, void
@@ -19,10 +20,6 @@ from numbalite.compilers import compile_count
 
 def unchecked():
     return cuda.checks("none") if cuda.is_simulated() else contextlib.nullcontext()
-
-
-def zeros(n=4, dtype="f4"):
-    return np.zeros(n, dtype)
 
 
 # --- forms ---------------------------------------------------------------------------------------------

@@ -4,18 +4,14 @@ import os
 import pickle
 from operator import methodcaller
 
-import numpy as np
 import pytest
+from kit.arrays import zeros
 from kit.lines import lines_of
 
 import numbalite
 from numbalite import cuda, errors
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-
-
-def zeros(n=4, dtype="f4"):
-    return np.zeros(n, dtype)
 
 
 # --- options ------------------------------------------------------------------------------------------------

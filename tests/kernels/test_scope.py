@@ -4,16 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from kit.arrays import zeros
 
 import numbalite
 from numbalite import cuda, errors, float32, types, void
 from numbalite.compilers import compile_count
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
-
-
-def zeros(n=4, dtype="f4"):
-    return np.zeros(n, dtype)
 
 
 @cuda.jit

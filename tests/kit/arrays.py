@@ -22,6 +22,11 @@ SCALARS = {
 }
 
 
+def zeros(n=4, dtype="f4"):
+    """A host array for a small kernel."""
+    return np.zeros(n, dtype)
+
+
 def empty(shape, dtype):
     """Of zeros, so that nothing depends on what memory held before."""
     device = _core.device_empty(shape, dtype)
