@@ -1,5 +1,6 @@
 """NumPy's functions on device arrays against NumPy's own: arrays of all kinds, laid out anyhow."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import alike, compare, same
+from kit.sample import some
 
 from numbalite import cuda
 from numbalite.ndarray.arrays import DeviceNDArray
@@ -131,19 +133,19 @@ def test_means_in_another_dtype(name):
     """A sum in the dtype, divided in out=; distances have those parts that elements and means have."""
     function = getattr(np, name)
     values = np.array([[1.5, 2, 4], [0, 7, 7.25]])
-    for dtype in ("i4", "f4", "f8", "D"):
+    pairs = itertools.product(("i4", "f4", "f8", "D"), ("i8", "f4", "f8", "D"))
+    for dtype, asked in some(5, pairs, name):
         x = (values + (2j * values[::-1] if dtype == "D" else 0)).astype(dtype)
         d = cuda.to_device(x)
-        for asked in ("i8", "f4", "f8", "D"):
-            if name.startswith("nan") and x.dtype.kind != "i" and asked == "i8":
-                continue
-            for out in (np.zeros(2), np.zeros(2, "D")):
-                expected = function(x, axis=1, dtype=asked, out=out)
-                made = function(d, axis=1, dtype=asked, out=cuda.to_device(np.zeros_like(out)))
-                np.testing.assert_allclose(made.copy_to_host(), expected, 1e-6)
-            np.testing.assert_allclose(
-                function(d, dtype=asked).copy_to_host(), function(x, dtype=asked), 1e-6
-            )
+        if name.startswith("nan") and x.dtype.kind != "i" and asked == "i8":
+            continue
+        for out in (np.zeros(2), np.zeros(2, "D")):
+            expected = function(x, axis=1, dtype=asked, out=out)
+            made = function(d, axis=1, dtype=asked, out=cuda.to_device(np.zeros_like(out)))
+            np.testing.assert_allclose(made.copy_to_host(), expected, 1e-6)
+        np.testing.assert_allclose(
+            function(d, dtype=asked).copy_to_host(), function(x, dtype=asked), 1e-6
+        )
 
 
 def test_complex_variances_in_real_dtypes_warn():
@@ -170,7 +172,7 @@ def test_one_pass_in_parts(ways):
     squares would lose everything."""
     host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")
     host[3, 4, 5] = host[60, 1, 1] = 1000
-    for x in (host, (host + 1j * host[::-1])[:, :20]):
+    for x in some(1, (host, (host + 1j * host[::-1])[:, :20]), "one pass"):
         d = cuda.to_device(x)
         for axis in (None, 0, 2):
             same(np.argmax, (d, axis), (x, axis))
@@ -180,7 +182,8 @@ def test_one_pass_in_parts(ways):
         np.testing.assert_allclose(np.var(d, ddof=2).item(), np.var(host, ddof=2), 1e-12)
         same(np.mean, (d, 1), (host, 1), {"keepdims": True})
         same(np.argmin, (d[::-2],), (host[::-2],))
-    for x in ((host % 7 == 3) * 1j, (host // 90).astype("i8"), (host > 98).astype("f2") * np.nan):
+    counted = (host % 7 == 3) * 1j, (host // 90).astype("i8"), (host > 98).astype("f2") * np.nan
+    for x in some(2, counted, "counted in one pass"):
         d = cuda.to_device(x)
         for axis in (None, 1, (0, 2), None):
             for function in (np.any, np.all, np.count_nonzero):

@@ -1,7 +1,10 @@
 """Results whose axes lie in memory as NumPy's do: of *_like, of several quantiles; and whose memory is their own."""
 
+import itertools
+
 import numpy as np
 import pytest
+from kit.sample import some
 
 from numbalite import cuda
 
@@ -37,8 +40,12 @@ def test_like_with_another_shape(name, layout):
                 np.testing.assert_array_equal(found.copy_to_host(), expected)
 
 
-@pytest.mark.parametrize("function", ["quantile", "percentile", "nanquantile", "nanpercentile"])
-@pytest.mark.parametrize("layout", ["C", "F", "transposed", "parts"])
+QUANTILES = ["quantile", "percentile", "nanquantile", "nanpercentile"]
+
+
+@pytest.mark.parametrize(
+    "function, layout", some(6, itertools.product(QUANTILES, ["C", "F", "transposed", "parts"]))
+)
 def test_several_quantiles(function, layout):
     x, call = LAYOUTS[layout], getattr(np, function)
     scale = 100 if "percentile" in function else 1

@@ -1,6 +1,6 @@
 """cuda.scan: running folds with an operation of one's own, against a loop in Python.
 
-On the simulator everything runs twice: as it is divided there, and as on a GPU.
+On the simulator each test runs as work is divided there, or as on a GPU; a draw decides.
 """
 
 import pickle

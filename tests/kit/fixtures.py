@@ -3,6 +3,8 @@ numbalite when a test asks."""
 
 import pytest
 
+from kit.sample import one
+
 
 @pytest.fixture(scope="session")
 def core_kernels():
@@ -74,9 +76,16 @@ def scan_steps(planned_steps):
     return planned_steps[True]
 
 
-@pytest.fixture(params=["as here", "as on a GPU"])
+def pytest_generate_tests(metafunc):
+    """Each test that has the fixture `ways` runs with one of the two ways, drawn for the test."""
+    if "ways" in metafunc.fixturenames:
+        drawn = one(["as here", "as on a GPU"], metafunc.definition.nodeid)
+        metafunc.parametrize("ways", drawn, indirect=True)
+
+
+@pytest.fixture
 def ways(request, driver_kind):
-    """Both ways of dividing reductions, where there are two."""
+    """How reductions are divided: as on this device, or as on a GPU."""
     if request.param == "as on a GPU":
         if driver_kind != "sim":
             pytest.skip('on a GPU this is the same as "as here"')

@@ -48,7 +48,7 @@ def host():
 
 
 @pytest.fixture(params=[False, True], ids=["driver's way", "by threads"])
-def ways(request):
+def paths(request):
     """Copies as the simulator makes them, and as a GPU does."""
     _core.copy_settings(always=request.param, least=1 << 18)
     yield request.param
@@ -455,7 +455,7 @@ def test_sizes_around_the_borders(host, by_threads, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_strides(host, ways, seed):
+def test_strides(host, paths, seed):
     rng = random.Random(seed)
     data = noise(4 * MIB, seed)
     for _ in range(8):
@@ -516,7 +516,7 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
     assert host.used == used
 
 
-def test_a_download_comes_after_the_kernel(host, ways):
+def test_a_download_comes_after_the_kernel(host, paths):
     for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
         device = cuda.to_device(np.zeros(200_000, "f4"), stream=stream)
         for _ in range(5):
@@ -524,7 +524,7 @@ def test_a_download_comes_after_the_kernel(host, ways):
         assert (device.copy_to_host(stream=stream)[: 200 * 1024] == 5).all()
 
 
-def test_arguments_of_launches_take_the_same_way(host, ways):
+def test_arguments_of_launches_take_the_same_way(host, paths):
     array = np.zeros(300_000, "f4")
     add[300, 1024](cuda.InOut(array), 2)
     assert (array == 2).all()

@@ -68,7 +68,7 @@ def run(run_python, compiler, cache, salt, *between):
     assert run_python(PROGRAM, *between, **variables).stdout == "right\n"
 
 
-@pytest.mark.parametrize("seed", sample.some(2, range(60), "before"))
+@pytest.mark.parametrize("seed", sample.some(1, range(60), "before"))
 def test_damaged_before_a_program(warm, run_python, seed):
     compiler, cache = warm
     damage.damage(cache, seed)
@@ -76,7 +76,7 @@ def test_damaged_before_a_program(warm, run_python, seed):
     run(run_python, compiler, cache, 20_000)
 
 
-@pytest.mark.parametrize("seed", sample.some(2, range(60), "while"))
+@pytest.mark.parametrize("seed", sample.some(1, range(60), "while"))
 def test_damaged_while_a_program_runs(warm, run_python, seed):
     compiler, cache = warm
     run(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)

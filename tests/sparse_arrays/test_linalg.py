@@ -1,7 +1,10 @@
 """Conjugate gradients, and coordinates in one array."""
 
+import itertools
+
 import numpy as np
 import pytest
+from kit.sample import some
 
 from numbalite import cuda
 from numbalite.cuda import sparse
@@ -18,9 +21,12 @@ def system(dtype=np.float64, n=60):
     return matrix, random.normal(size=n).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+CLASSES = sparse.csr_array, sparse.csc_array, sparse.coo_array, cuda.asarray
+
+
 @pytest.mark.parametrize(
-    "make", [sparse.csr_array, sparse.csc_array, sparse.coo_array, cuda.asarray]
+    "dtype, make",
+    some(6, itertools.product(["f4", "f8", "c8", "c16"], CLASSES), "conjugate gradients"),
 )
 def test_cg(dtype, make):
     matrix, b = system(dtype)

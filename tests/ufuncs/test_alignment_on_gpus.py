@@ -1,6 +1,7 @@
 """Kernels of ufuncs, as NVRTC compiles them, over operands of any alignment."""
 
 import functools
+import itertools
 import math
 import struct
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from kit import ptxrun
 from kit.needs import needs_nvrtc
+from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import nvrtc
@@ -19,6 +21,7 @@ pytestmark = needs_nvrtc
 BASE = 1 << 20
 DTYPES = ("u1", "f2", "f4", "c8", "f8", "c16")
 ARCHITECTURES = ((7, 5), (9, 0))
+EACH = list(itertools.product(DTYPES, ARCHITECTURES))
 
 
 def code_of(dtype):
@@ -99,8 +102,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     assert memory == before, "stores to other bytes"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype, architecture", some(4, EACH, "elements"))
 def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
     """Strided elements, rows that wide accesses do not fit, and transposed ones."""
     align = np.dtype(dtype).alignment
@@ -119,8 +121,7 @@ def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
         copies(dtype, "tiled", shape, (0, 0), offsets, architecture, order="F")
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype, architecture", some(4, EACH, "fields"))
 def test_fields_of_packed_records_at_any_byte(dtype, architecture):
     for offset in (0, 1, 2, 4, 8, 9, 12, 15):
         for shape, gaps in (((5,), (1, 0)), ((3, 2), (0, 3)), ((1,), (0, 0))):

@@ -1,6 +1,6 @@
 """cuda.reduce against NumPy: forms, types, shapes, order and reproducibility.
 
-On the simulator everything runs twice: as it is divided there, and as on a GPU.
+On the simulator each test runs as work is divided there, or as on a GPU; a draw decides.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """reduce, accumulate, reduceat, at and outer of CUDA ufuncs, with NumPy's as the judge.
 
-On the simulator the folds run twice: as they are divided there, and as on a GPU.
+On the simulator each reduction runs as it is divided there, or as on a GPU; a draw decides.
 """
 
 import copy
