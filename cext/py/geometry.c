@@ -2,6 +2,7 @@
  * checked here: no product overflows, every element can be addressed. */
 #include "py/geometry.h"
 
+#include <limits.h>
 #include <string.h>
 #include "py/state.h"
 
@@ -238,26 +239,45 @@ static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args
     return strides_of(&layout);
 }
 
+/* The strides of arrays: `rows` points to those of each. */
+static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, int64_t *into,
+                            const int64_t **rows) {
+    nl_layout other = {.ndim = ndim};
+    for (Py_ssize_t i = 0; i < count; i++, into += ndim) {
+        if (nl_py_strides_from(given[i], &other, "strides") < 0)
+            return -1;
+        memcpy(into, other.strides, (size_t)ndim * sizeof(int64_t));
+        rows[i] = into;
+    }
+    return 0;
+}
+
 static PyObject *strides_as(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
-    enum { MAX_ARRAYS = 32 };
-    nl_layout layout, other;
-    int64_t strides[MAX_ARRAYS][NL_MAX_DIMS];
-    const int64_t *of[MAX_ARRAYS];
-    int count = 0;
-    if (nargs < 2 || nargs > 2 + MAX_ARRAYS)
-        return PyErr_Format(PyExc_TypeError, "strides_as() accepts the strides of %d arrays",
-                            MAX_ARRAYS);
+    enum { INLINE_ARRAYS = 8 };
+    nl_layout layout;
+    int64_t few[INLINE_ARRAYS * NL_MAX_DIMS], *strides = few;
+    const int64_t *few_rows[INLINE_ARRAYS], **rows = few_rows;
+    Py_ssize_t count = nargs - 2;
+    PyObject *result = NULL;
+    if (count < 0 || count > INT_MAX)
+        return PyErr_Format(PyExc_TypeError, "strides_as() accepts a shape, an itemsize, strides");
     if (read_shape(args[0], args[1], &layout) < 0)
         return NULL;
-    other.ndim = layout.ndim;
-    for (; count < nargs - 2; count++) {
-        if (nl_py_strides_from(args[2 + count], &other, "strides") < 0)
-            return NULL;
-        memcpy(strides[count], other.strides, (size_t)layout.ndim * sizeof(int64_t));
-        of[count] = strides[count];
+    if (count > INLINE_ARRAYS) {
+        strides = PyMem_New(int64_t, (size_t)count * ((size_t)layout.ndim + 1));
+        rows = PyMem_New(const int64_t *, (size_t)count);
     }
-    nl_layout_set_as(&layout, of, count);
-    return strides_of(&layout);
+    if (!strides || !rows) {
+        PyErr_NoMemory();
+    } else if (read_all_strides(args + 2, count, layout.ndim, strides, rows) == 0) {
+        nl_layout_set_as(&layout, rows, (int)count);
+        result = strides_of(&layout);
+    }
+    if (count > INLINE_ARRAYS) {
+        PyMem_Free(strides);
+        PyMem_Free(rows);
+    }
+    return result;
 }
 
 static PyObject *broadcast_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
