@@ -70,6 +70,7 @@ class Operation:
         numpys = of_numpy(cls.called, (functor, *more), given)
         if numpys is not None:
             return numpys(*(() if functor is None else (functor, *more)), **given)
+        element.check_alone(cls.called, functor, more)
         if functor is None and source is None:  # a decorator with options
             return lambda function: cls(function, **given)
         return super().__new__(cls)

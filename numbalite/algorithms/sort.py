@@ -56,6 +56,7 @@ class Sort:
         numpys = of_numpy(cls.called, (key, *more), given)
         if numpys is not None:
             return numpys(*(() if key is None else (key, *more)), **given)
+        element.check_alone(cls.called, key, more)
         return super().__new__(cls)
 
     def __init__(

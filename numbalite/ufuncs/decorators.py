@@ -723,6 +723,8 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
 
 
 def _check_target(target):
+    if not isinstance(target, str):
+        raise TypeError(f"target is a string, not {type(target).__name__}")
     if target not in TARGETS:
         raise ValueError(f"unknown target {target!r}: there are {', '.join(TARGETS)}")
 

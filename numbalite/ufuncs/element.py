@@ -109,6 +109,15 @@ def _from_unit(code, name, options, frame):
     return DeviceFunction(made, (), options)
 
 
+def check_alone(what, functor, more):
+    """TypeError where arrays follow the operation in the call that makes a function of it."""
+    if more:
+        raise TypeError(
+            f"{what} accepts an operation and returns a function, which accepts the array: "
+            f"{what}({functor!r})(x)"
+        )
+
+
 def operation(
     functor, parameters, what, noun, *, source=None, name=None, args=None, options=None, frame=None
 ) -> DeviceFunction:

@@ -87,7 +87,8 @@ class Reduce(_core.Reduction):
         self.__doc__ = function.__doc__
         self._loops = reduceloops.Loops(self._function_for, self.__name__, options)
 
-    def __new__(cls, functor=None, *, source=None, **given):
+    def __new__(cls, functor=None, *more, source=None, **given):
+        element.check_alone("cuda.reduce", functor, more)
         if functor is None and source is None:
             return lambda function: cls(function, **given)
         return super().__new__(cls)

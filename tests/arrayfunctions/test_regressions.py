@@ -8,7 +8,7 @@ import pytest
 from kit.likenumpy import compare
 
 import numbalite
-from numbalite import cuda
+from numbalite import cuda, vectorize
 from numbalite.cuda import sparse
 
 D = cuda.to_device
@@ -158,6 +158,11 @@ def test_names_that_numpy_has_too():
     for call, name in ((cuda.scan, "cumsum"), (cuda.reduce_by_key, "unique")):
         with pytest.raises(TypeError, match=rf"np\.{name}\(x\) accepts the array itself"):
             call(D(x))
+    for call in cuda.scan, cuda.reduce, cuda.sort, cuda.select, cuda.partition:
+        with pytest.raises(TypeError, match=r"which accepts the array: cuda\.\w+\('a \+ b'\)\(x\)"):
+            call("a + b", D(x))
+    with pytest.raises(TypeError, match="target is a string, not DeviceNDArray"):
+        vectorize("a + b", D(x))
 
 
 def test_all_names_of_numpy_work_or_say_what_to_do():
