@@ -1,11 +1,14 @@
-/* py/recorded: functions in Python whose calls are recorded, and made again without Python.
+/* py/recorded: Python functions whose device operations are traced once, then replayed without
+ * Python.
  *
- * What such a function does with device arrays depends on how they lie and on its other arguments
- * alone. The key of a call has just that: of arrays shape, strides, dtype, the low bits of the
- * address, whether they are bound to a stream, and the distance of those that meet; of all else the
- * value. Every field is a tag followed by a fixed number of bytes or by a length, so that the call
- * can be read from its key, and two different calls never have the same. A call with arguments that
- * have no key, and the first with a key, go to the function. */
+ * The operations of such a function must depend only on its arguments: on the layout and dtype of
+ * its device arrays, and on the values of all other arguments. The key of a call contains exactly
+ * this. For an array: shape, strides, dtype, flags, the low bits of the address, whether it is
+ * bound to a stream, and its offset from the arrays that it overlaps. For any other argument: its
+ * value. Each field is a tag, followed by a fixed number of bytes or by a length and that many
+ * bytes. So a key can be parsed unambiguously, and two different calls never have the same key.
+ *
+ * The function itself runs if an argument has no key, and in the first call with a key. */
 #include "py/recording.h"
 
 #include <string.h>
@@ -13,26 +16,26 @@
 #include "py/stream.h"
 
 enum {
-    ENTRY_SIZE = 128, /* bytes of an entry in a dict, and of its key without the content */
-    MAX_TRIES = 3,    /* calls of one key that are recorded: kernels are compiled in the first */
+    ENTRY_SIZE = 128, /* bytes per cache entry, without key and trace */
+    MAX_TRIES = 3,    /* traced calls per key: the first may compile kernels */
     MAX_INPUTS = 128,
     MAX_DEPTH = 3,
     KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
-    SAME = 255, /* instead of a number of arrays, which is below MAX_INPUTS */
+    SAME = 255, /* instead of an overlap count, which is below MAX_INPUTS: an array passed twice */
 };
 
-/* Of the cached calls of one function. Changed by tests. */
+/* Capacity in bytes of the trace cache of one function. Tests change it. */
 static size_t max_bytes = 1 << 20;
 
 typedef struct recorded {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *function;
-    PyObject *direct; /* a function in C that is asked first, or NULL */
-    PyObject *known;  /* dict: key -> Recording, or how often there was none */
-    size_t bytes;     /* of `known` */
-    PyObject *dict;   /* of attributes: those of the function that tell what it is */
+    PyObject *direct; /* a C function that is called first, or NULL */
+    PyObject *known;  /* the trace cache: key -> Recording, or the number of calls without one */
+    size_t bytes;     /* estimated size of `known` */
+    PyObject *dict;   /* attributes, with a copy of the function's __name__, __doc__ and so on */
     PyObject *weakrefs;
 } recorded;
 
@@ -43,7 +46,7 @@ typedef struct key {
     PyObject *inputs[MAX_INPUTS]; /* borrowed */
     nl_range ranges[MAX_INPUTS];
     int count;
-    PyObject *stream; /* borrowed: of those that are bound to one, or the current one, or NULL */
+    PyObject *stream; /* borrowed: the arrays' bound stream, the current stream, or NULL */
     size_t size;
     unsigned char bytes[KEY_SIZE];
 } key;
@@ -60,10 +63,10 @@ static int append_tag(key *k, char tag, int64_t value) {
     return append(k, &tag, 1) && append(k, &value, sizeof value);
 }
 
-/* Where the array is relative to the arrays before it: the number of arrays that it overlaps, and
- * the index and the distance of each; or, for an array that is passed twice, SAME and its first
- * index. The number precedes the list, so that no index can be read as a tag of the next argument.
- */
+/* Appends the position of the array relative to the arrays before it: the number of arrays that it
+ * overlaps, then the index and the address offset of each one. For an array that is passed twice:
+ * SAME and its first index. The count precedes the list, so that an index cannot be parsed as the
+ * tag of the next argument. */
 static int append_distances(key *k, const nl_py_array *a) {
     size_t at = k->size;
     uint8_t count = 0;
@@ -87,7 +90,8 @@ static int append_distances(key *k, const nl_py_array *a) {
     return 1;
 }
 
-/* Arrays of a call are bound to one stream, or not. */
+/* Fails if arrays of the call are bound to different streams, or to an object that is not exactly a
+ * Stream. */
 static int take_stream(key *k, PyObject *stream) {
     if (!stream)
         return 1;
@@ -158,7 +162,7 @@ static int append_slice(key *k, PyObject *object, int depth) {
            append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
 }
 
-/* Objects that live as long as the module are known by their addresses. */
+/* Objects that live as long as the module: their address identifies them in a key. */
 static int is_immortal(const nl_py_state *state, PyObject *object) {
     return object == Py_None || object == Py_Ellipsis || object == state->no_value ||
            PyBool_Check(object) ||
@@ -189,7 +193,8 @@ static int append_any(key *k, PyObject *object, int depth) {
     return nl_host_is_exact_scalar(object) && append_scalar(k, object);
 }
 
-/* The device, and whether there is a current stream: it is the arrays', if they have one. */
+/* Appends the device and whether there is a current stream. Fails if the arrays are bound to a
+ * stream other than the current one. */
 static int append_order(key *k) {
     PyObject *current = nl_py_stream_current();
     if (current && k->stream && k->stream != current)
@@ -198,7 +203,8 @@ static int append_order(key *k) {
     return append_tag(k, '|', (int64_t)nl_device_selected() << 1 | (current != NULL));
 }
 
-/* The call in the key, new reference; NULL, without an exception, if it has none. */
+/* Builds the key of a call and returns it as bytes, a new reference. Returns NULL without an
+ * exception if an argument has no key. */
 static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords) {
     Py_ssize_t named = nl_py_named(keywords);
@@ -228,13 +234,13 @@ static size_t size_of(const recorded *f, PyObject *bytes, PyObject *value) {
     return Py_IS_TYPE(value, f->state->recording_type) ? size + nl_py_recording_size(value) : size;
 }
 
-/* Was it repeated since the last eviction? */
+/* Was the trace replayed since the last eviction? */
 static int was_repeated(const recorded *f, PyObject *value) {
     return Py_IS_TYPE(value, f->state->recording_type) && nl_py_recording_was_repeated(value);
 }
 
-/* Evicts the oldest calls that were not repeated since the last eviction, until a quarter of the
- * capacity is free. `all`: the cached calls. */
+/* Evicts the oldest entries that were not replayed since the last eviction, until a quarter of the
+ * capacity is free. `all` is a copy of the cache. */
 static int evict_from(recorded *f, PyObject *all) {
     PyObject *bytes, *value;
     Py_ssize_t at = 0;
@@ -255,7 +261,8 @@ static int evict_from(recorded *f, PyObject *all) {
     return 0;
 }
 
-/* If all calls were repeated, the second round evicts the oldest. */
+/* If all entries were replayed, the first round evicts none, and the second round evicts the
+ * oldest. */
 static int evict(recorded *f) {
     int result = 0;
     for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
@@ -270,7 +277,7 @@ static int note(recorded *f, PyObject *bytes, PyObject *value) {
     PyObject *before = NULL;
     int result;
     Py_BEGIN_CRITICAL_SECTION((PyObject *)f);
-    if (PyDict_GET_SIZE(f->known) == 0) /* Python code clears it */
+    if (PyDict_GET_SIZE(f->known) == 0) /* Python code clears the cache without changing `bytes` */
         f->bytes = 0;
     result = PyDict_GetItemRef(f->known, bytes, &before) < 0 ? -1 : 0;
     if (result == 0)
@@ -285,7 +292,8 @@ static int note(recorded *f, PyObject *bytes, PyObject *value) {
     return result;
 }
 
-/* The function, in a call that may be one to record: the first one only leaves its key. */
+/* Runs the function, because the cache has no trace for the key. The first call of a key runs
+ * without tracing and stores only a count in the cache. */
 static PyObject *call_function(recorded *f, const key *k, PyObject *bytes, PyObject *tries,
                                PyObject *const *args, size_t nargsf, PyObject *keywords) {
     long before = tries ? PyLong_AsLong(tries) : 0;
@@ -305,7 +313,7 @@ static PyObject *call_function(recorded *f, const key *k, PyObject *bytes, PyObj
     return result;
 }
 
-/* The call of a key, recorded or repeated. */
+/* Replays the trace of the key, or runs the function if there is none. */
 static PyObject *call_known(recorded *f, const key *k, PyObject *bytes, PyObject *const *args,
                             size_t nargsf, PyObject *keywords) {
     PyObject *known = NULL, *result;
@@ -323,9 +331,10 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
                                      PyObject *keywords) {
     recorded *f = (recorded *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    key k; /* not cleared: it is large */
+    key k; /* not initialized: it is large */
     PyObject *bytes, *result;
-    if (nl_capture_under_way() || nl_py_is_recording()) /* all it does is noted */
+    if (nl_capture_under_way() ||
+        nl_py_is_recording()) /* the capture, or the outer trace, contains it */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (nl_py_owners_call(f->state, recorded_vectorcall, self, args, nargsf, keywords, &result))
         return result;
@@ -345,7 +354,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
 
 /* ---- type ---- */
 
-/* What tools ask functions for. */
+/* Copies the function's attributes that documentation tools and debuggers read. */
 static int take_attributes(recorded *f) {
     static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
     f->dict = PyDict_New();
@@ -376,7 +385,7 @@ static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *Py_U
     return (PyObject *)f;
 }
 
-/* As a method, which gets the instance. */
+/* The descriptor protocol: as a class attribute, the object becomes a bound method. */
 static PyObject *recorded_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
     return instance ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
@@ -391,7 +400,7 @@ static int recorded_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int recorded_clear(PyObject *self) {
-    PyDict_Clear(((recorded *)self)->known); /* it stays: calls read it */
+    PyDict_Clear(((recorded *)self)->known); /* concurrent calls read the dict */
     return 0;
 }
 

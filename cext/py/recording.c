@@ -1,8 +1,10 @@
-/* py/recording: a recording has values, numbered, and calls, which take and give such numbers.
+/* py/recording: a trace is a list of values and a list of calls. The arguments and results of the
+ * calls are indices of values.
  *
- * The inputs are the first values. A view is known by the memory that it lies in; of inputs that
- * share a buffer it is the one that holds it. Whoever compares calls (py/recorded.c) sees to it
- * that inputs which meet do so at the same distance. */
+ * The first values are the inputs. A view is stored as an offset from the value whose memory
+ * contains it. If several inputs share a buffer, this is the first input that contains the view
+ * completely. The cache key (py/recorded.c) guarantees that inputs that overlap have the same
+ * offset from each other in each call. */
 #include "py/recording.h"
 
 #include <string.h>
@@ -14,28 +16,28 @@ enum {
     MAX_VALUES = 512,
     MAX_CALLS = 48,
     MAX_ARGUMENTS = 768,
-    CALLABLE_SIZE = 512, /* bytes, about: of a launcher or a plan */
-    MAX_BYTES = 1 << 28, /* of new arrays: with more, time is the device's, and memory scarce */
+    CALLABLE_SIZE = 512, /* estimated bytes of a launcher or a plan */
+    MAX_BYTES = 1 << 28, /* of new arrays: beyond it, device time dominates, memory is scarce */
 };
 
 typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
 
 typedef struct value {
     uint8_t kind;
-    uint8_t readonly, repeated, view, bound, ndim; /* NEW, VIEW: bound to the stream of the call */
+    uint8_t readonly, repeated, view, bound, ndim; /* bound: to the stream of the call */
     nl_element element;
     int64_t *geometry; /* shape, strides */
-    int64_t offset;    /* VIEW: bytes from the first element of `source`, a number, to its own */
-    int source, count; /* TUPLE: its numbers are `count` from arguments[source] on */
-    int last;          /* the call after which it is not needed */
-    PyObject *object;  /* CONSTANT: itself; while recording, what any was */
+    int64_t offset;    /* VIEW: in bytes, from the first element of the value `source` */
+    int source, count; /* TUPLE: its items are `count` indices from arguments[source] on */
+    int last;          /* the last call that uses it */
+    PyObject *object;  /* CONSTANT: the constant. While recording: the object of any value */
     PyObject *descr;   /* NEW, VIEW */
 } value;
 
 typedef struct recorded_call {
     PyObject *callable, *keywords;
-    int first, count; /* of its arguments */
-    int result;       /* a number; -1: it is not used */
+    int first, count; /* range in `arguments` */
+    int result;       /* index of a value; -1: the result is None or True */
 } recorded_call;
 
 typedef struct recording {
@@ -44,17 +46,17 @@ typedef struct recording {
     value *values;
     recorded_call *calls;
     int16_t *arguments;
-    size_t size;          /* bytes */
-    uint32_t is_repeated; /* since nl_py_recording_was_repeated */
+    size_t size;          /* estimated bytes of memory */
+    uint32_t is_repeated; /* replayed since the last nl_py_recording_was_repeated */
 } recording;
 
 struct nl_py_recorder {
     nl_py_state *state;
-    recording *made;  /* NULL: spoilt */
-    PyObject *stream; /* borrowed: the call's, or NULL */
+    recording *made;  /* the trace; NULL: invalidated */
+    PyObject *stream; /* borrowed: the stream of the call, or NULL */
     int device;
-    uint64_t uses; /* of devices, of which this knows */
-    int64_t bytes; /* of new arrays */
+    uint64_t uses; /* nl_device_uses() at the start, then after each recorded operation */
+    int64_t bytes; /* bytes of the buffers of new arrays */
 };
 
 NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
@@ -70,7 +72,7 @@ void nl_py_record_nothing(void) {
         spoil(nl_py_recorder_here);
 }
 
-/* A new value, or NULL: there are too many. */
+/* Adds a value. Returns NULL if there are too many. */
 static value *add_value(recording *made, value_kind kind, PyObject *object) {
     if (made->value_count == MAX_VALUES)
         return NULL;
@@ -107,7 +109,7 @@ static int is_memory(const value *v) {
     return v->kind == INPUT || v->kind == NEW || v->kind == RESULT;
 }
 
-/* The value whose memory an array lies in; -1 if there is none. */
+/* Returns the index of the value whose memory contains the array, or -1. */
 static int find_source(const recording *made, const nl_py_array *a) {
     nl_range part = nl_py_array_range(a);
     for (int i = 0; i < made->value_count; i++) {
@@ -122,12 +124,13 @@ static int find_source(const recording *made, const nl_py_array *a) {
     return -1;
 }
 
-/* Is it bound to the stream of the call, if to any? */
+/* Is the array bound to no stream, or to the stream of the call? */
 static int is_in_order(const nl_py_recorder *r, const PyObject *stream) {
     return !stream || stream == r->stream;
 }
 
-/* Its number, or -1 if it cannot be told where it comes from. */
+/* Adds a view and returns its index. Returns -1 if the array is not a view of a value, or is bound
+ * to another stream. */
 static int view_value(const nl_py_recorder *r, const nl_py_array *a) {
     recording *made = r->made;
     int source = find_source(made, a);
@@ -146,7 +149,8 @@ static int is_handle(PyObject *stream, unsigned long long number) {
     return handle && number == (unsigned long long)(uintptr_t)handle;
 }
 
-/* A number that may be an address, or a stream's, says nothing about the next call's. */
+/* Could the integer be an address in one of the arrays, or the handle of the stream? Such a number
+ * may be different in the next call, so it cannot be a constant of the trace. */
 static int is_address(const nl_py_recorder *r, PyObject *object) {
     const recording *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);
@@ -194,7 +198,8 @@ static int tuple_value(const nl_py_recorder *r, PyObject *tuple) {
     return made->value_count - 1;
 }
 
-/* The number of the value that an object is; -1 if it is none that can be had again. */
+/* Returns the index of the value for an object, which is added if necessary. Returns -1 if a replay
+ * could not reproduce the object. */
 static int value_of(const nl_py_recorder *r, PyObject *object) {
     int known = find_value(r->made, object);
     if (known >= 0)
@@ -210,20 +215,23 @@ static int value_of(const nl_py_recorder *r, PyObject *object) {
     return add_value(r->made, CONSTANT, object) ? r->made->value_count - 1 : -1;
 }
 
-/* ---- recording ---- */
+/* ---- recorded calls ---- */
 
-/* Has this thread used a device without our knowing, or chosen another one? */
+/* Has the thread used a device without a recorded operation, or selected another device? */
 static int was_used(const nl_py_recorder *r) {
     return nl_device_uses() != r->uses || nl_device_selected() != r->device;
 }
 
-/* Host arrays are read by copies and fills, the methods of arrays. One that the function has made,
- * not having been given any, is made of the same numbers always. Launches write to them. */
+/* Host arrays are accepted only by methods of device arrays (copies and fills), which read them; a
+ * launch could write to them. The traced function received no host array, because calls with host
+ * arrays have no key. So each host array was created by the function, and has the same contents in
+ * each call. */
 static int takes(PyObject *callable, PyObject *arg) {
     return !nl_host_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
 }
 
-/* The arguments of a call, before it is made; NULL if it cannot be noted. */
+/* Adds a call and its arguments to the trace, before the call is made. Returns NULL if the call
+ * cannot be replayed. */
 static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *const *args,
                                Py_ssize_t count, PyObject *keywords) {
     recording *made = r->made;
@@ -252,7 +260,8 @@ static int is_result(const nl_py_recorder *r, PyObject *object) {
     return nl_py_array_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
-/* A result that was given is known; a new array is a new value. True: it was done. */
+/* Adds the result of a call. A result that is an existing value (out=) gets its index; a new array
+ * becomes a new value. Returns 0 for any other result, which a replay could not reproduce. */
 static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *result) {
     if (result == Py_None || result == Py_True)
         return 1;
@@ -298,7 +307,7 @@ PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t na
     recorded_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         spoil(r);
-    record_with(NULL); /* what it does by itself is part of it */
+    record_with(NULL); /* operations inside the call are part of the call: not recorded */
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
     record_with(r);
     r->uses = nl_device_uses();
@@ -343,15 +352,15 @@ done:
     return result;
 }
 
-/* ---- making a recording ---- */
+/* ---- recording ---- */
 
 static void need(recording *made, int number, int until) {
     if (made->values[number].last < until)
         made->values[number].last = until;
 }
 
-/* From what the values were to what they are made of, and when they are needed last: what others
- * are made of, as long as those. */
+/* Releases the objects of the recorded call, except constants. Computes the last use of each value:
+ * a value from which others are made is used as long as these. */
 static void settle(recording *made) {
     for (int i = 0; i < made->value_count; i++) {
         made->values[i].last = -1;
@@ -381,7 +390,7 @@ static void *shrunk(void *memory, size_t size) {
     return smaller ? smaller : memory;
 }
 
-/* The recording, if the call can be repeated. */
+/* Returns the trace, or NULL without an exception if the call cannot be replayed. */
 static PyObject *finished(nl_py_recorder *r, PyObject *result) {
     recording *made = r->made;
     if (!made || was_used(r))
@@ -449,7 +458,7 @@ typedef struct replay {
     const recording *of;
     PyObject *const *inputs;
     PyObject *stream;
-    PyObject *live[MAX_VALUES]; /* NULL: not made yet, or not needed any more */
+    PyObject *live[MAX_VALUES]; /* the object of each value; NULL: not created yet, or released */
 } replay;
 
 static PyObject *make(replay *r, int number);
@@ -501,7 +510,7 @@ static PyObject *make_array(replay *r, const value *v) {
     return nl_py_array_new(r->of->state, &parts, &layout);
 }
 
-/* Borrowed. */
+/* Returns the object of a value, which is created if necessary: a borrowed reference. */
 static PyObject *make(replay *r, int number) {
     const value *v = &r->of->values[number];
     if (v->kind == INPUT)
@@ -553,7 +562,7 @@ PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs, PyObject *st
     nl_atomic_store32_relaxed(&((recording *)recorded)->is_repeated, 1);
     PyObject *result = NULL;
     int done = 0;
-    replay r; /* not cleared as a whole: it is large */
+    replay r; /* not initialized as a whole: it is large */
     r.of = of;
     r.inputs = inputs;
     r.stream = stream;
@@ -581,7 +590,7 @@ static int recording_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: every cycle goes through the dict of who records, which can be cleared. */
+/* No tp_clear: each reference cycle contains the cache dict of a Recorded, which can be cleared. */
 static void recording_dealloc(PyObject *self) {
     recording *made = (recording *)self;
     PyObject_GC_UnTrack(self);

@@ -1,10 +1,11 @@
-/* py/recording: what a function in Python has the device do for its arguments, as a list that can
- * be gone through again for others that lie alike.
+/* py/recording: records the device operations of a Python function as a trace, and replays the
+ * trace for other arrays of the same layout and dtype.
  *
- * While a thread records, calls of launchers and ufuncs and copies between arrays go by way of this
- * file, which notes each with where its arrays come from: arguments, new arrays, results, and views
- * of those; and whether they are bound to the call's stream. What cannot be said again (a wait, a
- * value that was read, an array or a stream from elsewhere) spoils the recording. */
+ * While a thread records, its calls of launchers and ufuncs and its copies between arrays pass
+ * through this file. A trace stores each call and the origin of each array of the call: an
+ * argument, a new array, a result of an earlier call, or a view of one of these. It also stores
+ * whether an array is bound to the stream of the call. An operation that cannot be replayed
+ * invalidates the trace: a wait, a read of an element, an array or a stream of unknown origin. */
 #ifndef NL_PY_RECORDING_H
 #define NL_PY_RECORDING_H
 
@@ -12,39 +13,40 @@
 
 typedef struct nl_py_recorder nl_py_recorder;
 
-/* The one of this thread, NULL nearly always. */
+/* The recorder of the calling thread; NULL unless the thread records a trace. */
 extern NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
 
 static inline int nl_py_is_recording(void) {
     return __builtin_expect(nl_py_recorder_here != NULL, 0);
 }
 
-/* ---- where calls are noted; only while this thread records ---- */
+/* ---- hooks for device operations; call them only while this thread records ---- */
 
-/* The call, made and noted. */
+/* Makes the call and adds it to the trace. */
 PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                             PyObject *keywords);
-/* The same for a function of a module. */
+/* Like nl_py_record_call, for a function that is looked up in a module. */
 PyObject *nl_py_record_named(const char *module, const char *name, PyObject *const *args,
                              Py_ssize_t nargs, PyObject *keywords);
-/* The same for a method of a device array. */
+/* Like nl_py_record_call, for a method of a device array. */
 PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
-/* What this thread records is not to be repeated. */
+/* Invalidates the trace that this thread records, if there is one. */
 void nl_py_record_nothing(void);
 
-/* ---- a recording ---- */
+/* ---- traces ---- */
 
-/* function(*args), recorded. `inputs` are the device arrays among its arguments, `stream` is the
- * one that some are bound to, or the current one, or NULL. *recording is a new reference, or NULL
- * if the call is none that can be repeated. */
+/* Calls function(*args) and records a trace. `inputs` are the device arrays among the arguments.
+ * `stream` is the stream to which some of them are bound, or the current one, or NULL. *recording
+ * is a new reference, or NULL if the call cannot be replayed. */
 PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
                        PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
                        PyObject **recording);
-/* The same for other inputs, and their stream, without the function: its result. */
+/* Replays the trace for other inputs and their stream, without calling the function. Returns the
+ * result of the call. */
 PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs, PyObject *stream);
-/* Its memory in bytes. */
+/* The estimated memory of a trace in bytes. */
 size_t nl_py_recording_size(PyObject *recording);
-/* Was it replayed since this was last asked? */
+/* Was the trace replayed since the last call of this function? */
 int nl_py_recording_was_repeated(PyObject *recording);
 
 #endif
