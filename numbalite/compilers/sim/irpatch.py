@@ -1,41 +1,54 @@
-"""A GPU's meaning for what C++ leaves undefined, written into LLVM IR.
+"""Rewrites LLVM IR so that operations which C++ leaves undefined have the results of a GPU.
 
-Works on the text of the IR as clang's front end gives it, before any optimisation: there each
-operation stands on a line of its own, and the optimiser afterwards sees well-defined code.
+`patch` edits the text of the IR from clang's front end, before any optimization: each operation is on its own
+line there, and the optimizer then receives well-defined code.
 
-Why there: implicit conversions are not to be seen in the source, so that marks in it, which g++ gets
-(divisions.py), can do divisions alone; headers cannot redefine operators of built-in types; what sanitizers
-call cannot give a result; -fno-strict-float-cast-overflow saturates to small integers and makes 0 of NaN
-for 64 bits, which no GPU does, and for shifts there is no such option; a plug-in of the compiler would have
-to be built against the headers of each version of LLVM. It costs 2 ms for a small kernel, and its second run
-of the compiler 10 ms (forkserver.py) of 140.
+Alternatives that do not work:
 
-* Integer division by zero gives all ones, the remainder by zero the dividend; INT_MIN / -1 gives
-  INT_MIN, its remainder 0. None of them traps.
-* Shifts by the width or more give 0, or the sign for an arithmetic right shift.
-* A floating-point number out of an integer type's range saturates. NaN gives 0 from float to 32 bits,
-  the top bit alone where either side has 64. Smaller integers are cut from the 32-bit result.
-* A variable that nothing has been written to has some value: it may be passed to a function, though its value is
-  undefined, as the lanes of a warp do that are told by shuffles.
-* Whole numbers of bodies in Python wrap, as numba's.
-* A volatile access that is not of a local variable is told to cuda_src/sim/library.h: reading counts as a
-  spin, so that a thread may wait for another one in a loop, and the lanes of a warp meet there.
+* Marks in the source, as for g++ (divisions.py), cover divisions only: implicit conversions are invisible there.
+* Headers cannot redefine the operators of built-in types.
+* The handlers that sanitizers call cannot return a result.
+* -fno-strict-float-cast-overflow saturates to integers of fewer than 32 bits and converts NaN to 0 for 64 bits; no
+  GPU does either. There is no such option for shifts.
+* A compiler plug-in must be built against the headers of each LLVM version.
 
-Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.h: after each
-floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
-at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
-checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
-may copy a float4 number by number. Local variables are followed (locals.py). Each way back in a loop gets an instruction with a line: a loop that
-never ends is not optimised away, and where it is can be told. Images that count accesses get calls at loops
-(loops.py), and one call for each access of a struct's copy. Copies of structs of 3, 5, 6 or 7 bytes
-become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out, and so
-do those of 2, 4 and 8 bytes, of which it makes a single number; and before a bit-field is written, its word counts as written: the other fields in it are read first.
+Cost: 2 ms for a small kernel, and 10 ms of 140 for the second run of the compiler (forkserver.py).
 
-On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
-optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
+All images:
 
-Newer clangs wrap the address of a thread-local variable in an intrinsic, behind which alias analysis
-cannot see that threadIdx is nobody else's; the intrinsic goes.
+* Integer division by zero returns all ones, the remainder by zero the dividend. INT_MIN / -1 returns INT_MIN,
+  its remainder 0. None of them traps.
+* Shifts by the width or more return 0, or the sign bits for an arithmetic right shift.
+* A conversion from floating point to an integer saturates. NaN becomes 0 from float to 32 bits; if either type has
+  64 bits, NaN becomes the integer that has only the top bit set. Integers of fewer than 32 bits are truncated from
+  the 32-bit result.
+* An uninitialized variable may be passed to a function (`noundef` is removed): lanes that receive values from
+  shuffles pass such variables.
+* Integer arithmetic of Python bodies wraps on overflow, as in numba.
+* Before each volatile access, except to a local variable, nl_sim_volatile_access (cuda_src/sim/library.h) is
+  called. A volatile load counts as a spin, so that a thread may wait for another thread in a loop, and the lanes
+  of a warp synchronize at the access.
+
+Images with checks:
+
+* "nan": a call of cuda_src/sim/arithmetic.h after each floating-point operation, and after each call of an
+  external function of one or two numbers, detects NaN and infinity.
+* "divide": a call at each signed division detects a quotient that does not fit.
+* "memory": before a struct is copied, both addresses are checked for the alignment of its type. Clang's sanitizer
+  omits this check, and the optimizer may copy a float4 element by element. The back edge of each loop gets an
+  instruction with a line number: an endless loop is then not removed, and the report has its line.
+* "unwritten": accesses to local variables are recorded (locals.py).
+* "profile": calls at loops (loops.py), and one call for each load and store of a struct copy.
+* All checks of memory accesses: copies of structs of 3, 5, 6 or 7 bytes become calls, because the optimizer
+  creates accesses that clang's instrumentation omits. For "unwritten", so do copies of 2, 4 and 8 bytes, which the
+  optimizer makes a single number. Before a bit-field is stored, its storage unit is marked as
+  written, because the store first loads the other fields of the unit.
+
+On the host target, declarations of libm functions name their vector versions in libmvec, so that the optimizer
+vectorizes loops that call them (cuda_src/host/vector.h does this for g++).
+
+Newer clang versions wrap the address of a thread-local variable in an intrinsic. It hides from alias analysis that
+threadIdx is private to a thread, so it is replaced by a plain address.
 """
 
 from __future__ import annotations
@@ -79,7 +92,7 @@ _ODD_COPY = re.compile(
 )
 _COPIES = "__tsan_memcpy"
 MAX_PIECES = 16
-_CALL_OF_COPY = "notail call"  # the return address is that of the line
+_CALL_OF_COPY = "notail call"  # a return address in this function: the report uses its line
 _TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = {_CALL_OF_COPY} (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
@@ -109,11 +122,11 @@ _LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
 
 
 def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
-    """The IR of a whole module with the operations above made a GPU's.
+    """Returns the IR of a whole module, rewritten as the module's docstring describes.
 
-    spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
-    host.vector_math(): which vector functions there are. checks: names in config.CHECKS; "divide"
-    and "nan" mean something here. is_python: the bodies are, whose whole numbers wrap.
+    spins: rewrite volatile accesses; False for code that runs without simulated threads. vectors: the level from
+    host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the image is compiled with.
+    is_python: the kernels have Python bodies, whose integers wrap.
     """
     ir = _DEFINED_VALUE.sub("", ir)
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
@@ -140,21 +153,24 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     functions = [_function(f, checks, defined, unwatched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
-    if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
+    # Kernels are inlined into their callers, and no other module refers to their symbols.
+    if not checks:
         functions = [_HIDDEN.sub("define internal ", text) for text in functions]
     ir = "".join([head, *functions])
     return vectorize(ir, vectors) if vectors else ir
 
 
-# --- what nobody asks for -----------------------------------------------------------------------------------
+# --- unused support functions ---------------------------------------------------------------------------------
 
 _LISTS = re.compile(r"@llvm\.(compiler\.)?used =")
 _ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
 
 
 def _without_unasked(head, functions):
-    """Without the functions that are there in case that what this module puts in, or what the front end
-    does, asks for them by name (cuda_src/sim/library.h)."""
+    """Removes the support functions of cuda_src/sim/library.h that the module does not call.
+
+    They have the attribute `used`, because this module and clang's front end insert calls by symbol name.
+    """
     idle = {}
     for name in (_ACCESS, _PURE_VIRTUAL, *NAMES):
         mark = f"@{name}"
@@ -168,7 +184,7 @@ def _without_unasked(head, functions):
 
 
 def _without(head, functions, idle):
-    """Without the functions idle: name -> text."""
+    """Removes functions, and their entries in llvm.used; idle: symbol -> text of the function."""
     if not idle:
         return head, functions
     lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]
@@ -177,7 +193,7 @@ def _without(head, functions, idle):
 
 
 def _unlist(line, names):
-    """The list of what must stay, without these."""
+    """An llvm.used line without these symbols."""
 
     def entry(match):
         return "" if match[2] in names else match[0]
@@ -188,7 +204,7 @@ def _unlist(line, names):
 
 
 def _tail(text):
-    """What follows a function before the next one: declarations and attributes."""
+    """The text after the end of a function: declarations and attributes that precede the next function."""
     return text.partition("\n}\n")[2]
 
 
@@ -209,12 +225,15 @@ _USED = re.compile(
     re.MULTILINE,
 )
 _MIN_WIDTH = re.compile(r'"min-legal-vector-width"="\d+"')
-# A letter of the vector ABI for each width, what the CPU must have for it, and the bytes of a vector.
+# (letter of the vector ABI, CPU feature that it requires, bytes of a vector)
 _WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 
 
 def vectorize(ir: str, level: int) -> str:
-    """The IR with each call of a function that libmvec has marked with its vector versions."""
+    """Adds to each call of a libm function the attribute that names its vector versions in libmvec.
+
+    level: how many groups of _VECTOR the installed libmvec provides.
+    """
     known = {name for names in _VECTOR[:level] for name in names}
     widths = [(letter, size) for letter, feature, size in _WIDTHS if feature in ir]
     declared = {}
@@ -240,10 +259,10 @@ def vectorize(ir: str, level: int) -> str:
     ir = _CALL.sub(mark, ir)
     if not declared:
         return ir
-    # Where vectors of 32 bytes are preferred, such functions have no registers of 64 bytes: a call with a vector
-    # of 64 bytes would pass two halves, which the function of libmvec does not expect.
+    # If LLVM prefers 32-byte vectors, a function may not use 64-byte registers: a call with a 64-byte vector would
+    # pass two halves, which libmvec's function does not expect.
     ir = _MIN_WIDTH.sub(f'"min-legal-vector-width"="{8 * widths[-1][1]}"', ir)
-    # The list keeps the declarations until the loops have been looked at.
+    # llvm.compiler.used keeps the declarations until the loop vectorizer runs.
     if re.search(r"\bptr\b", ir):
         element, kept = "ptr", [f"ptr @{name}" for name in declared]
     else:
@@ -273,8 +292,10 @@ _CALLED = re.compile(r'@([\w.$]+|"[^"]+")\(')
 
 
 def _tell_volatile(functions):
-    """A call before each volatile access, with the address, and with the access's place in the program: a
-    number, larger the further a thread has come; even for loads. Called functions come before their callers.
+    """Inserts a call of nl_sim_volatile_access before each volatile access, with its address and position.
+
+    Positions increase in program order, and callees have smaller ones than their callers. The lowest bit is 0 for
+    loads and 1 for stores.
     """
     place = 0
 
@@ -303,8 +324,8 @@ def _tell_volatile(functions):
 
 
 def _callees_first(functions):
-    """The numbers of the functions, each after those that it calls, but for recursion."""
-    names = [_DEFINED.match(text) for text in functions]  # of what has been taken out, None
+    """Indices of the functions, callees before their callers (in any order within a recursion)."""
+    names = [_DEFINED.match(text) for text in functions]  # None: the function was removed
     numbers = {name[1]: at for at, name in enumerate(names) if name}
     order, seen = [], set()
     stack = [(at, False) for at in reversed(range(len(functions)))]
@@ -339,13 +360,13 @@ def _is_users(head, unwatched):
 
 
 def _is_watched(head, unwatched):
-    """Is a function one in which accesses are looked at, by its first line?"""
+    """Does the function with this first line have the attribute sanitize_thread?"""
     attributes = _ATTRIBUTES_OF.search(head)
     return not (attributes and attributes[1] in unwatched)
 
 
 def _with_wrapping(text):
-    """Sums and products without the promise that they do not overflow, but for those of the engine's loops."""
+    """Removes `nsw` from additions, multiplications and shifts, except in functions of the engine."""
     return text if _ENGINES in text.partition("\n")[0] else _NO_OVERFLOW.sub(r"\1 ", text)
 
 
@@ -353,7 +374,7 @@ def _function(text, checks, defined, unwatched):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
-    if not _is_watched(head, unwatched):  # nobody is told of its accesses (sim/own.h)
+    if not _is_watched(head, unwatched):  # NUMBALITE_SIM_UNCHECKED (sim/own.h): no access checks
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
@@ -366,7 +387,7 @@ def _function(text, checks, defined, unwatched):
 
 
 def _keep_loops(text):
-    """Instructions before the branches to labels that were there before."""
+    """Inserts a no-op with a line number before each branch to an earlier label (a loop's back edge)."""
     out, seen = [], set()
     for line in text.split("\n"):
         if line.startswith("  br "):
@@ -380,9 +401,11 @@ def _keep_loops(text):
 
 
 def _tell_odd_copies(text, by_bytes):
-    """Calls in the place of copies for which the optimiser has no single access that is told of. by_bytes:
-    and of those from memory to memory that it would make a single number of; not all of a struct need be
-    written."""
+    """Replaces copies of 3, 5, 6 or 7 bytes (modulo 8) by calls, because clang would not instrument their accesses.
+
+    by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load them as
+    one number, but some bytes of a struct may be uninitialized.
+    """
     if "@llvm.memcpy." not in text:
         return text
     own = _own_pointers(text)
@@ -405,8 +428,10 @@ def _tell_odd_copies(text, by_bytes):
 
 
 def _count_copies(text):
-    """Calls in the place of copies of structs: one for each load and store that a GPU makes of it, whose size is
-    the alignment of the struct."""
+    """Replaces each struct copy by the calls that count its accesses on a GPU.
+
+    A GPU copies in pieces of the struct's alignment, at most 16 bytes. More than MAX_PIECES pieces become one call.
+    """
     if "@llvm.memcpy." not in text:
         return text
     own = _own_pointers(text)
@@ -437,7 +462,7 @@ def _count_copies(text):
 
 
 def _own_pointers(text):
-    """The local variables, and pointers into them."""
+    """The names of the local variables, and of pointers into them."""
     own = set(_LOCAL.findall(text))
     for part, whole in _PART.findall(text):
         if whole in own:
@@ -446,7 +471,7 @@ def _own_pointers(text):
 
 
 def _declared_copies(functions):
-    """The declaration of what those calls are of (cuda_src/sim/hooks.h)."""
+    """The declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of it was inserted; otherwise ""."""
     for text in functions:
         if found := _TOLD_COPY.search(text):
             kind = found[1]
@@ -455,7 +480,7 @@ def _declared_copies(functions):
 
 
 def _tell_fields(text):
-    """Calls before the bit-fields' words are read in order to be written."""
+    """Inserts nl_sim_write_field before the load that precedes the store of a bit-field."""
 
     def tell(match):
         lines, kind, at = [], match["type"], match["at"]
@@ -470,7 +495,7 @@ def _tell_fields(text):
 
 
 def _check_copies(text):
-    """Calls before the copies of structs, for addresses that are not a local variable's."""
+    """Inserts an alignment check of both addresses before struct copies, except of local variables' addresses."""
     own = set(_LOCAL.findall(text))
     own |= {cast for cast, pointer in _CAST.findall(text) if pointer in own}
 
@@ -487,7 +512,10 @@ def _check_copies(text):
 
 
 class _State:
-    """The patching of one function: names for new values."""
+    """Rewrites the operations of one function; creates the names of new values.
+
+    defined: names of the functions that the module defines, whose results need no check for NaN.
+    """
 
     def __init__(self, checks=(), defined=()):
         self.divisions = "divide" in checks
@@ -556,7 +584,7 @@ class _State:
         return lines
 
     def _overflow(self, type_, a, minus):
-        """Tells of the least number divided by -1."""
+        """Inserts the call that reports the lowest integer divided by -1."""
         least, both = self._new(), self._new()
         lowest = -(1 << (int(type_[1:]) - 1))
         return [
@@ -573,7 +601,7 @@ class _State:
         return self._tell(match, type_, a, b, _SIGNS[match["name"]])
 
     def _call(self, match):
-        """A function that the module does not define, of one or two numbers."""
+        """Checks the result of a call, if the module does not define the function and it has one or two numbers."""
         found = _FUNCTION.match(match["rest"])
         if found is None or found[1] in self.defined:
             return None
@@ -653,5 +681,5 @@ def _is_number(text):
 
 
 def _number(value):
-    """A constant; LLVM writes those of type float as doubles too."""
+    """A floating-point constant; LLVM IR writes constants of type float as doubles, too."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
