@@ -1,6 +1,7 @@
-"""Shapes and strides as plain tuples: what reshaping, broadcasting and copying do to them.
+"""Shapes and strides of arrays, as tuples: broadcasting, reshaping, axis numbers and axis order.
 
-No memory is read, so that tests compare every function with NumPy. C code computes the strides (core/layout.c).
+The functions access no device memory, so tests compare all of them with NumPy. Strides are computed in C
+(core/layout.c).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ AxisError = getattr(np, "exceptions", np).AxisError
 
 
 def _brief(shape):
-    """A shape as NumPy's messages have it: "(2,3)"."""
+    """A shape as in NumPy's messages: "(2,3)"."""
     return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
 
 
 def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
-    """An order as NumPy takes it, in either case or None, as one of the letters."""
+    """Normalizes an `order` argument to one of `letters`: it may be in lower case, and None means `default`."""
     if order is None:
         return default
     if not isinstance(order, str):
@@ -40,13 +41,16 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
 
 
 def check_copy(copy: Any) -> None:
-    """ValueError for copy="never" and the like, which would be true."""
+    """ValueError if `copy` is a string: copy="never" would count as true."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
 
 
 def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
+    """Removes leading axes of length 1 until `shape` has at most the axes of `wanted`.
+
+    ValueError if the result cannot be broadcast to `wanted`.
+    """
     extra = max(len(shape) - len(wanted), 0)
     short = shape[extra:]
     fits = all(length == 1 for length in shape[:extra])
@@ -64,7 +68,7 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
 def spread(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Strides with which an array of `shape` appears as one of the shape `wanted`."""
+    """Strides that broadcast an array of this shape and these strides to the shape `wanted`."""
     made = _core.broadcast_strides(shape, strides, wanted)
     if made is None:
         squeezed_to(shape, wanted)  # raises
@@ -73,19 +77,19 @@ def spread(
 
 
 def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
-    """An axis counted from the front; AxisError, in which `what` names the argument."""
+    """An axis number in range(ndim), from one that may be negative. AxisError names the argument `what`."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
         raise AxisError(number, ndim, what)
     return number % ndim
 
 
-MAX_ITEMS = 64  # NumPy's limit of dimensions
+MAX_ITEMS = 64  # NumPy's maximum number of dimensions
 
 
 def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
-    """A tuple of a sequence from outside, of at most MAX_ITEMS items. ValueError if there are more,
-    before they are stored: range(2**62) is a sequence, too."""
+    """A tuple of a user's sequence. ValueError for more than MAX_ITEMS items, without reading all of them:
+    range(2**62) is a sequence, too."""
     items = tuple(itertools.islice(values, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         raise ValueError(f"{what}: a sequence of more than {MAX_ITEMS} items")
@@ -93,7 +97,7 @@ def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, .
 
 
 def numbers_of(value: Any) -> tuple[int, ...]:
-    """One integer or several, as NumPy reads shapes and axes: several may be an array."""
+    """A tuple of integers from a shape or axis argument: an integer, or a sequence (or array) of integers."""
     try:
         return (operator.index(value),)
     except TypeError:
@@ -105,7 +109,7 @@ def numbers_of(value: Any) -> tuple[int, ...]:
 
 
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """The arguments of reshape as a tuple, with -1 worked out."""
+    """The shape that the arguments of reshape mean, with -1 replaced by the missing length."""
     shape = numbers_of(shape[0] if len(shape) == 1 else shape)
     product, least = math.prod(shape), min(shape, default=0)
     if product == size and least >= 0:
@@ -134,7 +138,7 @@ def strides_after(
     new_shape: tuple[int, ...],
     order: str,
 ) -> tuple[int, ...] | None:
-    """Strides with which the elements appear in a new shape, or None if there is no such view."""
+    """Strides of the reshaped view, or None if the reshape needs a copy."""
     if order != "F":
         return _core.reshaped_strides(shape, strides, itemsize, new_shape)
     made = _core.reshaped_strides(shape[::-1], strides[::-1], itemsize, new_shape[::-1])
@@ -146,8 +150,11 @@ packed_as = _core.strides_as
 
 
 def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
-    """The axes, outermost first, as NumPy's iterator walks over the elements of arrays of one shape in the order
-    "K": an axis with no stride stays among its neighbours, and where the arrays differ, C order wins."""
+    """Axis order of NumPy's "K" for arrays of one shape, outermost axis first.
+
+    Axes are sorted by decreasing stride. An axis of stride 0 (broadcast) keeps its position. Axes whose order
+    differs between the arrays stay in C order.
+    """
     inwards: list[int] = []
     for axis in reversed(range(len(shape))):
         place = len(inwards)
@@ -167,8 +174,9 @@ def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]
 
 
 def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Axes (length, stride, stride, ...), outermost first, of which neighbours are joined that all strides walk as
-    one.
+    """Merges neighbouring axes (length, stride, stride, ...), outermost first, if all arrays allow it.
+
+    An outer axis absorbs the next one if, for all arrays, its stride is the other's length times stride.
 
     >>> merged([(2, 12, 24), (3, 4, 8)])
     [(6, 4, 8)]

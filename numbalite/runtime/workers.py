@@ -1,7 +1,7 @@
-"""A device for each worker of dask.distributed.
+"""Assigns a device to each worker of dask.distributed.
 
-Without being told, every process uses device 0. `DevicePerWorker` tells the workers of a cluster;
-`tell_of_sharing` warns in a worker that nobody told.
+By default, every process uses device 0. `DevicePerWorker` sets the default device of each worker;
+`tell_of_sharing` warns in a worker that shares device 0 by default.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 _here: dict[
     str, Any
-] = {}  # "worker": that of this process, once it has a device; "told": of sharing
+] = {}  # "worker": the worker of this process that has a device; "told": tell_of_sharing has warned
 
 
 class DevicePerWorker(WorkerPlugin):
-    """A plug-in: the worker with number i uses device i of its machine.
+    """A plug-in of dask.distributed: worker number i uses device i of its machine.
 
         client.register_plugin(DevicePerWorker())
 
-    The number is the worker's name, or what its name ends in after - or _, as LocalCluster, dask-jobqueue
-    and `dask worker --name gpu --nworkers 4` have them; with more workers than devices they share.
-    Otherwise `choose(worker)` says the number of the device. Workers must be processes, not threads of one.
+    The number is the worker's name, or the digits at its end after - or _, which is how LocalCluster, dask-jobqueue
+    and `dask worker --name gpu --nworkers 4` name workers. If there are more workers than devices, workers share
+    devices. `choose(worker)`, if passed, returns the number of the device instead. Workers must be processes:
+    two workers that are threads of one process raise RuntimeError.
     """
 
     name = "numbalite-device-per-worker"
@@ -54,7 +55,7 @@ class DevicePerWorker(WorkerPlugin):
 
 
 def number_of(name: Any) -> int:
-    """The number in a worker's name."""
+    """The number that is a worker's name, or that follows - or _ at its end. ValueError without one."""
     found = re.fullmatch(r"(?:.*[-_])?(\d+)", str(name))
     if found is None:
         raise ValueError(
@@ -66,8 +67,8 @@ def number_of(name: Any) -> int:
 
 
 def tell_of_sharing(device: int) -> None:
-    """Called when a kernel is first loaded on a device: warns, once, in a worker that uses the first of
-    several devices because nobody has said another."""
+    """Warns once in a worker that uses device 0 of several by default. Called when a kernel is first loaded
+    on a device."""
     if "told" in _here or device != 0 or len(devices.gpus) < 2 or _is_chosen():
         return
     try:
@@ -83,8 +84,7 @@ def tell_of_sharing(device: int) -> None:
 
 
 def _is_chosen():
-    """Has somebody said which device this process, or this thread, is to use? (dask-cuda does so by the
-    order of CUDA_VISIBLE_DEVICES.)"""
+    """Was a device chosen for this process or this thread? (dask-cuda orders CUDA_VISIBLE_DEVICES.)"""
     return (
         devices.default_is_chosen
         or _core.selected_device() is not None
