@@ -1,19 +1,20 @@
-"""A Builder puts together the source that compilers get: for kernels, for the loops of ufuncs (ufuncs/*loops.py) and
-for functions on the CPU (cpu/entries.py).
+"""Generates the complete C++ source of kernels, of ufunc loops (ufuncs/*loops.py) and of CPU functions (cpu/entries.py).
+
+A Builder collects the user's text, the device functions that it calls, the captured Python names and the includes.
 
 A kernel written as a body becomes
 
-    #include "numbalite.cuh"            and the parts of it that the source names
+    #include "numbalite.cuh"            and the library headers that the source uses
     using namespace numbalite;
     struct record_... { ... };          records among the parameters
-    namespace f1_axpy { ... }           each device function, after those that it calls
+    namespace f1_axpy { ... }           each device function, after the functions that it calls
     namespace k_saxpy {
-        constants, constant arrays, the device functions that it names
+        constants, constant arrays, using-declarations of the device functions that it calls
         extern "C" __global__ void nl_saxpy(float a, array<float, 1> x) { the user's lines }
     }
 
-so that a Python name hides what C++ has under it, and a C++ declaration hides the Python name.
-The user's lines stand under #line directives with their own file and numbers.
+A captured Python name thus hides a C++ name of the same spelling, and a declaration in the body hides the Python name.
+#line directives give the user's lines their own file and line numbers.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from numbalite.types.keywords import KEYWORDS
 
 
 def has_statement(text: str) -> bool:
-    """False for a bare expression such as ``a + b``, which needs a ``return`` around it."""
+    """Does the text contain a statement? False for an expression such as ``a + b``, which needs a ``return``."""
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
-# Names that a macro of the user's may have, in text of ours.
+# Names in generated text with which a macro of the user may collide.
 _NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-# Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
+# Names in the spelling of array types: numbalite.cuh declares them, and the layout letters need no include.
 _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
 
 
@@ -57,26 +58,26 @@ _FLOATING_ALIASES = {"float32": "float", "float64": "double"}
 
 
 class _Users(str):
-    """A piece that is the user's text."""
+    """A piece of source that the user wrote."""
 
 
 class _Taken(str):
-    """A piece that defines a name of the Python scope for a definition."""
+    """A piece of source that defines a captured Python name."""
 
     name: str
     has_includes: bool  # does the definition include headers?
 
 
 class Builder:
-    """Collects the pieces of one source."""
+    """Collects the pieces of one source; `source` and `finish` join them."""
 
     def __init__(self, name: str, title: str = ""):
         self.file = f"{ascii_name(name)}.cu"
         self.title = title
-        self.pieces: list[str | None] = []  # None: a #line back, when the number is known
+        self.pieces: list[str | None] = []  # None: #line back to this file
         self.ahead: list[
             str
-        ] = []  # of ours, read before the user's headers: their macros may have any name
+        ] = []  # library text that precedes the user's headers, whose macros may have any name
         self.line = 1
         self.names: set[str] = set()  # every identifier that occurs
         self.includes: list[tuple] = []  # (line, #include line, file)
@@ -92,18 +93,18 @@ class Builder:
         self.slips: list[Slip] = []  # of Python bodies
         self.refused: dict = {}
         self.array_bytes = 0
-        self.takes_pointers = False  # as kernels do
+        self.takes_pointers = False  # can captured device arrays be bound? only in kernels
         self.pointers: dict[str, tuple] = {}  # name expression -> (name, device array)
         self.hiding: frozenset[str] = (
             frozenset()
         )  # names of the open namespace, and of its function's parameters
         self.macros: frozenset[str] = (
             frozenset()
-        )  # those of them that a compiler may know as macros
+        )  # the part of `hiding` that compilers may define as macros
 
     @property
     def has_macros(self) -> bool:
-        """May there be macros of the user's behind what defines them?"""
+        """May user macros be defined at some point of the source (by includes, link=, options or whole units)?"""
         is_unit = any(function.definition.is_unit for function in self.functions)
         return bool(self.includes or self.linked or self.given or is_unit)
 
@@ -119,7 +120,7 @@ class Builder:
         self.pieces.append(piece)
 
     def write_own(self, text: str):
-        """Text of ours that comes after all of the user's: what macros have the names in it end here."""
+        """Writes generated text after all user text. First undefines user macros that collide with its names."""
         if self.has_macros:
             functions = {function.cxx_name for function in self.functions}
             for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
@@ -128,10 +129,10 @@ class Builder:
         self.write(text)
 
     def write_user(self, text: Text, closing: str = ""):
-        """The user's lines; afterwards messages are about the generated file again.
+        """Writes the user's lines, then a #line directive back to the generated file.
 
-        ``closing`` ends the function that they are the body of, as if it stood at their end: a
-        debugger that steps past the last statement stays in the user's file.
+        ``closing`` ends the function whose body they are. It gets the number of their last line, so that a debugger
+        that steps past the last statement stays in the user's file.
         """
         self.pieces.append(_Users(f"{text.numbered()}\n"))
         if closing:
@@ -139,7 +140,7 @@ class Builder:
         self.pieces.append(None)
 
     def finish(self, fields=None) -> str:
-        """The whole text; ``fields`` are other fields of the Source that it is for."""
+        """Joins all pieces to the complete text; ``fields`` are the other fields of its Source (headers, options)."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
         includes += _included(self.links())
@@ -160,7 +161,11 @@ class Builder:
         return "".join(out)
 
     def without_macros(self, pieces, fields) -> list:
-        """Pieces that come behind the user's headers, with names in ours that none of their macros has."""
+        """Replaces names in generated pieces that user macros redefine by their second names (kernels/macros.py).
+
+        ``pieces`` follow the user's headers. User text is unchanged; a captured Python name is omitted if a macro
+        has its name.
+        """
         if not self.has_macros:
             return pieces
         texts = [text for text in pieces if isinstance(text, _Users)]
@@ -177,7 +182,7 @@ class Builder:
                 return piece
             text = macros.avoided(piece, found)
             if isinstance(piece, _Taken) and piece.name in (found if piece.has_includes else given):
-                return f"#ifndef {piece.name}\n{text}#endif\n"  # a macro wins, as what C++ declares does
+                return f"#ifndef {piece.name}\n{text}#endif\n"  # as with C++ declarations, the macro wins
             return text
 
         return [without(piece) for piece in pieces]
@@ -185,8 +190,11 @@ class Builder:
     def source(
         self, definition, options, kernels, *, suffix="", describe=False, is_python=None
     ) -> Source:
-        """What compilers get: the text under the name of a definition, in a file beside the user's. is_python: was it
-        Python, if the definition does not say so any more?"""
+        """Returns the Source for the compilers, with a file name in the folder of the user's file.
+
+        is_python: whether the body was written in Python; default: ``definition.is_python``, which a translated
+        definition may have lost.
+        """
         name = ascii_name(plain_name(definition.name)) + suffix
         fields = {
             **options.source_fields(),
@@ -202,12 +210,12 @@ class Builder:
         return Source(text=self.finish(fields), **fields)
 
     def labels(self, *first) -> tuple:
-        """The files that the user's lines are from; ``first`` are definitions beside the device functions."""
+        """The files of the user's lines: of the definitions ``first`` and of all device functions."""
         definitions = (*first, *(function.definition for function in self.functions))
         return tuple(dict.fromkeys(definition.text.label for definition in definitions))
 
     def use_types(self, *used):
-        """Makes sure that the types can be spelled: records are defined, parts are included."""
+        """Adds the record definitions and library headers that the types need."""
         for t in used:
             self.names |= names_of_type(t) - _OF_THE_HEAD
             if isinstance(t, (types.Array, types.Pointer)):
@@ -222,7 +230,7 @@ class Builder:
                 self.records[t.cxx] = t.definition() + "\n"
 
     def link(self, texts):
-        """Texts of whole declarations to compile before all others."""
+        """Adds Texts of complete declarations, which are compiled before the rest of the source."""
         for text in texts:
             self.names |= identifiers(text.value)
             self.linked[text] = None
@@ -230,8 +238,10 @@ class Builder:
                 self.users[lines_of(text)] = None
 
     def links(self) -> list:
-        """The Texts to compile first. What is defined among them is not declared: a definition's types may
-        be others that are the same in memory."""
+        """The Texts to compile first, without declarations of functions that another Text defines.
+
+        The types of a definition may differ from the declared ones although their memory layout is equal.
+        """
         found = [text for text in self.linked if text.label != DECLARATION]
         if len(found) == len(self.linked):
             return found
@@ -239,10 +249,10 @@ class Builder:
         declared = [text for text in self.linked if text.label == DECLARATION]
         return found + [text for text in declared if defined.isdisjoint(_declared(text.value))]
 
-    # --- what a definition takes from the Python scope
+    # --- captured Python names
 
     def with_numbers(self, function, number_type):
-        """The function compiled with this number type, one copy in a source."""
+        """The copy of a device function for this number type; one copy per source."""
         if not number_type:
             return function
         key = function, number_type
@@ -251,7 +261,10 @@ class Builder:
         return self.copies[key]
 
     def open_namespace(self, namespace: str, definition: Definition, number_type=""):
-        """Starts the namespace of a definition with all that it captures."""
+        """Opens the namespace of a definition and writes its captured names. Returns the captured names.
+
+        Names that cannot be captured are added to ``refused``, with the reason.
+        """
         taken = definition.capture()
         for name, function in taken.functions.items():
             taken.functions[name] = self.with_numbers(function, number_type)
@@ -272,7 +285,7 @@ class Builder:
         self.macros = frozenset(filter(capturing.may_be_macro, named))
         for name in (definition.name, reserved.free(ascii_name(definition.name))):
             if self.functions.get(taken.functions.get(name)) == namespace:
-                del taken.functions[name]  # it calls itself
+                del taken.functions[name]  # recursion
         self.names |= identifiers(definition.text.value, definition.parameters)
         for number, include in definition.includes:
             self.includes.append((number, include, definition.text.label))
@@ -305,7 +318,7 @@ class Builder:
         return taken
 
     def user_text(self, definition: Definition) -> Text:
-        """The user's lines, for the namespace that has been opened for them."""
+        """The user's lines, adapted to the macros of the open namespace."""
         return definition.text.replace(definition.body(self.macros))
 
     def close_namespace(self, namespace: str, definition: Definition, taken):
@@ -314,11 +327,11 @@ class Builder:
         self.write(f"}} // namespace {namespace}\n\n")
 
     def spelled(self, t) -> str:
-        """The C++ type, where names of the Python scope may hide its words."""
+        """The C++ spelling of a type, qualified with ``numbalite::`` where captured names or headers may hide it."""
         from numbalite.cxx import devicelib
 
         words = names_of_type(t)
-        # A header may have words of ours, too.
+        # A header may declare names of the library, too.
         hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
         cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
         if not hidden:
@@ -326,7 +339,7 @@ class Builder:
         return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", cxx)
 
     def add_function(self, function) -> str:
-        """Writes a device function, unless it is there; gives its namespace."""
+        """Writes a device function if the source does not have it yet. Returns its namespace."""
         if function in self.functions:
             namespace = self.functions[function]
             if function in self.unfinished and function is not self.unfinished[-1]:
@@ -354,7 +367,7 @@ class Builder:
         return namespace
 
     def add_instances(self, function) -> str:
-        """Writes a function with a Python body, as it is for each of its signatures."""
+        """Writes a device function with a Python body, once for each signature. Returns a namespace with all."""
         instances = function.definition.instances(function)
         number_type = function.number_type
         inner = [self.add_function(self.with_numbers(i, number_type)) for i in instances]
@@ -365,7 +378,10 @@ class Builder:
         return namespace
 
     def replace_numbers(self, number_type):
-        """Makes another type of float and double in the text that follows."""
+        """Replaces float and double by ``number_type`` in the text that follows, by macros.
+
+        `restore_numbers` ends this.
+        """
         if number_type:
             for (
                 name
@@ -380,13 +396,13 @@ class Builder:
             self.write("".join(f"#undef {name}\n" for name in names))
 
     def write_alias(self, name, function, namespace):
-        """Makes a device function known by a name of the Python scope."""
+        """Declares a device function under the name that it has in the Python scope."""
         own = function.cxx_name
         if own == name:
             self.write(f"using {namespace}::{own};\n")
             return
-        # The type of its result is part of its head, and its lines are in a file of their own: the compiler
-        # reports a wrong call at the user's line.
+        # The return type is a decltype in the declaration, and a #line directive names a separate file:
+        # the compiler reports a wrong call at the user's line.
         call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
         is_object = reserved.is_reserved(name)
         called, const = ("operator()", " const") if is_object else (name, "")
@@ -396,7 +412,7 @@ class Builder:
         )
         if (
             is_object
-        ):  # which hides CUDA's functions of this name from a lookup by argument types, too
+        ):  # an object also hides CUDA's functions of this name from argument-dependent lookup
             text = (
                 f"struct nl_of_{name} {{ {text} }};\n__device__ constexpr nl_of_{name} {name}{{}};"
             )
@@ -404,7 +420,7 @@ class Builder:
         self.pieces.append(None)
 
     def forward_declare(self, function):
-        """For functions that call each other: possible where the types are said."""
+        """Declares a function before its definition, for mutual recursion. TypeError without declared types."""
         if not function.signatures or any(s.return_type is None for s in function.signatures):
             raise TypeError(
                 f"the device function {function.name} calls itself through others: it needs a "
@@ -421,7 +437,7 @@ class Builder:
         definition = function.definition
         parameters = [ascii_name(p) for p in definition.parameters]
         forced = function.options and function.options.forceinline
-        inline = "__forceinline__" if forced else "inline"  # which says inline itself
+        inline = "__forceinline__" if forced else "inline"  # __forceinline__ implies inline
         name = function.cxx_name
         if signature is None:
             if not parameters:
@@ -450,9 +466,11 @@ class Builder:
 def kernel_source(
     definition: Definition, signature, launch_bounds=(), prepended=(), macros=False
 ) -> tuple[Builder, str]:
-    """What builds the source of a kernel whose body is given, for one signature, and the kernel's name
-    expression. ``prepended`` are Texts of whole declarations to compile before it; ``macros``: the compiler is
-    given some."""
+    """Builds the source of a kernel from its body, for one signature.
+
+    ``prepended`` are Texts of complete declarations to compile first; ``macros``: the compiler options define macros.
+    Returns (Builder, name expression of the kernel).
+    """
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.takes_pointers = True
@@ -473,8 +491,11 @@ def kernel_source(
 
 
 def _kernel_parameters(builder, names, args):
-    """(the parameters of a kernel, what stands before the user's lines). A kernel cannot have a reference
-    as a parameter, so it gets a pointer; a dtype is a name for the type."""
+    """(the parameter list of a kernel, the declarations before the user's lines).
+
+    A 0-dimensional array is a reference in the body. A kernel cannot have a reference parameter, so the kernel gets a
+    pointer and declares the reference. A dtype argument becomes a type alias.
+    """
     heads, lead = [], ""
     for name, t in zip(map(ascii_name, names), args, strict=True):
         ctype = builder.spelled(t)
@@ -492,7 +513,7 @@ def _kernel_parameters(builder, names, args):
 
 
 def device_source(function, exported: str = "", signature=None) -> str:
-    """The source of a device function; ``exported`` also gives it a C name for other programs."""
+    """The source of a device function; with ``exported``, also an extern "C" function of this name that calls it."""
     builder = Builder(function.name, repr(function))
     namespace = builder.add_function(function)
     if exported:
@@ -508,7 +529,7 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 
 def unit_source(text: Text, prepended=()) -> str:
-    """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
+    """The source of a user's complete translation unit; ``prepended`` are Texts to compile first."""
     texts = *prepended, text
     used = set().union(*(identifiers(piece.value) for piece in texts))
     head = _own_includes(used, _included(texts)) + "using namespace numbalite;\n"
@@ -516,7 +537,7 @@ def unit_source(text: Text, prepended=()) -> str:
 
 
 DECLARATION = "<declaration>"
-"""The label of a Text that declares a function for others."""
+"""The label of a Text that only declares a function, which another Text may define."""
 
 
 def _declared(text):
@@ -527,8 +548,11 @@ STAND_IN = "nl_absent"
 
 
 def stand_ins(variables) -> str:
-    """What a unit ends with to have something under the names of variables inside #if, so that they can be
-    asked for: ``::x`` is the source's own x, and if there is none that of the namespace used here."""
+    """Text for the end of a unit that declares placeholders for variables which an #if may have removed.
+
+    A lookup of ``::x`` then succeeds: it finds the unit's x, or else the placeholder, which using-directives make
+    visible.
+    """
     if not variables:
         return ""
     inner = {name.rpartition("::")[2]: True for name in variables}
@@ -543,8 +567,11 @@ def stand_ins(variables) -> str:
 
 
 def scope_source(definition: Definition) -> tuple[Text, dict]:
-    """What a whole unit takes from the Python scope, as a Text to compile before it, and the names that
-    could not be taken -> why. The value is "" where it takes nothing."""
+    """Generates the Python names that a complete unit captures.
+
+    Returns (Text to compile before the unit, names that cannot be captured -> reason). The Text is empty if the unit
+    captures nothing.
+    """
     builder = Builder(definition.name)
     taken = builder.open_namespace(_SCOPE, definition)
     builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
@@ -563,29 +590,29 @@ _SCOPE = "from_python"
 
 
 def plain_name(name: str) -> str:
-    """The name without namespaces and template arguments."""
+    """A C++ name without its namespaces and template arguments."""
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
 def lines_of(text: Text, is_python: bool = False) -> Lines:
-    """The lines of a Text, for warnings about them."""
+    """The line range of a Text, for warnings."""
     return Lines(text.label, min(text.lines), max(text.lines), is_python)
 
 
 def is_own(label: str) -> bool:
-    """Is it the file of a kernel of numbalite's own?"""
+    """Does the file belong to the numbalite package?"""
     return label.startswith(_PACKAGE)
 
 
 def file_name(name: str, label: str) -> str:
-    """The name of the generated file: beside the user's, where quoted #includes are looked for."""
+    """The path of the generated file: in the user's folder, so that quoted #includes are found there."""
     folder = os.path.dirname(label) if os.path.isabs(label) else ""
     return os.path.join(folder, f"{name}.cu")
 
 
 @functools.lru_cache(maxsize=128)
 def identifiers(text: str, parameters=()) -> frozenset:
-    """The names in a source that may be the library's: free ones, and those beside a ``::``."""
+    """The names in a source that may belong to the library: free names, and names next to a ``::``."""
     found = set(free_names(text, parameters))
     tokens = tokenize(text)
     for before, token in itertools.pairwise(tokens):
@@ -597,17 +624,17 @@ def identifiers(text: str, parameters=()) -> frozenset:
 
 
 def names_of_type(t: types.Type) -> set:
-    """The names in the C++ of a type, none of which is declared there: `float16` in `array<const float16, 1>`."""
+    """The names in the C++ spelling of a type: `array`, `float16` and others in `array<const float16, 1>`."""
     return {token.text for token in tokenize(t.cxx) if token.kind == "name"}
 
 
 def included_name(line: str) -> str:
-    """ "x.h" for ``#include <x.h>``"""
+    """The file name in an #include line: "x.h" for ``#include <x.h>``; "" in other lines."""
     return next((name for name, _ in headers.includes(line)), "")
 
 
 def _included(texts) -> list:
-    """The names of the files that Texts include."""
+    """The names of the files that these Texts include."""
     return [
         included_name(token.text)
         for text in texts
