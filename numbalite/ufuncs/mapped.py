@@ -1,6 +1,7 @@
-"""Reductions of what is computed element by element, in one pass: the kernels fold the results of a
-function of several arrays as others fold the elements of one (reduce.cuh). No array of the results is
-made in between."""
+"""Map-reduce: applies a function to the elements of several arrays and reduces its results in one kernel.
+
+`MappedFold` uses the reductions of cuda_src/numbalite/reduce.cuh, without a temporary array of the function's results.
+"""
 
 from __future__ import annotations
 
@@ -28,34 +29,33 @@ from .reduction import fold
 if TYPE_CHECKING:
     from typing import Any
 
-_SCALE = 4  # bytes that the plan takes an element to have
+_SCALE = 4  # bytes per element in the plan, whose offsets are then four times the element's number
 _MANY_PARTS = 1024
 _KERNEL = "nl_mapped_fold"
 _NAMES = ("plan", "operands", "output")
 _ARRAYS = "array", "same"
-IN_OWN_PRECISION = (
-    "fdFD"  # dtypes of which NumPy's sums of what is computed are in the dtype itself
-)
+IN_OWN_PRECISION = "fdFD"  # dtypes that NumPy sums without a wider type
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for."""
+    """The compile-time parameters of a kernel."""
 
     serial: bool
     lanes: int
-    """How many fold a row."""
+    """How many lanes reduce a row together."""
     wide: bool
     dims: int
-    """Axes of the operands together, after merging."""
+    """The number of axes of all operands together, after merging."""
     width: int
-    """mapped.cu's: 0 where the operands' elements are found by number."""
+    """The width of mapped.cu; 0: each element's offset is computed from its number."""
     kinds: tuple[str, ...]
-    """Of each operand: "array", "same" (an array without steps along the axes that are folded), "value" or "place"."""
+    """For each operand: "array", "same" (an array with stride 0 along the reduced axes), "value" (a number) or "place"
+    (the index of the element)."""
     stored: tuple[np.dtype, ...]
 
 
 class Place:
-    """Stands for the number of an element among those that are folded together, in C order."""
+    """An operand whose value is the index of the element among the elements of its result, in C order."""
 
     shape: tuple[int, ...] = ()
     dtype = np.dtype(np.int64)
@@ -65,10 +65,11 @@ PLACE = Place()
 
 
 class MappedFold:
-    """The fold by a ufunc, in ``dtype``, of a function's results for all elements of its arguments.
+    """Reduces a function's results for all elements of its arguments with a ufunc, in ``dtype``.
 
-    ``loops``: the kernels that fold, if not the ufunc's. ``mapped``: what the function is called in C++, if it is one
-    of cuda_src/numbalite/moments.cuh, whose results are what these kernels add up."""
+    ``loops``: the reduction kernels; default: the ufunc's. ``mapped``: the C++ name of a function of
+    cuda_src/numbalite/moments.cuh that creates the accumulators of ``loops`` from elements.
+    """
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class MappedFold:
         return target
 
     def _fits(self, out, given):
-        """Can the results be written right there?"""
+        """Can the kernel write its results directly to ``out``?"""
         return (
             isinstance(out, _core.DeviceArray)
             and out.dtype == self._dtype
@@ -135,7 +136,7 @@ class MappedFold:
         )
 
     def _operand(self, value, stream):
-        """An array on the device, or a NumPy number."""
+        """The operand as an aligned device array, a NumPy scalar, or PLACE."""
         if value is PLACE:
             return value
         if operands.is_on_device(value):
@@ -173,7 +174,7 @@ class MappedFold:
         fold(self._loops, scratch, (target.ndim,), self._folded, target, stream=stream)
 
     def _planned(self, given, every, shape, axes):
-        """How the elements of this geometry are divided, and the kernel for it."""
+        """Plans the launch for operands of this geometry: kernel, grid, schedule, plan and packed strides."""
         linear = shapes.packed(shape, _SCALE, "C")
         places = iter(shapes.packed(operands.without(shape, axes), self._dtype.itemsize, "C"))
         kept, folded = [], []
@@ -238,7 +239,7 @@ class MappedFold:
         return f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
 
     def generated(self, form: Form) -> Any:
-        """(Builder, names of the parameters that are arrays) of a kernel."""
+        """Generates a kernel. Returns (Builder, names of its array parameters)."""
         result = types.from_dtype(self._dtype)
         computed = self._signature.return_type or result
         typed = element.typed(self._function, self._signature)
@@ -294,7 +295,7 @@ def _struct(name, size):
 
 
 def _size(form):
-    """The bytes of mapped.cu's nl_operands."""
+    """The size in bytes of nl_operands in mapped.cu."""
     count = len(form.stored)
     size = 16 * count + 8 * (form.dims * (1 + count) + count)
     return -(-size // 16) * 16
@@ -307,7 +308,7 @@ def _kind(value, step):
 
 
 def _read(number, kind, dtype):
-    """The statement that reads an operand's elements of a piece."""
+    """The statement that loads N neighbouring elements of an operand; "" if it is no array."""
     if kind not in _ARRAYS:
         return ""
     items = f"nl_items<{_in_memory(dtype)}, {'N' if kind == 'array' else 1}>"
@@ -315,7 +316,7 @@ def _read(number, kind, dtype):
 
 
 def _word(number, kind, cxx):
-    """An operand's element j of a piece."""
+    """The expression for an operand's element j of the N loaded ones."""
     if kind in _ARRAYS:
         return f"x{number}.template get<{cxx}>(j)"
     if kind == "value":
@@ -334,21 +335,24 @@ def _slot(value, scalar):
 
 
 def _lies(value, strides):
-    """What the plan depends on, of an operand."""
+    """The properties of an operand that its plan depends on: dtype, strides and alignment."""
     if isinstance(value, _core.DeviceArray):
         return value.dtype, tuple(strides), value._address % 16
     return type(value), value.dtype
 
 
 def _spread(value, shape):
-    """The strides of an operand along all axes."""
+    """The strides of an operand along all axes of the broadcast shape."""
     if isinstance(value, _core.DeviceArray):
         return shapes.spread(value.shape, value.strides, shape)
     return (0,) * len(shape)
 
 
 def _merged(shape, every, axes):
-    """[lengths, strides of each operand] along these axes: neighbours that all walk as one are merged, in C order."""
+    """[lengths, strides of each operand] along these axes in C order.
+
+    Neighbouring axes are merged if the strides of all operands allow it.
+    """
     rows = [(shape[i], *(steps[i] for steps in every)) for i in sorted(axes) if shape[i] != 1]
     made = rows[:1] or [(1, *(0 for _ in every))]
     for length, *steps in rows[1:]:
@@ -361,22 +365,28 @@ def _merged(shape, every, axes):
 
 
 def _divided(way, rows, results, commutes):
-    """(the way, whether a part's elements have equal distances): `rows` are the lengths of what is folded, the last
-    one of elements with equal distances."""
+    """Adapts the parts of a schedule to rows of equal stride.
+
+    `rows` are the lengths of the merged reduced axes; elements along the last one have equal strides. Returns
+    (schedule, whether all elements of a part have equal strides).
+    """
     length = math.prod(rows)
     if way.parts > 1 and way.kind != "serial":
         *outer, row = rows
         chunk = outer and _core.reduction_row_part(math.prod(outer), row, _SCALE, results, commutes)
         if chunk:
             return way._replace(parts=length // chunk, chunk=chunk), True
-        if way.parts >= _MANY_PARTS:  # more is to do before a part than where elements are read
+        if way.parts >= _MANY_PARTS:  # a part starts more slowly here than in plain reductions
             way = way._replace(parts=-(-length // (4 * way.chunk)), chunk=4 * way.chunk)
     return way, len(rows) == 1
 
 
 def _width(given, steps, outer, rows, result):
-    """mapped.cu's width: how many elements are read by one access, 1 where they lie apart, 0 where they have no equal
-    distances. `steps` are the bytes between those that are folded, `outer` the strides along all other axes."""
+    """The width of mapped.cu: the number of elements that one access loads.
+
+    1: the elements are not contiguous. 0: their strides differ within a part. `steps` are the strides along the reduced
+    axis (None for width 0), `outer` the strides along all other axes.
+    """
     if steps is None:
         return 0
     walked = [

@@ -1,4 +1,7 @@
-"""What reductions take and give: arrays of the host, of the device and of other libraries; axes."""
+"""Converts the array and axis arguments of ufuncs and reductions, and allocates their results.
+
+Arrays may be host arrays, device arrays and device arrays of other libraries.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numbalite.runtime import shapes
 
 
 def is_on_device(value) -> bool:
-    """Is it an array in device memory, ours or another library's?"""
+    """Is the value an array in device memory, of numbalite or of another library?"""
     if isinstance(value, _core.DeviceArray) or hasattr(value, "__cuda_array_interface__"):
         return True
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack_device__"):
@@ -22,7 +25,7 @@ def is_on_device(value) -> bool:
 
 
 def device_view(value):
-    """A device array over what `is_on_device`."""
+    """A device array that shares the memory of a value for which `is_on_device` is true."""
     if isinstance(value, _core.DeviceArray):
         return value
     if hasattr(value, "__cuda_array_interface__"):
@@ -31,7 +34,7 @@ def device_view(value):
 
 
 def host_array(value):
-    """A NumPy array of native byte order."""
+    """Converts a host value to a NumPy array of native byte order."""
     is_numpys = any(hasattr(value, name) for name in ("__array__", "__array_interface__"))
     if not is_numpys and hasattr(value, "__dlpack__"):
         value = np.from_dlpack(value)
@@ -42,13 +45,13 @@ def host_array(value):
 
 
 def check_dtype(dtype, name):
-    """TypeError for what no kernel computes with."""
+    """TypeError for dtypes that kernels cannot compute with. `name` is the function's name, for the message."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise no_numbers(dtype, name)
 
 
 def no_numbers(dtype, name) -> TypeError:
-    """What is raised then, with what to do."""
+    """The TypeError for an unsupported dtype; its message has the remedy."""
     if dtype.names:
         way = "compute with the fields, as d['name'], or "
     elif dtype.kind in "mM":
@@ -63,14 +66,17 @@ def no_numbers(dtype, name) -> TypeError:
 
 
 def to_device(value, stream):
-    """A device array of a host array or of what `is_on_device`."""
+    """A device array from a host array (copied) or from an array on the device (shared)."""
     if is_on_device(value):
         return device_view(value)
     return arrays.to_device(value, stream)
 
 
 def axes_of(axis, ndim) -> tuple:
-    """The axes as sorted numbers: all for None. AxisError, ValueError for one that is there twice."""
+    """An `axis` argument as a sorted tuple of axis numbers; None means all axes.
+
+    AxisError for an axis out of range, ValueError for duplicates.
+    """
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -86,46 +92,45 @@ def axes_of(axis, ndim) -> tuple:
 
 
 def without(shape, axes) -> tuple:
-    """What is left of a shape (or of strides) without some axes."""
+    """A shape (or strides) without these axes."""
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
 def spread(array, shape):
-    """A device array broadcast to a shape, by strides of zero."""
+    """A view of a device array, broadcast to a shape with strides of zero."""
     if array.shape == shape:
         return array
     return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
 
 
 def contiguous(array, stream=0):
-    """A device array in C order: itself or a copy."""
+    """The device array, or a copy in C order if it is not C-contiguous."""
     return array if array.is_c_contiguous() else array.copy(stream=stream)
 
 
 def is_aligned(array) -> bool:
-    """Do the elements lie at multiples of their alignment, as kernels need them?"""
+    """Are all elements aligned for their dtype, as kernels require?"""
     return not array._low_bits & (array.dtype.alignment - 1)
 
 
 def first_of(array):
-    """What stands for an array where only the address of its first element matters."""
+    """A contiguous array with the address of the array's first element, for kernels that get strides separately."""
     return array if array.is_c_contiguous() else array._view((), (), array.dtype)
 
 
 def empty(shape, dtype):
-    """A new device array."""
+    """A new uninitialized device array in C order."""
     return _core.device_empty(tuple(shape), np.dtype(dtype), "C")
 
 
 def empty_along(shape, dtype, *strides):
-    """A new device array, whose axes lie in memory in the order that these strides of others have; without any in
-    C order."""
+    """A new device array whose axis order in memory follows these strides of other arrays; C order without strides."""
     packed = shapes.packed_as(shape, dtype.itemsize, *strides)
     return _core.device_empty(shape, dtype, strides=packed)
 
 
 def copy(source, target, stream):
-    """Copies between device arrays of one shape, converting."""
+    """Copies between device arrays of equal shape; converts if the dtypes differ."""
     if source.dtype != target.dtype:
         assign.convert(source, target, stream)
     else:

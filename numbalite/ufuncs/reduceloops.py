@@ -1,8 +1,9 @@
-"""Reductions and scans on the device: kernels made from a user's function of two numbers.
+"""Reductions and scans on the device with a user's function of two numbers.
 
-The kernels are cuda_src/numbalite/reduce.cuh, short_axes.cuh and scan.cuh. A Loops has those of one function, each
-compiled when it is first needed. Reductions and scans are planned in C for each call (core/reduceplan, core/scanplan):
-which kernels, how many parts for each result, and the launches that reduce the parts.
+`Loops` generates the kernels of one function from templates in cuda_src/numbalite (reduce.cuh, short_axes.cuh, scan.cuh
+and others) and compiles each at its first use. `reduce` and `accumulate` run them. C code plans each call
+(core/reduceplan, core/scanplan): it selects the kernels, the number of parts per result, and the launches that reduce
+the parts.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from . import reduceplan as plans
 _MAX_PLANS = 1024
 _MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-_STATIC = 4096  # bytes of shared memory that pipelined_scan has beside its tiles, at most
+_STATIC = 4096  # maximum bytes of shared memory that pipelined_scan uses in addition to its tiles
 
 
 class Loop(_core.Dispatcher):
-    """A generated kernel, launched as any other."""
+    """A generated kernel that is launched like a user's kernel."""
 
     def __init__(self, kernel, names):
         self._kernel = kernel
@@ -43,12 +44,12 @@ class Loop(_core.Dispatcher):
 
 
 def are_serial() -> bool:
-    """Do a block's threads run one after another?"""
+    """Does the driver run the threads of a block one after another (the simulator)?"""
     return _core.driver_has("serial_threads")
 
 
 def pipelines() -> int:
-    """How many blocks can have a pipeline of tiles in shared memory; 0 where a device has no bulk copies."""
+    """The number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk copies or memory."""
     most = 0
     for device in range(_core.device_count()):
         memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK)
@@ -59,21 +60,22 @@ def pipelines() -> int:
 
 
 def cached_bytes() -> int:
-    """The bytes of an array that may be in the L2 cache, next to others."""
+    """The maximum size of an array that is expected to stay in the L2 cache: 4/5 of the smallest device's cache."""
     devices = range(_core.device_count())
     return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
 
 
 @functools.cache
 def describe_devices() -> None:
-    """What plans in C depend on, next to geometry. Plans, and therefore results, are the same on all devices."""
+    """Passes the device limits to the planner in C. One set of limits serves all devices, so that plans, and
+    therefore results, are equal on all of them."""
     _core.reduction_limit("PIPELINES", pipelines())
     _core.reduction_limit("CACHED_BYTES", cached_bytes())
 
 
 # ------------------------------------------------------------------------------------ the kernels
 
-_SELECT = (  # those that select.cuh has
+_SELECT = (  # kernels of select.cuh
     "select<{{S}}, numbalite::nl_reduce::{}, {{masked}}, {{width}}>"
     "(p, input, where, output, flags, (numbalite::int64 *)segments, nl_function());"
 )
@@ -125,9 +127,9 @@ _BODIES = {
     "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int{width} *)where, "
               "(numbalite::uint64 *)flags);",
 }  # fmt: skip
-# Kernels are named by these words and the numbers of the way that was chosen: columns4, scan_tiles4x2, at_few32.
+# A kernel's name is a key of _BODIES and the numbers of its schedule: columns4, scan_tiles4x2, at_few32.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
-# The header of a family of kernels, and what the function is there: it combines two numbers in the others.
+# Family of kernels -> (header, template of the function). Other families: ("scan", "reduce_pair").
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
     **dict.fromkeys(
@@ -139,7 +141,7 @@ _FAMILIES = {
     "select": ("select", "reduce_test"),
     "reverse": ("select", "reduce_test"),
 }
-# What kernels take beside the plan; True: they do not write to it.
+# Parameters of kernels after the plan; True: read-only.
 _TAKEN = {"input": True, "where": True, "output": False, "flags": False, "segments": True}
 _TAKEN_BY_BOTH = {
     "input": True, "where": True, "output": False, "flags": False, "parts": False, "counter": False,
@@ -155,18 +157,18 @@ _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
 
 def _powers(first, last):
-    """Powers of two."""
+    """The powers of two from ``first`` to ``last``."""
     return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
 def _widths(size, accumulator):
-    """How many neighbouring columns a thread may reduce."""
+    """The possible numbers of neighbouring columns that a thread reduces, from the sizes of elements."""
     most = max(1, min(16 // size, 128 // accumulator))
     return _powers(1, 1 << (most.bit_length() - 1))
 
 
 def _runs(word, width, accumulator, vec):
-    """How many accesses a thread of a scan may have."""
+    """The possible numbers of accesses of a scan's thread."""
     if word == "scan_warps" and vec > 1:
         return [1]
     if word == "scan_tiles":
@@ -183,8 +185,10 @@ def _runs(word, width, accumulator, vec):
 
 
 def _siblings(word, numbers, size, accumulator, vec):
-    """The template arguments of all kernels that shapes and alignment choose among, as core/reduceplan.c and
-    core/scanplan.c do: those of `word` for dtypes of these sizes."""
+    """The template arguments of all kernels of the kind `word` for dtypes of these sizes.
+
+    core/reduceplan.c and core/scanplan.c select among them by shape and alignment.
+    """
     if word in ("columns", "narrow"):
         return list(map(str, _widths(size, accumulator)))
     if word == "stripes":
@@ -201,12 +205,15 @@ def _siblings(word, numbers, size, accumulator, vec):
 
 
 def _compiled_with(kind, last, size, accumulator, vec=1):
-    """The kernels of one image, (kind, kind of the last block) each: a new shape compiles no other kernel of a kind."""
+    """The kernels that are compiled together with one kernel, as (kind, kind of the last block).
+
+    All variants of a kind are in one image, so that a new shape needs no compilation.
+    """
     word, numbers = _KIND.fullmatch(kind).groups()
     kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
         return [(kind, last)]
-    if word == "columns" and not last:  # the other kind for the same layouts, which is small
+    if word == "columns" and not last:  # it serves the same layouts, and is small
         kinds.append("serial")
     if word != "narrow" or not last:
         return [(one, last) for one in kinds]
@@ -225,7 +232,7 @@ def _rows(taken, size):
 
 
 def code_of(dtype):
-    """What stands for a dtype in keys: its number, if that says it all."""
+    """The key of a dtype: its type number for the dtypes that it identifies, else the dtype."""
     return dtype.num if dtype.num < 20 else dtype
 
 
@@ -235,8 +242,11 @@ def _body(kind, names, words):
 
 
 def _kernel_text(kind, last, names, words, blocks):
-    """The kernel of a kind, whose last block folds the parts by the kind ``last``, if that is one. ``names`` are the
-    types S, T, O; so many blocks are to fit in a multiprocessor."""
+    """The source of one kernel.
+
+    ``last``: the kind of reduction by which the last block combines the parts, or "". ``names``: the C++ types S (read),
+    T (accumulator) and O (written). ``blocks``: how many blocks must fit in a multiprocessor.
+    """
     name, threads = f"nl_{kind}{last}", plans.THREADS
     if last:
         stored = {**names, "O": names["T"]}
@@ -254,17 +264,17 @@ def _kernel_text(kind, last, names, words, blocks):
 
 
 def remember(plans, key, plan):
-    """Stores a plan; the oldest one is evicted from a full table."""
+    """Stores a plan in a table; evicts the oldest plan from a full table."""
     if len(plans) >= _MAX_PLANS:
         plans.pop(next(iter(plans)), None)
     plans[key] = plan
 
 
 class Loops:
-    """The kernels of one function of numbers.
+    """The reduction and scan kernels of one function.
 
-    ``function_for(dtype)`` gives the DeviceFunction that combines numbers of a dtype; ``options`` are
-    an Options; ``name`` is for messages.
+    ``function_for(dtype)`` returns the DeviceFunction that combines two numbers of a dtype. ``name`` is used in
+    messages. ``options`` are the compiler Options.
     """
 
     def __init__(self, function_for, name, options=None):
@@ -280,9 +290,11 @@ class Loops:
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
     ):  # fmt: skip
-        """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``. ``last`` is the kind
-        of fold of the parts that it leaves, for its last block. ``cached``: what it reads may stay in the caches.
-        ``vec``: so many neighbours are an element."""
+        """Generates a kernel that reads dtype ``stored``, accumulates ``loop`` and writes ``result``.
+
+        ``last``: the kind of reduction by which its last block combines the parts. ``cached``: its loads may stay in
+        the caches. ``vec``: how many neighbouring numbers form one element. Returns (Builder, function).
+        """
         return self._generated(
             [(kind, last)], stored, loop, result, masked, wide, unary, exclusive, cached, vec
         )
@@ -290,7 +302,7 @@ class Loops:
     def _generated(
         self, kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
     ):  # fmt: skip
-        """The same for several kernels, (kind, kind of the last block) each, which differ in widths alone."""
+        """Like `generated`, for several kernels (kind, kind of the last block) that differ only in their widths."""
         kind = kinds[0][0]
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
@@ -325,13 +337,13 @@ class Loops:
         return builder, function
 
     def _cxx(self, builder, dtype):
-        """What the type is called in C++."""
+        """The C++ name of a dtype."""
         of_dtype = types.from_dtype(dtype)
         builder.use_types(of_dtype)
         return of_dtype.cxx
 
     def _write_function(self, builder, template, names, loop, unary):
-        """nl_function, which the kernels call; what it is made of."""
+        """Writes nl_function, which the kernels call. Returns the device function that it calls."""
         function = self.function_for(loop).of((types.from_dtype(loop),) * (1 if unary else 2))
         namespace = builder.add_function(function)
         operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
@@ -347,21 +359,21 @@ class Loops:
         return function
 
     def _images(self, builder, function, kernels, loop):
-        """(the images of kernels, the files that the user's lines are from)"""
+        """(the images of kernels, the files of the user's lines)"""
         definition, suffix = function.definition, kernels[0].removeprefix("nl")
         source = builder.source(definition, self.options, kernels, suffix=suffix)
         explain = element.explainer(function, f"{self.name}({loop}, {loop})")
         return Images(source, explain), (definition.text.label,)
 
     def commutes(self, dtype) -> bool:
-        """Whether elements of this dtype may be combined in any order."""
+        """May elements of this dtype be combined in any order?"""
         return commuting.commutes(self.function_for(dtype), dtype)
 
     def loop(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
     ) -> Loop:  # fmt: skip
-        """The kernel; not compiled before its first launch."""
+        """The kernel with these dtypes and options; the first launch compiles it."""
         common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
         key = kind, last, *common
         with self._lock:
@@ -386,7 +398,7 @@ class Loops:
             return found
 
     def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:
-        """What reduces and scans arrays of a dtype, in C."""
+        """The C object that plans and launches reductions and scans for these dtypes."""
         key = (*map(code_of, (stored, loop, result)), reorderable, exclusive)
         found = self._reducers.get(key)
         if found is None:
@@ -399,7 +411,7 @@ class Loops:
         return found
 
     def _kernel(self, dtypes, kind, last, reads, writes, masked, wide, exclusive, cached, vec):
-        """(the kernel, the dtype of its plan) of a launch that the planner in C has made."""
+        """(the kernel, the dtype of its plan argument). The planner in C calls this for each launch that it plans."""
         loop = dtypes[1]
         kernel = self.loop(
             kind, dtypes[reads], loop, dtypes[writes], masked, wide and not last,
@@ -409,7 +421,7 @@ class Loops:
         return kernel, np.dtype((np.void, size))
 
     def planned(self, key, make):
-        """What ``make()`` gave for this key before, or gives now."""
+        """The cached result of ``make()`` for this key."""
         key = are_serial(), key
         with self._lock:
             found = self._plans.get(key)
@@ -420,8 +432,10 @@ class Loops:
 
 
 class OwnLoops(Loops):
-    """The kernels of an operation in cuda_src/numbalite/moments.cuh, "mean_of<float>", which folds in a type of
-    its own: ``loop``, of the bytes that it has."""
+    """The kernels of a reduction operator of cuda_src/numbalite/moments.cuh, such as "mean_of<float>".
+
+    The operator has its own accumulator type of ``itemsize`` bytes; ``loop_dtype`` represents it.
+    """
 
     def __init__(self, operation, name, itemsize):
         super().__init__(None, name)
@@ -450,7 +464,7 @@ class OwnLoops(Loops):
 
 
 def aligned(array, stream):
-    """The array, or a copy if its elements are not aligned."""
+    """The array, or an aligned copy if its elements are not aligned."""
     return array if operands.is_aligned(array) else array.copy(stream=stream)
 
 
@@ -458,10 +472,11 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
            segments=None, divisor=1.0):  # fmt: skip
     """Reduces ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, ``out`` aligned, no array empty. ``loop`` is the dtype of the accumulators; ``initial`` the
-    bytes of one; ``where`` a boolean array of the array's shape. ``reorderable`` allows any order of the axes (not of the
-    elements along one). ``segments`` is (axis, int64 array (n, 2) of begins and ends): the axis is reduced by segments,
-    and `out` has n there. ``divisor`` is for operations that divide their result. Returns the Reducer.
+    All arrays are non-empty and on the current device; ``out`` is aligned. ``loop`` is the dtype of the accumulators;
+    ``initial`` the bytes of one; ``where`` a boolean array of the array's shape. ``reorderable`` allows any order of the
+    axes (not of the elements along one axis). ``segments`` is (axis, int64 array (n, 2) of begins and ends): the axis is
+    reduced by segments, and has length n in ``out``. ``divisor`` is for operators that divide their result. Returns the
+    Reducer.
     """
     reducer = loops.reducer(array.dtype, loop, out.dtype, reorderable)
     axis, ends = segments or (-1, None)
@@ -475,8 +490,8 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
 def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
     """Scans ``array`` along ``axis`` into ``out``, which has its shape.
 
-    ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that comes before the first element.
-    ``exclusive``: each result is that of the elements before; it requires ``initial``. Returns the Reducer.
+    ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that precedes the first element.
+    ``exclusive``: each result excludes its own element; it requires ``initial``. Returns the Reducer.
     """
     reducer = loops.reducer(array.dtype, loop, out.dtype, exclusive=exclusive)
     reducer.scan(aligned(array, stream), out, axis, initial, stream)

@@ -1,8 +1,8 @@
-"""ufunc.at: operations at places that may be there several times (cuda_src/numbalite/scatter.cuh).
+"""ufunc.at: updates of array elements at indices that may occur several times (cuda_src/numbalite/scatter.cuh).
 
-Places are numbers of elements in C order. Those that come from the host have been looked at there; those on the device
-are looked at by the kernels, and the call waits to hear whether all are inside the array, where their dtype does not say
-so. If one is not, nothing has been written.
+`places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices on the host are
+checked there. Indices on the device are checked by kernels, and `refuse` waits for the result, unless their dtype has
+no value that is out of bounds. If an index is out of bounds, nothing is written.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _HEAD = 16
 
 
 class _Index:
-    """An index array on the device, along an axis of so many elements."""
+    """An index array on the device, for an axis of ``length`` elements."""
 
     def __init__(self, array, length, axis):
         self.array, self.length, self.axis = array, length, axis
 
     def is_within(self):
-        """Can no number of this dtype be out of bounds, or negative?"""
+        """Are all values of the dtype valid, non-negative indices?"""
         dtype = self.array.dtype
         return dtype.kind == "u" and np.iinfo(dtype).max < self.length
 
     def problem(self, left):
-        """What NumPy says of the element that is out of bounds, from which on so many are left."""
+        """NumPy's IndexError for the index that is ``left`` elements before the end of the array."""
         number = self.array.size - left
         found = self.array.reshape(-1, copy=None if self.array.is_c_contiguous() else True)
         value = found[number : number + 1].copy_to_host()[0]
@@ -49,8 +49,11 @@ class _Index:
 
 
 class Places:
-    """Which elements are meant: an int64 array, of the host or the device. ``unchecked`` is the index whose bounds
-    the kernels still have to look at, or None: its numbers may also be negative, and of int32."""
+    """The flat indices of the selected elements: an int64 array on the host or the device.
+
+    ``unchecked`` is the index whose bounds the kernels must check, or None. The array then may be int32 and have
+    negative indices.
+    """
 
     def __init__(self, array: Any, unchecked: Any = None) -> None:
         self.array, self.unchecked = array, unchecked
@@ -58,7 +61,10 @@ class Places:
 
 
 def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
-    """The elements that an index selects. IndexError as NumPy raises it, but for one array of indices on the device."""
+    """The flat indices of the elements that an index selects.
+
+    IndexError as in NumPy; the bounds of a single index array on the device are checked later (`refuse`).
+    """
     parts = indices if isinstance(indices, tuple) else (indices,)
     if any(map(operands.is_on_device, parts)):
         found = _on_device(shape, parts, stream)
@@ -105,7 +111,7 @@ def _advance(places, index, length):
 
 
 def _on_device(shape, parts, stream):
-    """Integers and arrays of them for the first axes; None for another index."""
+    """Places for an index of integers and integer arrays along the first axes; None for any other index."""
     if len(parts) > len(shape):
         return None
     indices = []
@@ -142,7 +148,7 @@ def _on_device(shape, parts, stream):
 
 
 def _look(index, stream):
-    """IndexError for what is out of bounds; waits."""
+    """Checks the bounds of an index array on the device and waits for the result. IndexError."""
     bad = _zeros(1, stream)
     flat = index.array
     if flat.ndim != 1:
@@ -158,7 +164,7 @@ def _insist(bad):
 
 
 def _is_captured(bad, stream):
-    """Is this a capture? Then what is wrong becomes an error of the device when the graph is launched."""
+    """Is the stream being captured? Then a failed assert reports a wrong index when the graph is launched."""
     if not getattr(stream, "is_capturing", False):
         return False
     _insist[1, 1, stream](bad)
@@ -166,7 +172,7 @@ def _is_captured(bad, stream):
 
 
 def refuse(shape: tuple, indices: Any, bad: Any) -> None:
-    """IndexError if `at` has found something wrong with the indices, for which this waits."""
+    """Waits for the bounds check of `at`, whose result is ``bad``. IndexError if an index is out of bounds."""
     left = int(bad[0])
     if left:
         array = operands.device_view(indices[0] if isinstance(indices, tuple) else indices)
@@ -182,7 +188,10 @@ def _refuse(index, bad, stream):
 
 
 def _joined(shape, indices, stream):
-    """Numbers of elements, of the shape of the indices together and that of the axes that have none."""
+    """Flat element indices from index arrays of the first axes.
+
+    Their shape is the broadcast shape of the index arrays, followed by the axes that have no index.
+    """
     rest = shape[len(indices) :]
     together = (*np.broadcast_shapes(*(one.array.shape for one in indices)), *rest)
     places = device_array(together, np.int64, stream=stream)
@@ -199,7 +208,7 @@ def _joined(shape, indices, stream):
 
 
 def _add_axis(places, index, length, stream):
-    """From places along the first axes to places along one more."""
+    """Extends flat indices in place by one more axis of ``length`` elements: places * length + index."""
     index = operands.spread(index, places.shape)
     if not index.is_c_contiguous():
         index = index.copy(stream=stream)
@@ -222,9 +231,11 @@ def _blocks(count, each=1, most=_MAX_BLOCKS):
 
 
 def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> Any:
-    """``array[i] = f(array[i], operand[j])`` for each j, in which i is the place. ``operand`` is a device array with
-    the strides of its broadcast, one number on the host, or None for a function of one number. What `refuse` has to
-    look at then, or None."""
+    """Runs ``array[i] = f(array[i], operand[j])`` for each j, with i = places[j].
+
+    ``operand`` is a device array with broadcast strides, one number on the host, or None for a function of one number.
+    Returns the argument ``bad`` of `refuse`, or None if no check is pending.
+    """
     any_order, adds = _nature(loops, loop)
     sums = adds and array.dtype == loop
     if operand is None or not (sums or (any_order and _can_swap(array))):
@@ -248,7 +259,7 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
 
 
 def _nature(loops, loop):
-    """(does the order not matter, is it a sum?)"""
+    """(may the updates run in any order?, is the function a sum?)"""
 
     def look():
         function = loops.function_for(loop)
@@ -258,7 +269,7 @@ def _nature(loops, loop):
 
 
 def _can_swap(array):
-    """Can the hardware exchange an element?"""
+    """Does the hardware have an atomic exchange for aligned elements of this size?"""
     size = array.itemsize
     if size == 16:
         return False
@@ -266,7 +277,7 @@ def _can_swap(array):
 
 
 def _launch(loops, kind, array, operand, loop, grid, given, stream):
-    """``given``: what the kernels call places, then work or order."""
+    """Launches a kernel of scatter.cuh. ``given``: its arguments (places, work) or (places, order)."""
     is_array = operands.is_on_device(operand)
     stored = array.dtype if operand is None else operand.dtype
     plan, wide = plans.packed_plan(
@@ -289,7 +300,7 @@ def _dimensions(array):
 
 
 def _in_order(loops, array, places, operand, loop, stream):
-    """Sorted by the host or the device, wherever the places are."""
+    """Applies an operation whose order matters: sorts the places (where their array is), one thread per element."""
     numbers = places.array
     if places.unchecked is not None:
         _look(places.unchecked, stream)
