@@ -1,24 +1,27 @@
-/* core/bounce: several threads copy, page-locked memory is in between, and the bus is to have
- * something to do all the time. What is to be copied is cut into chunks, the page-locked
- * memory into slots, a ring; a chunk takes the next slot. The driver is asked by one member at a
- * time, because it lets only one in anyway: by whoever has something for it and finds nobody there.
+/* core/bounce: copies between pageable host memory and the device through page-locked memory, with
+ * several threads. The copy is cut into chunks, and the page-locked memory is a ring of slots:
+ * chunk k uses slot k % slot_count. The aim is to keep the bus busy. The driver runs one call at a
+ * time, so one thread at a time calls it: a thread that has something to submit and finds the flag
+ * `asking` clear.
  *
- * Up to the device the blocks of a call are one row of chunks. A member takes the next one, copies
- * it into its slot, and goes on; only who comes round the ring waits. Each copy costs the bus a few
- * microseconds, so that slots that are full go together, as neighbours. They go by the caller's
- * stream: nobody waits for their arrival here. The bus reads slowly what lies in another
- * processor's cache, so slots are written past the caches; not in large copies, whose sources are
- * in memory, for then memory has too much to do.
+ * To the device: the parts of a call form one sequence of chunks. Each thread claims the next
+ * chunk, copies it into its slot and continues; it waits only if its slot still holds an earlier
+ * chunk. Each copy costs the bus a few microseconds, so neighbouring full slots are submitted as
+ * one copy. The copies run on the caller's stream, and this code does not wait for their end. The
+ * bus reads data slowly from another processor's cache, so slots are written with non-temporal
+ * stores. Large copies use normal stores: their sources are in memory, and non-temporal stores
+ * would overload the memory.
  *
- * Down, whoever asks puts copies into all slots that are free on a stream of ours, and notes which
- * have arrived; members empty those. Pages of the host's that are new have to be cleared first,
- * which takes longer than copying: they want more threads, each of which gets a page ready while
- * its chunks are on their way, for a slot that is full while its page is cleared keeps the bus
- * waiting (16 threads had all 16 slots so: 34 GB/s instead of 43).
+ * To the host: the thread that holds `asking` submits copies into all free slots, on a private
+ * stream, and records which ones are complete; all threads empty complete slots. The kernel clears
+ * untouched host pages on first use, which takes longer than the copy. So such a copy uses more
+ * threads, and each thread populates a page while the chunks of that page are being copied: a slot
+ * that stays full while its page is cleared keeps the bus waiting (with 16 threads that all waited
+ * so, 34 GB/s instead of 43).
  *
- * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
- * One copy at a time has all this; another that finds it taken does without, because the first may
- * have to wait for its stream. */
+ * The ring is a block of the page-locked pool. The events and the stream are kept between copies.
+ * One copy at a time uses them; a concurrent copy does not wait but returns 0, because the first
+ * copy may have to wait for its stream. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -34,35 +37,38 @@
 #include <emmintrin.h>
 #endif
 
-/* Measured on an H200 with 16 cores. */
-#define MIDDLE_COPY ((size_t)128 << 20) /* up to here, to the device: past the caches */
-#define MIDDLE_RING ((size_t)16 << 20)  /* of which these need no more */
+/* The constants below were measured on an H200 with 16 cores. */
+
+/* Up to this size, copies to the device use non-temporal stores. */
+#define MIDDLE_COPY ((size_t)128 << 20)
+#define MIDDLE_RING ((size_t)16 << 20) /* ring size for those copies */
 #define MIN_CHUNK ((size_t)64 << 10)
 #define MIDDLE_CHUNK ((size_t)256 << 10)
-#define NEW_CHUNK ((size_t)512 << 10)  /* of pages that nobody has touched */
-#define MIN_GROUP ((size_t)256 << 10)  /* of slots, that go to the device as one */
-#define LARGE_COPY ((size_t)256 << 20) /* from here on to the host: past the caches */
+#define NEW_CHUNK ((size_t)512 << 10) /* for untouched pages */
+#define MIN_GROUP ((size_t)256 << 10) /* minimum size of one copy to the device */
+/* From this size, copies to the host use non-temporal stores. */
+#define LARGE_COPY ((size_t)256 << 20)
 #define FEW_THREADS 4
 #define MORE_THREADS 8
 #define MAX_THREADS 32
 #define MAX_SLOTS 256
 #define HUGE_PAGE ((size_t)2 << 20)
 #define POPULATE_WRITE \
-    23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
+    23 /* MADV_POPULATE_WRITE (Linux 5.14); older kernels return an error, which is ignored */
 
 static uint64_t threads_to_device = 8, threads_to_host = 8, threads_to_new = 16;
 static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
 static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, polls = 1000, always;
 
-static struct { /* of the copy that has entered */
+static struct { /* used by the copy that holds `taken` */
     nl_device *device;
     uint64_t generation;
     CUevent events[MAX_SLOTS];
     int count;
-    CUevent last; /* behind all that was sent before, if `sent` */
+    CUevent last; /* recorded after all earlier copies to the device, if `sent` */
     CUstream stream;
-    int sent, received; /* something was, since they were opened */
+    int sent, received; /* whether a copy in that direction was made with these events */
 } marks;
 
 static size_t smaller(size_t a, size_t b) {
@@ -129,9 +135,10 @@ int nl_bounce_is_locked(const void *host) {
            (a.type == CU_MEMORYTYPE_HOST || a.type == CU_MEMORYTYPE_UNIFIED);
 }
 
-/* Past the caches: what is written is not read soon, and is not fetched before it is overwritten.
- * Large results go so, in half the processor time, if they are written to pages that have been
- * used: those that have just been cleared are in a cache. */
+/* Copies with non-temporal stores: the destination is not read into the cache before it is
+ * overwritten. Used where the destination is not read soon. Large results in pages that were
+ * touched before need half the processor time. Do not use it for pages that were just cleared,
+ * because these are in a cache. */
 static void copy_past_caches(char *to, const char *from, size_t size) {
 #if defined(__x86_64__)
     size_t head = (size_t)(-(uintptr_t)to & 63);
@@ -158,8 +165,7 @@ static void copy_past_caches(char *to, const char *from, size_t size) {
     memcpy(to, from, size);
 }
 
-/* ---------------------------------------------------------------------- what both ways share
- */
+/* ---------------------------------------------------------------------- both directions */
 
 static void drop_event(CUevent event) {
     if (nl_device_bind_for_release(marks.device, marks.generation))
@@ -203,9 +209,9 @@ static int open_marks(nl_device *dev, uint64_t events, nl_error *err) {
 }
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static int taken; /* by a copy */
+static int taken; /* a copy uses the ring, the events and the stream */
 
-/* The thread that had it does not exist in a forked child. */
+/* The thread of the copy that set `taken` does not exist in a forked child. */
 static void after_fork(void) {
     nl_mutex_init(&lock);
     taken = 0;
@@ -215,7 +221,8 @@ static int is_possible(size_t size) {
     return nl_bounce_is_worth(size) && nl_bounce_can_lock(nl_atomic_load(&ring_size));
 }
 
-/* 1: the ring, the events and the stream are this thread's until it leaves. */
+/* Returns 1 if this thread may use the ring, the events and the stream until leave(); 0 if another
+ * copy uses them. */
 static int enter(void) {
     nl_fork_on_child(after_fork);
     nl_mutex_lock(&lock);
@@ -239,7 +246,7 @@ static size_t between(size_t low, size_t size, size_t high) {
     return size > low ? smaller(size, high) : smaller(low, high);
 }
 
-/* Of the ring there are four at least. */
+/* At most a quarter of the ring, so that the ring has at least four slots. */
 static size_t choose_chunk(size_t low, size_t size, size_t high) {
     size_t most = smaller(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
     return between(low, round_to_pages(size), smaller(high, most));
@@ -249,8 +256,9 @@ static int count_members(uint64_t setting, uint64_t chunks) {
     return (int)smaller(smaller(setting, (size_t)nl_threads_processors()), chunks);
 }
 
-/* own(data) here, and others(data) on those of members - 1 threads that come before it has
- * returned; it must leave nothing undone that nobody has begun. */
+/* Runs own(data) in this thread and others(data) in up to members - 1 pool threads. A pool thread
+ * that is not free before own() returns does not run at all, so own() must complete all work that
+ * no other thread has claimed. */
 static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
@@ -265,7 +273,7 @@ static void share(int members, void (*own)(void *), void (*others)(void *), void
 
 typedef struct ring {
     char *memory;
-    uint64_t next, pages; /* huge ones */
+    uint64_t next, pages; /* number of huge pages */
 } ring;
 
 static void touch_some(void *job) {
@@ -275,8 +283,10 @@ static void touch_some(void *job) {
         (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
 }
 
-/* One size for all copies, so that the same block serves again. The first time its pages are made
- * by all members, for locking them one by one makes them one by one. NULL: do without. */
+/* Takes the ring from the page-locked pool. All copies use the same size, so that the same block is
+ * reused. Before a new block is page-locked, all threads populate its pages, because locking
+ * populates them one by one in one thread. Returns NULL if no block is available; the caller must
+ * then copy without the ring. */
 static nl_host_block *take_ring(nl_device *dev, int members) {
     nl_host_block *block = NULL;
     nl_error ignored;
@@ -301,17 +311,18 @@ typedef struct sending {
     CUstream stream;
     const nl_bounce_part *parts;
     int count, past_caches;
-    uint64_t first[NL_BOUNCE_PARTS + 1]; /* chunk of each part */
+    uint64_t first[NL_BOUNCE_PARTS + 1]; /* first chunk of each part, and the total */
     size_t total, chunk;
-    uint64_t slot_count, chunks; /* chunks of all parts */
-    uint64_t group;              /* slots that are worth a copy */
+    uint64_t slot_count, chunks; /* of all parts */
+    uint64_t group;              /* minimum number of full slots per copy */
     char *ring;
-    uint64_t next;              /* chunk that nobody has taken */
-    uint64_t filled[MAX_SLOTS]; /* 1 + the chunk that is in the slot */
-    uint64_t asking, asked;     /* is somebody at the driver; chunks that are on the stream */
-    int mark[MAX_SLOTS];        /* the event behind what the slot held */
+    uint64_t next;              /* the next chunk to claim */
+    uint64_t filled[MAX_SLOTS]; /* 1 + the chunk in the slot */
+    /* a thread calls the driver; number of chunks submitted to the stream */
+    uint64_t asking, asked;
+    int mark[MAX_SLOTS]; /* index of the event recorded after the copy from the slot */
     uint64_t failed;
-    nl_error error; /* of the first who failed */
+    nl_error error; /* of the first thread that failed */
 } sending;
 
 static void fail_to_send(sending *s, const nl_error *err) {
@@ -326,8 +337,8 @@ static int part_of(const sending *s, uint64_t k) {
     return i;
 }
 
-/* How many full slots go next, as one copy; 0: it is too early, or somebody has failed. The first
- * chunk goes alone, so that the bus begins. */
+/* Returns the number of full slots to submit next as one copy, or 0 if there are too few yet or a
+ * thread has failed. The first chunk is submitted alone, so that the bus starts early. */
 static uint64_t count_ready(const sending *s) {
     uint64_t first = nl_atomic_load(&s->asked), k = first;
     if (first == s->chunks || nl_atomic_load(&s->failed))
@@ -349,7 +360,7 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
     if (NL_CU(err, MemcpyHtoDAsync, part->device + offset, s->ring + (size_t)slot * s->chunk, size,
               s->stream) < 0)
         return -1;
-    if (first + s->slot_count < s->chunks) { /* the slots will be used again */
+    if (first + s->slot_count < s->chunks) { /* the slots will be reused */
         if (NL_CU(err, EventRecord, marks.events[slot], s->stream) < 0)
             return -1;
         for (uint64_t i = 0; i < count; i++)
@@ -359,9 +370,10 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
     return 0;
 }
 
-/* Puts what is ready on the stream, if nobody is at it; who is, looks again before leaving. Two who
- * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one,
- * or waits, finds them, and in the end the caller, when all members have returned. */
+/* Submits full slots to the stream, if no other thread is doing so. The submitting thread checks
+ * again after it clears `asking`. Two threads that fill slots at the same time may each miss the
+ * other's slot and return. Such a slot is submitted by the next thread that fills a slot or waits,
+ * or by send_shared after all threads have returned. */
 static void ask_to_send(sending *s) {
     uint64_t count;
     nl_error err;
@@ -373,7 +385,7 @@ static void ask_to_send(sending *s) {
     }
 }
 
-/* Until the slot of chunk k is free, or somebody has failed. */
+/* Waits until the slot of chunk k is free, or until a thread has failed. */
 static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
     while (nl_atomic_load(&s->asked) + s->slot_count <= k) {
         ask_to_send(s);
@@ -407,7 +419,8 @@ static void send_some_held(sending *s) {
     }
 }
 
-/* The stream was waited for before, as far as anything waits here. */
+/* The waits here are not interruptible (nl_wait_hold): send_shared has already waited for the
+ * stream, where the ring is reused within one copy. */
 static void send_some(void *job) {
     nl_wait_hold();
     send_some_held(job);
@@ -431,8 +444,9 @@ static void cut(sending *s) {
     s->group = smaller(bytes / s->chunk, s->slot_count / 4);
 }
 
-/* The ring of the copy before is waited for: a second one would cost more. Where the ring is too
- * small for all, so is what came before on the stream, here, where nobody spins for it. */
+/* Waits for the previous copy to the device, whose ring is then free: a second ring costs more than
+ * this wait. If the ring has fewer slots than there are chunks, waits for the earlier work of the
+ * stream too, because otherwise the threads would poll for it. */
 static int prepare_stream(sending *s, nl_error *err) {
     if (marks.sent && NL_CU(err, EventSynchronize, marks.last) < 0)
         return -1;
@@ -486,16 +500,17 @@ typedef struct receiving {
     CUdeviceptr there;
     char *here, *ring;
     size_t size, chunk;
-    size_t shift;               /* what the first chunk is smaller by */
-    int is_new;                 /* nobody has touched the pages */
-    CUstream before;            /* what was on it comes first */
-    uint64_t is_ready, cleared; /* need nobody clear ahead any more; new pages that were */
+    size_t shift;               /* how much smaller the first chunk is */
+    int is_new;                 /* the host pages are untouched */
+    CUstream before;            /* the caller's stream: its earlier work must complete first */
+    uint64_t is_ready, cleared; /* stop populating pages ahead; untouched pages claimed for that */
     uint64_t slot_count, chunks;
-    uint64_t asking, asked;   /* is somebody at the driver; chunks that it was asked for */
-    uint64_t arrived, taken;  /* of those; chunks, or new pages, that members have taken */
-    uint64_t free[MAX_SLOTS]; /* how often the slot has been emptied */
+    uint64_t asking, asked; /* a thread calls the driver; number of chunks submitted */
+    /* number of chunks complete; of chunks, or of untouched pages, that threads have claimed */
+    uint64_t arrived, taken;
+    uint64_t free[MAX_SLOTS]; /* how many times the slot has been emptied */
     uint64_t failed;
-    nl_error error; /* of the first who failed */
+    nl_error error; /* of the first thread that failed */
 } receiving;
 
 static size_t begin_of_chunk(const receiving *r, uint64_t k) {
@@ -521,8 +536,8 @@ static int is_free(const receiving *r, uint64_t k) {
     return nl_atomic_load(&r->free[k % r->slot_count]) == k / r->slot_count;
 }
 
-/* Copies into all free slots, and what has arrived; `wait`: for one chunk at least, if one is on
- * its way. */
+/* Submits copies into all free slots and updates `arrived`, the number of complete chunks. With
+ * `wait`, waits for at least one chunk if one is in flight. */
 static int ask_to_receive(receiving *r, int wait, nl_error *err) {
     uint64_t arrived = r->arrived;
     while (r->asked < r->chunks && is_free(r, r->asked))
@@ -542,7 +557,8 @@ static int ask_to_receive(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* What came before was waited for, so nothing ends the waits for these copies. */
+/* Calls ask_to_receive unless another thread is in it; with `wait`, yields in that case. The waits
+ * are not interruptible: the earlier work of the stream has already been waited for. */
 static void take_turn(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
@@ -568,7 +584,8 @@ static void empty_slot(receiving *r, uint64_t k) {
     nl_atomic_store(&r->free[slot], k / r->slot_count + 1);
 }
 
-/* The chunks of a new huge page: 0 if there is no such page. */
+/* Computes the chunks in the given untouched huge page: [*first, *end). Returns 0 if the page is
+ * past the end of the copy. */
 static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, uint64_t *end) {
     uint64_t each = HUGE_PAGE / r->chunk;
     uint64_t lead = ((uintptr_t)r->here & (HUGE_PAGE - 1)) / r->chunk;
@@ -577,7 +594,7 @@ static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, ui
     return *first < r->chunks;
 }
 
-/* Where madvise cannot do it, the copies will. */
+/* Populates the pages of the chunks [first, end). Where madvise fails, the copies populate them. */
 static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
     uintptr_t from = (uintptr_t)r->here + begin_of_chunk(r, first);
     uintptr_t to = (uintptr_t)r->here + begin_of_chunk(r, end - 1) + size_of_chunk(r, end - 1);
@@ -586,7 +603,7 @@ static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
         (void)madvise((void *)from, (to - from) & ~(uintptr_t)4095, POPULATE_WRITE);
 }
 
-/* 0: there is none any more. */
+/* Populates the next huge page. Returns 0 if no page is left, or if `is_ready` is set. */
 static int clear_next(receiving *r) {
     uint64_t first, end;
     if (nl_atomic_load(&r->is_ready) ||
@@ -608,8 +625,9 @@ static void clear_and_ask(void *job) {
             nl_atomic_store(&r->is_ready, 1);
 }
 
-/* While the stream is busy with what is to be copied, pages are made ready for it; if all are, they
- * are not new any more. What the stream says of errors is asked again by whoever waits for it. */
+/* Populates the host pages while the stream computes the data to copy. If all pages are populated,
+ * the copy continues as for touched pages. An error of StreamQuery is ignored here, because the
+ * following StreamSynchronize returns it too. */
 static void clear_ahead(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
@@ -622,11 +640,11 @@ static void clear_ahead(receiving *r, int *members) {
         count_members(smaller((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
-/* For the first copy to the host, for which the driver makes ready for 2 ms: one member asks for
- * the first chunks, the others clear pages meanwhile. */
+/* For the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
+ * first chunks while the others populate pages. */
 static void ask_first(void *job) {
     receiving *r = job;
-    nl_error ignored; /* whoever goes on finds it too */
+    nl_error ignored; /* receive_some finds the error again */
     if (nl_device_bind(r->device, &ignored) == 0)
         take_turn(r, 0);
     nl_atomic_store(&r->is_ready, 1);
@@ -667,7 +685,8 @@ static void receive_some(void *job) {
     }
 }
 
-/* Are these pages that nobody has touched, as far as the first, the last and one between tell? */
+/* Returns whether the pages are untouched, judged by the first page, the last page and one in the
+ * middle. */
 static int is_new(const receiving *r) {
     for (int i = 0; i < 3; i++) {
         unsigned char resident = 1;
@@ -678,8 +697,9 @@ static int is_new(const receiving *r) {
     return 1;
 }
 
-/* How many members are to empty slots. Chunks of new pages begin and end with the pages: two who
- * touch a new page at once both clear one. */
+/* Chooses the chunk size and returns the number of threads. For untouched pages, chunk boundaries
+ * are page boundaries: two threads that touch the same new page at the same time would both clear a
+ * page. */
 static int cut_for_host(receiving *r) {
     uint64_t threads = nl_atomic_load(&threads_to_host);
     r->is_new = r->size >= HUGE_PAGE && is_new(r);
@@ -698,8 +718,8 @@ static int cut_for_host(receiving *r) {
     return count_members(threads, r->chunks);
 }
 
-/* What came before on the stream is waited for first: nobody spins for it, and the ring of a copy
- * to the device that was part of it is free again. (Making a second one takes 3 ms.) */
+/* Waits for the stream first. So no thread polls for its earlier work, and the ring of an earlier
+ * copy to the device on that stream is free again. (A second ring takes 3 ms to make.) */
 static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;

@@ -1,53 +1,59 @@
-/* core/bounce: copies between pageable host memory and the device, by way of page-locked memory and
+/* core/bounce: copies between pageable host memory and the device, through page-locked memory and
  * with several threads. */
 #ifndef NL_CORE_BOUNCE_H
 #define NL_CORE_BOUNCE_H
 
 #include "core/device.h"
 
-/* Up to this size an upload on a stream is copied aside and not waited for. */
+/* Up to this size, an upload on a stream first copies the source to page-locked memory and returns
+ * without waiting for the stream. */
 #define NL_BOUNCE_ASIDE ((size_t)8 << 20)
 #define NL_BOUNCE_PARTS 64
 
 typedef struct nl_bounce_settings {
     int to_device, to_host; /* threads */
-    int to_new;             /* threads for copies into pages that nobody has touched, at most */
-    size_t chunk;           /* bytes that a thread copies at a time, at most */
-    size_t ring;            /* bytes of page-locked memory that they go through */
-    size_t group;           /* bytes that go to the device as one copy, at most */
-    size_t least;  /* bytes from which they are faster than the driver's own, one thread's */
+    int to_new;             /* maximum number of threads for copies into untouched pages */
+    size_t chunk;           /* maximum bytes that a thread copies at a time */
+    size_t ring;            /* bytes of the page-locked ring */
+    size_t group;           /* maximum bytes of one copy to the device */
+    size_t least;  /* minimum bytes of a copy, below which the driver's own copy is faster */
     size_t shared; /* see nl_bounce_shared */
-    int polls;     /* of a thread that waits, before it sleeps */
-    int always;    /* also where device memory is host memory, for tests */
+    int polls;     /* how often a waiting thread polls before it sleeps */
+    int always;    /* for tests: also where device memory is host memory */
 } nl_bounce_settings;
 
-/* A block of host memory and where it goes. */
+/* A block of host memory and its destination. */
 typedef struct nl_bounce_part {
     CUdeviceptr device;
     const char *host;
     size_t size;
 } nl_bounce_part;
 
-/* Zeros, and NULL, leave what is. Returns what is then. */
+/* Changes the settings that are greater than 0 (`always`: in any case) and returns the new
+ * settings. NULL changes nothing. */
 nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *settings);
-/* Several blocks at once. 1: they have been read and are on their way, in the order of the stream;
- * 0: there is no gain in it, and nothing has happened; -1. dev is bound. */
+/* Copies several blocks to the device. Returns 1 when all blocks have been read and their copies
+ * are submitted to the stream; 0 if the driver's own copy should be used instead, and nothing was
+ * copied; -1 on an error. dev must be bound. */
 int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstream stream,
                    nl_error *err);
-/* 1 when the copy is done, 0 and -1 as above. */
+/* Returns 1 when the copy is complete; 0 and -1 as nl_bounce_send. */
 int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                       nl_error *err);
-/* Is it memory that the device reaches by itself? */
+/* Returns whether the device can access this host memory directly (page-locked or unified
+ * memory). */
 int nl_bounce_is_locked(const void *host);
-/* Is page-locked memory of this size to be had, and of any use here? */
+/* Returns whether page-locked memory of this size is within the limit and useful with this
+ * driver. */
 int nl_bounce_can_lock(size_t size);
-/* And is a copy of this size worth the copying threads? */
+/* Returns whether a copy of this size should use several threads. */
 int nl_bounce_is_worth(size_t size);
 size_t nl_bounce_least(void);
-/* Page-locked memory of few sizes is used again more often. */
+/* Rounds up to a power of two, 64 KiB or more: with few sizes, page-locked blocks are reused more
+ * often. */
 size_t nl_bounce_round(size_t size);
-/* Up to how many bytes in all a kernel had better use the operands of a call, which it reads once,
- * where they are in page-locked memory. */
+/* The maximum total size in bytes of the host operands of a call for which a kernel should read
+ * page-locked memory directly. Such a kernel must read each operand once. */
 int64_t nl_bounce_shared(void);
 
 #endif
