@@ -1,14 +1,15 @@
-/* core/transfer: one copy, in the way that is fastest for its strides.
+/* core/transfer: chooses the fastest method for one copy, by its strides.
  *
- * A copy that the driver can take in few calls with long rows goes straight to it. Rows of a few
- * bytes between host and device are slow there, one row at a time over the bus; so when the caller
- * waits anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and
- * where the device side has short rows too, a dense block on the device stands between, for within
- * the device short rows are fast. Sorted by the device's strides, the dense block is often just
- * what is on the device, and one plain copy is left. Large plain copies go by way of core/bounce.
+ * A copy that needs few driver calls and has long rows is passed to the driver directly. The driver
+ * copies rows of a few bytes between host and device slowly, one row at a time over the bus. So for
+ * a call that waits for its copy, the host side is packed into a dense host block (or unpacked from
+ * one), in pieces. If the device side has short rows too, a dense device block is an intermediate
+ * step, because short rows are fast within the device. With the axes sorted by the device's
+ * strides, the device side is often dense already, and one plain copy is enough. Large plain copies
+ * use core/bounce.
  *
- * An upload on a stream that nobody waits for reads a copy of its source that is put aside in
- * page-locked memory, so that the call need not wait for the stream. */
+ * An upload on a stream copies its source to page-locked memory first, so that the call need not
+ * wait for the stream. */
 #include "core/transfer.h"
 
 #include <string.h>
@@ -22,32 +23,35 @@
 #include "core/stream.h"
 #include "core/wait.h"
 
-/* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580;
- * its copies into strided host memory are the slow ones. */
+/* Minimum bytes of a row for which the driver is as fast as packing, measured on an H200 with
+ * driver 580. The driver's copies into strided host memory are the slow ones. */
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define FEW_COPIES 8                     /* driver calls that cost less than packing */
-#define LARGE_COPY (1 << 20)             /* bytes per driver call that make many calls worth it */
-#define PIECE (16 << 20)                 /* bytes of the dense block */
-#define LOCKED_DENSE ((size_t)256 << 10) /* from here on it is page-locked, if it can be */
-/* Below, asking whether memory is page-locked costs more than it may save. */
+#define FEW_COPIES 8 /* this many driver calls cost less than packing */
+/* Bytes per driver call for which many calls are faster than packing. */
+#define LARGE_COPY (1 << 20)
+#define PIECE (16 << 20) /* maximum bytes of the dense block */
+/* From this size, the dense block is page-locked if possible. */
+#define LOCKED_DENSE ((size_t)256 << 10)
+/* Below this size, the query whether memory is page-locked costs more than it may save. */
 #define MAYBE_LOCKED ((size_t)256 << 10)
 
-/* Waits for the stream whatever happened: the caller may free its side next. Nothing ends this
- * wait. An interrupt ends the wait before the copy instead: see nl_transfer. */
+/* Waits for the stream after success and after failure, because the caller may free its memory
+ * next. This wait is not interruptible: an interrupt is accepted before the copy instead (see
+ * nl_transfer). */
 static int finish(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
     if (status < 0 && nl_driver_is_ended_wait((CUresult)err->code))
-        return -1; /* the copy was not begun */
+        return -1; /* the copy was not started */
     nl_wait_hold();
     int waited = NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream);
     nl_wait_release();
     return waited < 0 ? -1 : status;
 }
 
-/* What this thread alone copies for the host, by way of a page-locked block: the driver has to do
- * as much, and takes longer. 1, -1, or 0: there is no block, and nothing has happened. */
+/* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
+ * the driver would make the same two copies, but more slowly. Returns 1, or -1 on an error. */
 static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
                  nl_error *err) {
     int status = finish(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
@@ -56,7 +60,8 @@ static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstr
     return status < 0 ? -1 : 1;
 }
 
-/* A small copy is not begun later for the sake of an interrupt: its block is kept instead. */
+/* A small copy starts at once, without an interruptible wait before it. If an interrupt ends its
+ * wait, the block is not freed but kept until the stream is done. */
 static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t size,
                        CUstream stream, nl_error *err) {
     int status = NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream);
@@ -71,6 +76,8 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
     return status < 0 ? -1 : 1;
 }
 
+/* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1, or
+ * 0 if there is no such block or it would not be faster: then nothing has been copied. */
 static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                        nl_error *err) {
     nl_pinned *small = NULL;
@@ -90,11 +97,12 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     return status;
 }
 
-/* One plain copy between a host block and a device block, done when it returns. On the default
- * stream it is one call, which comes after all ordered work; the driver may return from it before
- * the last bytes have arrived on the device. Only a stream that is not ordered with the default
- * stream can notice that: the copy is waited for once there is such a stream, and the first uses on
- * it come after earlier copies (buffer.c). */
+/* Copies one dense block between host and device, and returns when the copy is complete. On the
+ * default stream this is one driver call, ordered after all earlier work of ordered streams. From a
+ * call that copies to the device, the driver may return before the last bytes have arrived there.
+ * Only a stream that is not ordered with the default stream can observe that. So the copy is waited
+ * for once the process has created such a stream, and the first uses of buffers on it wait for
+ * earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
@@ -126,17 +134,17 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
     return 0;
 }
 
-/* A plan between host and device seen from the device: `to` is the device side in either direction.
- */
+/* A copy plan between host and device in which `to` is always the device side, in both
+ * directions. */
 typedef struct {
     nl_device *dev;
     nl_plan plan;
-    char *dense;           /* on the host, PIECE bytes or what is needed */
-    nl_host_block *locked; /* what dense is in, if it is page-locked */
-    nl_buffer *beside;     /* on the device, the same size; NULL if the device side needs none */
+    char *dense;           /* on the host; at most PIECE bytes, or one row */
+    nl_host_block *locked; /* the block of `dense`, if it is page-locked */
+    nl_buffer *beside;     /* on the device, the same size; NULL if not needed */
 } packing;
 
-/* Is the device side, in the order of the plan, one dense block? */
+/* Returns whether the device side is one dense block, in the plan's order of axes. */
 static int is_dense(const nl_plan *p) {
     int64_t expected = p->width;
     for (int i = p->rank - 1; i >= 0; --i) {
@@ -147,7 +155,8 @@ static int is_dense(const nl_plan *p) {
     return 1;
 }
 
-/* The copy between the device side of `p` and a dense block at `block`. */
+/* Returns the plan that copies between the device side of `p` and a dense block at address
+ * `block`. */
 static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr block) {
     nl_plan copy = *p;
     int into_block = p->direction == NL_DEVICE_TO_HOST;
@@ -163,7 +172,7 @@ static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr 
     return copy;
 }
 
-/* Device to dense host block or the other way. */
+/* Copies between the device side and the dense host block. */
 static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (is_dense(p))
@@ -196,7 +205,7 @@ static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
     return move_piece(k, p, err);
 }
 
-/* Cuts along the outermost axis until the pieces fit. */
+/* Cuts the copy along its outermost axis until each piece fits into the dense block. */
 static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (bytes <= PIECE || p->rank == 0)
@@ -220,7 +229,7 @@ static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     return 0;
 }
 
-/* The largest piece that pack_all makes: a run is never cut. */
+/* The size of the largest piece that pack_all makes: a contiguous row is never cut. */
 static int64_t piece_size(const nl_plan *p) {
     int64_t bytes = nl_plan_bytes(p);
     if (bytes <= PIECE)
@@ -228,8 +237,8 @@ static int64_t piece_size(const nl_plan *p) {
     return p->width > PIECE ? p->width : PIECE;
 }
 
-/* The block on the device, where short rows ask for one. Without memory for it the rows go one by
- * one: slow, but no reason to fail. */
+/* Allocates the device block if the device side has short rows. If there is not enough device
+ * memory, the rows are copied one by one: slow, but not an error. */
 static int open_beside(packing *k, int64_t size, nl_error *err) {
     nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
     int blocking;
@@ -246,7 +255,8 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
-/* A large dense block is page-locked if it can be: what it holds is to travel. */
+/* Allocates the dense host block, page-locked from LOCKED_DENSE bytes on if possible, because the
+ * driver copies page-locked memory faster. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (size >= LOCKED_DENSE && nl_bounce_can_lock(size) &&
         nl_hostblock_take(k->dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
@@ -269,7 +279,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     if (k.beside != NULL) {
         if (status < 0)
             finish(p->stream, -1, err);
-        nl_buffer_settle(k.beside); /* the stream has been waited for */
+        nl_buffer_settle(k.beside); /* finish() has waited for the stream */
         nl_buffer_release(k.beside);
     }
     if (k.locked != NULL)
@@ -279,8 +289,8 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     return status;
 }
 
-/* Uploads what is dense on the device from a packed copy that stays until the stream is done with
- * it. 0: that is not possible here, and nothing has happened. */
+/* Uploads to a dense device region from a packed copy of the source, which is kept until the stream
+ * has read it. Returns 1, -1, or 0 if this is not possible: then nothing has happened. */
 static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
@@ -301,7 +311,8 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     return status < 0 ? -1 : 1;
 }
 
-/* Would the driver take this copy between host and device badly? `host_dense`: one block there. */
+/* Returns whether the driver would be slow at this copy between host and device. `host_dense`: the
+ * host side is one dense block. */
 static int is_ragged(const nl_plan *p, int host_dense) {
     if (p->rank == 0)
         return 0;
@@ -352,7 +363,8 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }
 
-/* Large plain blocks of memory that the device does not reach by itself. */
+/* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy it:
+ * not if it is page-locked, for the device reads such memory directly. */
 static int find_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;
@@ -365,7 +377,7 @@ static int find_part(const nl_upload *u, nl_bounce_part *part) {
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
                         nl_error *err) {
     nl_bounce_part parts[NL_BOUNCE_PARTS];
-    uint64_t among = 0; /* a bit for each upload that is a part */
+    uint64_t among = 0; /* bit i: upload i is in `parts` */
     int n = 0;
     if (nl_device_bind(dev, err) < 0)
         return -1;
