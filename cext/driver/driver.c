@@ -1,8 +1,8 @@
-/* driver/driver: the table, opening it, and what a status means to a user.
+/* driver/driver: opens the driver table, and converts driver statuses to error messages.
  *
- * Before opening, every pointer leads to a stub, so that no call can jump to nowhere. Opening fills
- * a table of its own, tries it (cuInit, at least one device) and only then copies it over the
- * stubs. */
+ * Before the driver is open, every function pointer of the table is a stub that returns
+ * CUDA_ERROR_NOT_INITIALIZED. nl_driver_open fills a local table, tests it (cuInit, at least one
+ * device), and then copies it over the stubs. */
 #include "driver/driver.h"
 
 #include <stdio.h>
@@ -57,8 +57,8 @@ static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *e
     return nl_driver_sim_fill(table, sim_devices, err);
 }
 
-/* A filled table that answers: initialised and with a device. Used before it becomes nl_cu, so its
- * statuses are put into words here. */
+/* Calls cuInit and checks that a device exists. The table is not yet nl_cu, so nl_driver_check
+ * cannot be used, and the messages are made here. */
 static int try_table(const nl_driver *table, nl_error *err) {
     int count = 0;
     CUresult status = table->Init(0);
@@ -144,7 +144,7 @@ int nl_driver_is_open(void) {
     return nl_atomic_load(&is_open) != 0;
 }
 
-/* What a status means: its name, what happened in the user's words, and what to do. */
+/* The name of a status, the cause in the user's terms, and a remedy. */
 typedef struct {
     CUresult code;
     const char *name, *what, *remedy;
@@ -271,7 +271,8 @@ int nl_driver_is_sticky(CUresult status) {
     return known != NULL && known->sticky;
 }
 
-/* "cuX failed with NAME (code): what happened." from our table, or in the driver's words. */
+/* Formats "cuX failed with NAME (code): cause." from the table above or, for other statuses, from
+ * the driver's texts. */
 static void describe(CUresult status, const char *call, const meaning *known, nl_error *err) {
     const char *name = known != NULL ? known->name : NULL;
     const char *what = known != NULL ? known->what : NULL;
@@ -293,7 +294,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         return 0;
     const meaning *known = find_meaning(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
-        nl_error_fault(err); /* who can name the fault has survived it */
+        nl_error_fault(err); /* a driver that reports the fault has not lost the context */
     } else if (status == NL_STATUS_INTERRUPTED) {
         nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
     } else if (status == NL_STATUS_TIMEOUT) {
