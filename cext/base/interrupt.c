@@ -1,4 +1,4 @@
-/* base/interrupt: what py/interrupt has given. */
+/* base/interrupt: calls the functions that py/interrupt has registered. */
 #include "base/interrupt.h"
 
 #include "base/lock.h"

@@ -1,27 +1,28 @@
-/* base/interrupt: waits that the user can end (Ctrl-C, a notebook's interrupt). Who knows of the
- * user, which is py/interrupt, says so once; a thread that waits asks from time to time. */
+/* base/interrupt: waits that the user can interrupt (Ctrl-C, a notebook's interrupt button).
+ * py/interrupt registers its functions once; a waiting thread calls them at intervals. */
 #ifndef NL_BASE_INTERRUPT_H
 #define NL_BASE_INTERRUPT_H
 
 #include <stdint.h>
 
-#define NL_INTERRUPT_NS UINT64_C(50000000) /* from one question to the next */
+#define NL_INTERRUPT_NS UINT64_C(50000000) /* between two polls */
 
 typedef struct nl_interrupt {
-    int (*is_possible)(void); /* can waits of the calling thread be ended? Quick */
-    /* Should this one end? May run the program's code: asked without any of our locks. */
+    int (*is_possible)(void); /* can waits of the calling thread be interrupted? Must be fast */
+    /* Should this wait end? May run Python code: called without any lock of this library. */
     int (*is_requested)(void);
-    /* Was an exception of a handler kept, and not yet raised? Quick */
+    /* Was an exception of a signal handler stored but not raised yet? Must be fast */
     int (*is_pending)(void);
-    void (*report)(const char *text); /* what has been stopped for that */
+    void (*report)(const char *text); /* text: what has been stopped because of the interrupt */
 } nl_interrupt;
 
-void nl_interrupt_open(const nl_interrupt *how); /* which stays where it is */
-/* Must the calling thread ask while it waits? `own`: how many locks it will give up to do so. */
+void nl_interrupt_open(const nl_interrupt *how); /* `how` must stay valid */
+/* Returns whether the calling thread must poll for interrupts while it waits. `own`: the number of
+ * locks that it releases before it polls. */
 int nl_interrupt_is_possible(int own);
 int nl_interrupt_is_requested(void);
-/* Did an interrupt end an earlier wait of the call that this thread runs? Then the call fails, and
- * must not wait again on its way out. */
+/* Returns whether an interrupt has ended an earlier wait of the call that this thread executes.
+ * Then the call fails, and must not wait again while it cleans up. */
 int nl_interrupt_is_pending(void);
 void nl_interrupt_report(const char *text);
 

@@ -1,4 +1,4 @@
-/* base/lock: starting threads, and hearing of forks. */
+/* base/lock: starting threads, and handlers for forks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -51,7 +51,8 @@ void nl_thread_join(nl_thread t) {
 static nl_mutex fork_lock = NL_MUTEX_INIT;
 static void (*children[MAX_CHILDREN])(void);
 
-/* Runs in the child, where only this thread lives; another one may have held the lock. */
+/* Runs in the forked child, in which this is the only thread. Another thread of the parent may have
+ * held the lock, so it is initialised anew. */
 static void after_fork(void) {
     nl_mutex_init(&fork_lock);
     for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i)

@@ -1,5 +1,5 @@
-/* base/lock: threads, locks and atomics. The only file of cext that names pthread; atomics are the
- * compiler's __atomic builtins, named here so that memory orders are chosen in one place. */
+/* base/lock: threads, locks and atomics. No other file of cext uses pthread directly. Atomics are
+ * the compiler's __atomic builtins, wrapped here so that memory orders are chosen in one file. */
 #ifndef NL_BASE_LOCK_H
 #define NL_BASE_LOCK_H
 
@@ -16,15 +16,16 @@ typedef pthread_t nl_thread;
 #define NL_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 #define NL_COND_INIT PTHREAD_COND_INITIALIZER
 
-/* A library that is loaded late finds its threads' own variables by a call, unless they lie in the
- * room that the C library keeps for such: ours do, because the simulator's have to. */
+/* Access to a thread-local variable of a library loaded with dlopen is a function call, unless the
+ * variable uses the static TLS space that the C library reserves (initial-exec model). This library
+ * uses that space, because the simulator requires it. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define NL_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
 #else
 #define NL_THREAD_LOCAL _Thread_local
 #endif
 
-/* How many locks the calling thread holds. */
+/* The number of locks that the calling thread holds. */
 extern NL_THREAD_LOCAL int nl_mutex_held;
 
 static inline void nl_mutex_lock(nl_mutex *m) {
@@ -50,7 +51,7 @@ static inline void nl_cond_destroy(nl_cond *c) {
 static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) {
     pthread_cond_wait(c, m);
 }
-/* For at most so long. */
+/* Waits at most `nanoseconds`. */
 void nl_cond_wait_for(nl_cond *c, nl_mutex *m, uint64_t nanoseconds);
 static inline void nl_cond_signal(nl_cond *c) {
     pthread_cond_signal(c);
@@ -65,18 +66,19 @@ void nl_thread_join(nl_thread t);
 static inline void nl_thread_detach(nl_thread t) {
     pthread_detach(t);
 }
-/* For a thread of our own: the signals in the set go to other threads. */
+/* Blocks the signals of the set in the calling thread, a thread of this library: other threads
+ * receive them. */
 static inline void nl_thread_block_signals(const sigset_t *set) {
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
-/* Around the start of such a thread, which inherits them. */
+/* Call before and after starting such a thread, which inherits the signal mask. */
 static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before) {
     pthread_sigmask(SIG_SETMASK, set, before);
 }
 static inline void nl_thread_set_signals(const sigset_t *set) {
     pthread_sigmask(SIG_SETMASK, set, NULL);
 }
-/* Is it the thread that the process began with? */
+/* Returns whether the calling thread is the process's first thread. */
 int nl_thread_is_main(void);
 static inline nl_thread nl_thread_self(void) {
     return pthread_self();
@@ -87,7 +89,7 @@ static inline void nl_thread_signal(nl_thread t, int number) {
 static inline void nl_thread_yield(void) {
     sched_yield();
 }
-/* Between two looks at a variable that another thread is about to change. */
+/* Call between two polls of a variable that another thread is about to change. */
 static inline void nl_thread_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -96,7 +98,7 @@ static inline void nl_thread_pause(void) {
 #endif
 }
 
-/* Calls `child` in every process forked from this one. Registers once per function. */
+/* Calls `child` in every process forked from this one. A function is registered only once. */
 void nl_fork_on_child(void (*child)(void));
 
 static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
@@ -105,7 +107,7 @@ static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) {
     return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL);
 }
-/* What comes before is seen by whoever sees what comes after, in both directions. */
+/* A sequentially consistent fence. */
 static inline void nl_atomic_fence(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -122,7 +124,8 @@ static inline void nl_atomic_store(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
-/* The same for an entry of any type: a function in a table that others are calling through. */
+/* The same for an entry of any type, such as a function pointer of a table that other threads call
+ * through. */
 #define nl_atomic_load_entry(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
@@ -132,20 +135,20 @@ static inline uint32_t nl_atomic_load32(const uint32_t *p) {
 static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
-/* For hints: counters and flags that order nothing. */
+/* Relaxed: for counters and flags that order no other accesses. */
 static inline uint32_t nl_atomic_load32_relaxed(const uint32_t *p) {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 static inline void nl_atomic_store32_relaxed(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
-/* Writes `v` where `expected` stood; returns whether it did. */
+/* Stores `v` if *p is `expected`. Returns whether it did. */
 static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Caches that several threads may fill: whoever reads sees the old or the new pointer, and behind
- * the new one everything that was written before it was stored. */
+/* For caches that several threads may fill: a reader gets the old or the new pointer, and with the
+ * new pointer it sees everything written before that pointer was stored. */
 static inline void *nl_atomic_load_pointer(void *const *p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -155,7 +158,7 @@ static inline void nl_atomic_store_pointer(void **p, void *v) {
 static inline void *nl_atomic_swap_pointer(void **p, void *v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
-/* Stores v if *p is *expected; otherwise *expected is what it is, and the result 0. */
+/* Stores v if *p is *expected and returns 1; otherwise sets *expected to *p and returns 0. */
 static inline int nl_atomic_replace_pointer(void **p, void **expected, void *v) {
     return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
