@@ -1,14 +1,15 @@
-/* core/hostblock: a pool of pages.
+/* core/hostblock: a pool of pages for host memory that the device accesses.
  *
- * Locking pages costs more than copying them: a result that is made once had better be pageable, a
- * result that is made again and again had better be page-locked. So a block for results is
- * registered when it is taken for the second time; by then its pages have been touched too, which
- * makes that cheaper. A large one is nearly as fast without, by several threads, once its pages
- * have been touched, so that it takes more turns until locking it pays.
+ * Page-locking costs more than copying the same pages. A result that is made once should be
+ * pageable; a result that is made repeatedly should be page-locked. So a block for results is
+ * registered with the driver when it is taken for the second time. By then its pages have been
+ * touched, which makes locking cheaper. A large block with touched pages is nearly as fast without
+ * page-locking, with several threads, so it is registered only at its fourth use.
  *
- * A block that an asynchronous copy still reads is given back with an event behind the copy, and
- * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
- * is never unmapped before the driver has let go of it: if it will not, the pages stay. */
+ * A block that an asynchronous copy still reads is returned with an event that is recorded after
+ * the copy. It waits in the pool until the event has happened; calls that take a block check for
+ * that. Registered memory is never unmapped before it is unregistered: if the driver refuses, the
+ * pages stay mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -24,7 +25,8 @@
 #define TURNS_OF_LARGE 4
 
 static nl_pool pool;
-static nl_mutex busy_lock = NL_MUTEX_INIT; /* only its holder takes blocks out of those that wait */
+/* only its holder removes blocks from the waiting ones */
+static nl_mutex busy_lock = NL_MUTEX_INIT;
 static uint64_t opened, locked_bytes, live;
 
 static void after_fork(void) {
@@ -69,8 +71,8 @@ static size_t round_to(size_t size, size_t to) {
     return (size + to - 1) / to * to;
 }
 
-/* Where there is room for a huge page they begin on one: each page is locked by itself, 4 MB in 0.4
- * ms if they are huge, 3 MB of small ones in 1 to 3 ms. */
+/* Maps pages, aligned to huge pages if the size is at least one huge page. The driver locks each
+ * page separately: 4 MB take 0.4 ms as huge pages, 3 MB of small pages take 1 to 3 ms. */
 static void *map_pages(size_t size) {
     size_t extra = size >= HUGE_PAGE ? HUGE_PAGE : 0;
     char *all =
@@ -107,7 +109,7 @@ int nl_hostblock_lock(nl_host_block *b, nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* 0: the driver still has the pages. */
+/* Returns 0 if the driver still has the pages registered. */
 static int unlock_pages(nl_host_block *b) {
     if (b->device == NULL)
         return 1;
@@ -144,8 +146,8 @@ static void evict(size_t keep) {
     }
 }
 
-/* --------------------------------------------------------------------------- those that are busy
- */
+/* -------------------------------------------------------------------- blocks with pending
+ * copies */
 
 static int is_done(const nl_host_block *b) {
     if (b->event == NULL || !nl_device_usable() ||
@@ -193,12 +195,14 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
         nl_error_no_memory(err, capacity);
         return NULL;
     }
-    nl_pool_enter(the_pool(), &b->block, capacity); /* there is no limit on what users hold */
+    /* cannot fail: this pool has no limit on memory in use */
+    nl_pool_enter(the_pool(), &b->block, capacity);
     nl_pool_made(the_pool(), &b->block, 1);
     return b;
 }
 
-/* Results are locked within the limit, and where that fails they stay as they are. */
+/* Page-locks a block for results from its second use (large: its fourth), within the limit. If
+ * registering fails, the block stays pageable and is not tried again. */
 static void lock_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
     size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
@@ -291,7 +295,8 @@ int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl
 /* ---------------------------------------------------------------------------------------- giving
  */
 
-/* Kernels of every device may be using it. */
+/* Frees managed or write-combined memory. Kernels of every device may be using it, so this waits
+ * for all devices; if a kernel still runs, the memory is leaked. */
 static void give_to_driver(nl_host_block *b) {
     int idle = nl_device_wait_for_all();
     if (idle && nl_device_bind_for_release(b->device, b->generation)) {
@@ -311,7 +316,7 @@ static void destroy(void *thing) {
         return;
     }
     if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
-        return; /* rather lost than written by a kernel that runs on */
+        return; /* leaked, because a running kernel may still write to it */
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
     if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
         return;
@@ -332,7 +337,7 @@ void nl_hostblock_give(nl_host_block *b) {
         destroy(b);
 }
 
-/* An event of this device behind what the stream has been given. */
+/* Records an event of this device after the work submitted to the stream so far. */
 static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
     if (b->event != NULL &&
         (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))
@@ -362,7 +367,7 @@ void nl_hostblock_give_after(nl_host_block *b, nl_device *dev, CUstream stream) 
     }
     if (nl_device_bind(dev, &ignored) == 0 && !nl_wait_is_idle(stream)) {
         nl_atomic_sub(&live, 1);
-        return; /* rather lost than used by two */
+        return; /* leaked, because a running copy may still read it */
     }
     nl_hostblock_give(b);
 }

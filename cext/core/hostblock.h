@@ -1,57 +1,62 @@
-/* core/hostblock: host memory that the device can reach: page-locked blocks that are used again,
- * write-combined and managed memory.
+/* core/hostblock: host memory that the device can access: reusable page-locked blocks,
+ * write-combined memory and managed memory.
  *
- * The blocks are pages of our own that are registered with the driver, not memory of the driver's:
- * what a user still holds survives the reset of a device, as ordinary memory. */
+ * The reusable blocks are pages mapped by this file and registered with the driver, not memory
+ * allocated by the driver. So memory that a user still holds stays valid, as ordinary memory, when
+ * a device is reset. */
 #ifndef NL_CORE_HOSTBLOCK_H
 #define NL_CORE_HOSTBLOCK_H
 
 #include "core/device.h"
 
-/* Host results from this size on lie in blocks of the pool; below, locking pages costs more than it
- * saves. */
+/* The minimum size of a host result that uses a block of the pool. For smaller results,
+ * page-locking costs more than it saves. */
 #define NL_HOSTBLOCK_LEAST ((size_t)256 << 10)
 
 typedef enum {
-    NL_HOST_RESULT, /* page-locked from its second use on, if large its fourth, within the limit */
+    NL_HOST_RESULT, /* page-locked from its second use (large: its fourth), within the limit */
     NL_HOST_LOCKED, /* page-locked */
-    NL_HOST_MAPPED, /* the same, and a kernel may use it until the device is idle */
-    NL_HOST_WRITE_COMBINED, /* the driver's; the host should only write it */
-    NL_HOST_MANAGED,        /* the driver's; it moves between host and device */
+    NL_HOST_MAPPED, /* page-locked, and a kernel may use it until the device is idle */
+    NL_HOST_WRITE_COMBINED, /* allocated by the driver; the host should only write to it */
+    NL_HOST_MANAGED,        /* allocated by the driver, which moves it between host and device */
 } nl_host_kind;
 
 typedef struct nl_host_block {
     nl_block block; /* capacity: bytes of the pages */
     nl_host_kind kind;
     void *memory;
-    size_t size;         /* what was asked for */
+    size_t size;         /* the requested size */
     uint64_t turns;      /* how often it has been taken */
-    int unlockable;      /* registering it failed once */
-    nl_device *device;   /* where it was registered or allocated; NULL: nowhere */
-    uint64_t generation; /* of the device */
-    CUevent event;       /* behind the last copy that nobody waited for, or NULL */
+    int unlockable;      /* registering it has failed once */
+    nl_device *device;   /* for which it was registered or allocated, or NULL */
+    uint64_t generation; /* of `device` */
+    CUevent event;       /* recorded after the last copy that was not waited for, or NULL */
     nl_device *event_device;
     uint64_t event_generation;
     nl_postponed later;
 } nl_host_block;
 
-/* How many bytes may be page-locked for results, and how many are kept for later. */
+/* Sets the maximum bytes that may be page-locked for results, which is also the maximum bytes kept
+ * for reuse. */
 void nl_hostblock_set_limit(size_t bytes);
 size_t nl_hostblock_limit(void);
-/* dev must be bound. The memory is not initialised. `flags`: of cuMemAllocManaged. */
+/* Takes a block of at least `size` bytes. dev must be bound. The memory is not initialised.
+ * `flags`: of cuMemAllocManaged. */
 int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
                       nl_host_block **out, nl_error *err);
-/* Page-locks it. dev must be bound. */
+/* Page-locks the block. dev must be bound. */
 int nl_hostblock_lock(nl_host_block *block, nl_device *dev, nl_error *err);
-/* Can the device copy from and to it without the driver's help? */
+/* Returns whether the block is page-locked, so that the device can copy from and to it directly. */
 int nl_hostblock_is_locked(const nl_host_block *block);
-/* Where kernels find it. */
+/* Returns the address of the block in device code. */
 int nl_hostblock_device_address(const nl_host_block *block, CUdeviceptr *address, nl_error *err);
-/* Gives it back; accepts NULL; never raises; may make driver calls. */
+/* Returns the block to the pool or to the driver. Accepts NULL. Never fails. May make driver calls
+ * and wait for the devices. */
 void nl_hostblock_give(nl_host_block *block);
-/* The same while work on a stream of `dev` may still use it. May wait if it must. */
+/* The same while work on a stream of `dev` may still use the block. Waits for the stream only if no
+ * event can be recorded or the pool refuses the block. */
 void nl_hostblock_give_after(nl_host_block *block, nl_device *dev, CUstream stream);
-/* Gives what is kept back to the system, the oldest first, until no more than `keep` bytes are. */
+/* Frees unused blocks, the oldest first, until at most `keep` bytes remain. */
 void nl_hostblock_trim(size_t keep);
 nl_pool_statistics nl_hostblock_statistics(size_t *locked);
 void nl_hostblock_reset_peak(void);

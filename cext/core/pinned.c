@@ -1,6 +1,7 @@
-/* core/pinned: a table of blocks under one lock. The pages of a block are ours and stay until the
- * process ends, so that a reset of the device takes them from nobody who is using them; it only
- * ends their being locked, and the block is then locked anew, for whichever device asks. */
+/* core/pinned: a table of blocks under one lock. The pages of a block belong to this file and stay
+ * mapped until the process ends. So a reset of the device invalidates only the page-locking, never
+ * memory that a caller uses; the block is then page-locked again, for the next device that takes
+ * it. */
 #include "core/pinned.h"
 
 #include <sys/mman.h>
@@ -11,13 +12,14 @@
 
 static nl_pinned blocks[MAX_BLOCKS];
 static nl_mutex lock = NL_MUTEX_INIT;
-static int lent; /* blocks */
+static int lent; /* number of blocks lent */
 
 static int is_live(const nl_pinned *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
-/* One that is locked for this device, else one that is not locked, else NULL. */
+/* Returns a block that is page-locked for this device, else one that is not page-locked, else
+ * NULL. */
 static nl_pinned *find_lock_held(const nl_device *dev) {
     nl_pinned *empty = NULL;
     for (int i = 0; i < MAX_BLOCKS; i++) {
@@ -52,7 +54,8 @@ static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
     return 0;
 }
 
-/* Those that the device has finished with, or that went with its context. */
+/* Makes lent blocks available again when the device has finished with them, or when its context was
+ * reset. */
 static void recover_lock_held(void) {
     for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
         nl_pinned *b = &blocks[i];
@@ -91,7 +94,7 @@ void nl_pinned_give(nl_pinned *block) {
     nl_mutex_unlock(&lock);
 }
 
-/* Without an event the block stays taken. */
+/* If no event can be created, the block stays taken until the process ends. */
 void nl_pinned_lend(nl_pinned *block, CUstream stream) {
     nl_error ignored;
     CUevent event;

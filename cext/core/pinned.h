@@ -1,7 +1,7 @@
-/* core/pinned: small blocks of page-locked memory that the device reads and writes where they are.
+/* core/pinned: small blocks of page-locked memory that the device reads and writes directly.
  *
- * A call on a few host values copies them into such a block, launches once and waits once; nothing
- * is allocated on the way, for blocks are recycled. */
+ * A call with few host values copies them into such a block, launches once and waits once. Blocks
+ * are reused, so the call allocates nothing. */
 #ifndef NL_CORE_PINNED_H
 #define NL_CORE_PINNED_H
 
@@ -12,28 +12,29 @@
 
 typedef struct nl_pinned {
     char *host;
-    CUdeviceptr address; /* the same memory as the device sees it */
+    CUdeviceptr address; /* device address of the same memory */
     nl_device *device;
     uint64_t generation; /* of the device */
     int taken;
-    CUevent lent; /* after the work that may still use it, for which no thread waits; or NULL */
+    /* recorded after the work that may still use the block, for which no thread waits; or NULL */
+    CUevent lent;
 } nl_pinned;
 
-/* A block of NL_PINNED_BYTES for `dev`, bound by the caller. *out is NULL where all blocks are in
- * use: then the caller does without. */
+/* Takes a block of NL_PINNED_BYTES for `dev`, which must be bound. *out is NULL if all blocks are
+ * in use: the caller must then work without one. */
 int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err);
-/* After the device has finished with it. Accepts NULL. */
+/* Returns the block. The device must have finished with it. Accepts NULL. */
 void nl_pinned_give(nl_pinned *block);
 
-/* The same after a wait for the stream that was ended: the block is free when its work is done. */
+/* The same after an interrupted wait for the stream: the block becomes available when the work of
+ * the stream is complete. */
 void nl_pinned_lend(nl_pinned *block, CUstream stream);
 
-/* Those that nobody uses are no longer locked, until they are taken again. */
+/* Unlocks the pages of all unused blocks. A block is page-locked again when it is taken. */
 void nl_pinned_unlock(void);
 int nl_pinned_locked(void);
 
-/* Strided host memory into a dense piece of host memory with another order of dimensions, and
- * back. */
+/* Copy between strided host memory and a dense host block whose order of axes may differ. */
 void nl_pinned_gather(char *dense, const nl_layout *dense_layout, const char *host,
                       const nl_layout *host_layout);
 void nl_pinned_scatter(char *host, const nl_layout *host_layout, const char *dense,
