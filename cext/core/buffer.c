@@ -1,22 +1,24 @@
-/* core/buffer: device memory, allocated and freed in the order of the default stream, and kept in
- * between.
+/* core/buffer: device memory, allocated and freed in the order of the default stream, and cached
+ * after its release.
  *
- * Memory that is new on stream 0 (cuMemAllocAsync, or a block of the cache) may have its last use
- * on stream 0, or on a stream that has been joined to it, still to come. Work on ordered streams
- * comes after that by itself. A non-blocking stream does not, so nl_buffer_use makes it wait for an
- * event on stream 0, the device's fence, until the fence has been seen to be done once. The tickets
- * count allocations: a fence recorded when `allocated` was n covers the first n of them; `settled`
- * is how many are known to have happened. An upload that may not be complete has a ticket, too:
- * until the process has seen a non-blocking stream, a copy of pageable memory is not waited for.
+ * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
+ * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. Work on streams
+ * that are ordered with stream 0 comes after that use. A non-blocking stream does not, so
+ * nl_buffer_use makes it wait for an event on stream 0, the device's fence, until one query has
+ * found the fence complete. Tickets count allocations: a fence recorded when `allocated` was n
+ * covers the first n of them; `settled` is the number of allocations that are certainly complete.
+ * An upload that may not be complete has a ticket, too: until the process has created a
+ * non-blocking stream, a copy of pageable memory is not waited for.
  *
- * Two streams that are ordered with stream 0 are not ordered with each other. What one of them has
- * used can be given to the other only after something on stream 0, which comes after the first and
- * before the second: the join, two driver calls for all the blocks that wait for it. What other
- * streams have used is kept until the device has been idle. Both are left to wait until there is
- * enough of them, while new memory is allocated.
+ * Two streams that are ordered with stream 0 are not ordered with each other. Memory used on one of
+ * them may be used on the other only after an operation on stream 0, which runs after the first and
+ * before the second. This operation, the join, is two driver calls for all blocks that wait for it.
+ * Blocks used on other streams are kept until the device has been idle. Both kinds of blocks
+ * accumulate, while new memory is allocated, until there are enough of them for a join or a wait.
  *
- * Freeing: stream order again, or for a foreign buffer after the whole device is idle (a
- * synchronous cuMemFree would not wait: for memory from a pool the driver trusts the caller). */
+ * Freeing is in stream order too. A buffer used on foreign streams is freed after the whole device
+ * is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver relies on
+ * the caller.) */
 #include "core/buffer.h"
 
 #include <stdio.h>
@@ -58,8 +60,8 @@ static void delete_buffer(nl_buffer *buffer) {
 
 /* ---- the fence ---- */
 
-/* The event on stream 0 that covers every allocation so far; recorded anew only where it has to be.
- */
+/* Records the event on stream 0 that covers all allocations so far. Does nothing if the last record
+ * covers `ticket`. */
 static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
     if (dev->fence != NULL && dev->fence_ticket >= ticket)
         return 0;
@@ -74,7 +76,8 @@ static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err
     return 0;
 }
 
-/* A captured stream cannot wait for an event of another one, so the host does. */
+/* Waits on the host for the fence, because a captured stream cannot wait for an event of another
+ * stream. */
 static int settle_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
     int mode;
     if (nl_capture_relax(&mode, err) < 0)
@@ -117,7 +120,7 @@ static void mark(nl_buffer *buffer, uint64_t user) {
 }
 
 int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (nl_capture_under_way() && !blocking) { /* the graph's launches will use it */
+    if (nl_capture_under_way() && !blocking) { /* launches of the graph will use it */
         nl_buffer_retain(buffer);
         int noted = nl_capture_note(stream, buffer, err);
         if (noted != 1)
@@ -164,11 +167,12 @@ void nl_buffer_settle(nl_buffer *buffer) {
 
 /* ---- the cache ---- */
 
-#define CROWD_BYTES ((size_t)64 << 20) /* of blocks that wait before they are waited for */
+#define CROWD_BYTES ((size_t)64 << 20) /* Enough waiting blocks to wait for */
 #define CROWD_BLOCKS 64
 
-/* Stream 0 comes after all that the ordered streams have been given, and they after it. Where that
- * cannot be said (a stream is being captured) the blocks wait on. */
+/* Makes stream 0 wait for all earlier work of the streams ordered with it; later work of those
+ * streams waits for stream 0. If this fails (a stream is being captured), the blocks keep
+ * waiting. */
 static void join_streams(nl_device *dev) {
     nl_error ignored;
     uint64_t stamp = nl_pool_stamp(&dev->cache);
@@ -214,7 +218,7 @@ static void give_back(nl_buffer *buffer) {
     }
 }
 
-/* The oldest blocks go; nobody uses them any more, or only what stream 0 comes after. */
+/* Frees the oldest ready blocks. No work uses them, or only work that stream 0 waits for. */
 static void evict(nl_device *dev, size_t keep) {
     for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
@@ -232,7 +236,8 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* Nobody will use what waits for streams: the frees are in stream order, or wait themselves. */
+/* Frees all blocks, also those that wait for streams: the frees are in stream order or wait
+ * themselves. */
 static void empty(nl_device *dev) {
     nl_pool_settle(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
     evict(dev, 0);
@@ -251,15 +256,16 @@ void nl_buffer_exit(void) {
 
 /* ---- allocating ---- */
 
-/* Not from the driver's pool while something is captured: that goes by the default stream. */
+/* The driver's pool is not used while a capture is in progress, because its allocations are
+ * operations of the default stream. */
 static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
     if (pooled)
         return nl_cu.MemAllocAsync(address, size, NULL);
     return nl_cu.MemAlloc(address, size);
 }
 
-/* Memory that is freed but still kept, by us or by the driver, in other sizes or waiting for work,
- * is given back to the system before giving up. */
+/* Before it fails with out of memory, returns all cached memory, of the cache and of the driver's
+ * pool, to the system and allocates again. */
 static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
     nl_error problem;
     if (nl_buffer_trim(dev, 0, &problem) < 0)
@@ -267,15 +273,15 @@ static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUd
     return allocate(size, pooled, address);
 }
 
-/* What a message says of a number of bytes. */
+/* Formats the pool's limit for a message, or "" if there is none. */
 static void put_limit(size_t limit, char *text, size_t size) {
     text[0] = '\0';
     if (limit != SIZE_MAX)
         snprintf(text, size, ", memory_pool().limit is %zu", limit);
 }
 
-/* The driver's text, and in front of it how much was asked for, how much arrays use, how much is
- * kept for others, and how much there is. */
+/* Fills err with the driver's text, after the requested size and the amounts of free, used and
+ * cached memory. */
 static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     size_t available = 0, total = 0;
     char limit[64];
@@ -291,15 +297,16 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     return -1;
 }
 
-/* From the cache after all, if what waits there has become enough to wait for it. */
+/* Takes a block from the cache. If none is ready and enough blocks wait for streams, waits for the
+ * device or joins the streams, and tries again. */
 static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
     nl_buffer *buffer = take(dev, size, capacity);
-    if (buffer != NULL || nl_capture_under_way()) /* which forbids waiting */
+    if (buffer != NULL || nl_capture_under_way()) /* a capture forbids waiting */
         return buffer;
     if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
         if (wait_until_idle(dev, &ignored) < 0)
-            return NULL; /* allocating will say why */
+            return NULL; /* the allocation reports the error */
     } else if (nl_pool_is_crowded(&dev->cache, NL_POOL_JOIN, CROWD_BYTES, CROWD_BLOCKS)) {
         join_streams(dev);
     } else {
@@ -374,7 +381,7 @@ void nl_buffer_retain(nl_buffer *buffer) {
 
 /* ---- releasing ---- */
 
-/* Does releasing it concern the driver? */
+/* Returns whether the buffer's memory must be freed by this file. */
 static int owns_memory(const nl_buffer *buffer) {
     return !buffer->wrapped && buffer->address != 0;
 }
@@ -386,12 +393,13 @@ static nl_pool_state waits_for(const nl_buffer *buffer) {
     return users & NL_BUFFER_JOINED ? NL_POOL_JOIN : NL_POOL_READY;
 }
 
-/* Into the cache, without a driver call. */
+/* Puts the buffer into the cache, without a driver call. Returns 0 if the cache does not accept
+ * it. */
 static int keep(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     if (!nl_device_usable() || buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
-    nl_atomic_sub(&live, 1); /* afterwards it may be somebody else's at once */
+    nl_atomic_sub(&live, 1); /* after nl_pool_put another thread may already use it */
     if (nl_pool_put(&dev->cache, &buffer->block, waits_for(buffer)))
         return 1;
     nl_atomic_add(&live, 1);
@@ -404,12 +412,13 @@ static void free_memory(nl_buffer *buffer) {
     if (!nl_device_bind_for_release(dev, buffer->generation))
         return;
     if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
-        return; /* rather lost than used by two */
+        return; /* leaked, because running work may still use it */
     give_back(buffer);
 }
 
-/* The driver's pool returns memory to the system when the program waits for the device. A program
- * that frees much without waiting, and then lets another library allocate, would get none. */
+/* The driver's pool returns memory to the system only when the process synchronizes. Without this
+ * function, a program that frees much memory without synchronizing would leave none for another
+ * library. */
 static void trim_driver_pool(nl_device *dev) {
     if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||
         nl_capture_under_way() ||
@@ -421,7 +430,7 @@ static void trim_driver_pool(nl_device *dev) {
                          "cuMemPoolTrimTo");
 }
 
-/* Room for one more is made by giving up the oldest of the others. */
+/* Frees the oldest cached blocks to make room for this one, and caches it. */
 static int keep_instead(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
@@ -447,7 +456,7 @@ static void destroy(void *thing) {
             nl_device_bind_for_release(buffer->device, buffer->generation) &&
             !nl_device_wait_for_release(buffer->device)) {
             delete_buffer(buffer);
-            return; /* a kernel that runs on may use the owner's memory: the owner stays */
+            return; /* a running kernel may still use the owner's memory: the owner is leaked */
         }
         buffer->finalizer(buffer->owner);
     }

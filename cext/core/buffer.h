@@ -1,11 +1,11 @@
-/* core/buffer: a piece of device memory with an owner.
+/* core/buffer: reference-counted device memory.
  *
- * Device arrays and their views share one buffer by reference count. With the last reference the
- * memory goes into the device's cache (core/pool), from where the next buffer of about that size
- * takes it without a driver call. A buffer remembers which streams have used it, as far as that
- * matters: the default stream alone, streams ordered with it, others. By that it is ready at once,
- * when the default stream has joined the ordered ones, or when the device has been idle. So nothing
- * is reused while work needs it, and releasing never waits. */
+ * A device array and its views share one buffer. When the last reference is released, the memory
+ * goes to the device's cache (core/pool), and the next buffer of about that size reuses it without
+ * a driver call. A buffer records the kinds of streams that have used it: only the default stream,
+ * streams ordered with it, or other streams. Accordingly its memory can be reused immediately,
+ * after the default stream has joined the ordered streams, or after the device has been idle. So no
+ * memory is reused while work uses it, and releasing a buffer for the cache does not wait. */
 #ifndef NL_CORE_BUFFER_H
 #define NL_CORE_BUFFER_H
 
@@ -14,72 +14,77 @@
 typedef struct nl_buffer nl_buffer;
 typedef void (*nl_buffer_finalizer)(void *owner);
 
-enum {                        /* besides the default stream, it was used by */
+enum {                        /* which streams besides the default stream have used it */
        NL_BUFFER_JOINED = 1,  /* streams ordered with the legacy default stream */
-       NL_BUFFER_FOREIGN = 2, /* other streams, or by nobody knows whom */
-       NL_BUFFER_NOTED = 4,   /* no stream so far: a graph has its address */
+       NL_BUFFER_FOREIGN = 2, /* other streams, or unknown ones */
+       NL_BUFFER_NOTED = 4,   /* no stream yet, but a graph contains its address */
 };
 
 struct nl_buffer {
-    nl_block block; /* capacity: what was allocated */
+    nl_block block; /* capacity: the allocated bytes */
     uint64_t references;
     CUdeviceptr address; /* 0 for size 0 */
     size_t size;
     nl_device *device;
     uint64_t users;
-    int wrapped;         /* belongs to someone else */
+    int wrapped;         /* the memory belongs to another owner */
     int pooled;          /* from cuMemAllocAsync */
-    uint64_t ticket;     /* 0, or the number of its allocation in the default stream's order */
-    uint64_t generation; /* of the device */
+    uint64_t ticket;     /* 0, or the sequence number of its allocation on the default stream */
+    uint64_t generation; /* of `device` */
     nl_postponed later;
     nl_buffer_finalizer finalizer; /* wrapped memory: called instead of freeing, may be NULL */
     void *owner;
 };
 
-/* size 0 gives address 0 and no driver call. May wait for the device. */
+/* Allocates `size` bytes. Size 0 gives address 0 without a driver call. May wait for the device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* The same past nl_buffer_set_allocator. */
+/* The same, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* nl_buffer_alloc where that takes no driver call: from the cache. Else NULL. dev must be bound. */
+/* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
+ * block. dev must be bound. */
 nl_buffer *nl_buffer_take(nl_device *dev, size_t size);
-/* Memory that belongs to someone else; finalizer(owner) runs with the last reference. */
+/* Makes a buffer for memory of another owner. finalizer(owner) is called when the last reference is
+ * released. */
 int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
                    void *owner, nl_buffer **out, nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
-void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never raises */
-/* In two steps: the first makes no driver call and calls no finalizer; where one is needed it
- * returns the buffer, for the second. Accepts NULL. */
+void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
+/* nl_buffer_release in two steps. nl_buffer_drop releases a reference without driver calls and
+ * finalizers; if these are needed, it returns the buffer, which the caller must pass to
+ * nl_buffer_destroy. Both accept NULL. */
 nl_buffer *nl_buffer_drop(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
 int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
-/* To be called before work on `stream` touches the buffer. `blocking`: the stream is ordered with
- * the legacy default stream. Otherwise the stream is made to wait for its allocation. Never waits
- * itself. */
+/* Call before work on `stream` accesses the buffer. `blocking`: the stream is ordered with the
+ * legacy default stream. For other streams, makes the stream wait for the allocation of the buffer;
+ * the host waits only if the stream is being captured. */
 static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
         return 0;
     return nl_buffer_use_elsewhere(buffer, stream, blocking, err);
 }
-/* An upload on the default stream may not be complete: the next use of any buffer on a stream that
- * is not ordered with the default stream waits for it. */
+/* Records that an upload on the default stream may not be complete: the next use of any buffer on a
+ * stream that is not ordered with the default stream waits for it. */
 void nl_buffer_note_upload(nl_device *dev);
-/* Its address was given away: whoever has it may use any stream. */
+/* Records that the address was passed to code that may use it on any stream. */
 void nl_buffer_expose(nl_buffer *buffer);
-/* A graph will use it whose owner keeps it: it must stay where it is. */
+/* Records that a graph will use the address. The owner of the graph keeps the buffer alive; the
+ * buffer must not be moved. */
 void nl_buffer_fix(nl_buffer *buffer);
-/* Everything that used it has been waited for. */
+/* Records that all work that used the buffer is complete. */
 void nl_buffer_settle(nl_buffer *buffer);
 
-/* Gives what is cached back to the system: all but `keep` bytes. Waits for the device. */
+/* Returns cached memory to the system until at most `keep` bytes are cached. Waits for the
+ * device. */
 int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
-/* The process ends: what is cached is given back, so that tools which look for leaks find none.
- * Does not wait, for a kernel may run for ever, and calls no finalizers. */
+/* Frees all cached memory at the end of the process, so that leak checkers find none. Does not
+ * wait, because a kernel may run forever, and calls no finalizers. */
 void nl_buffer_exit(void);
-/* Memory from somebody else's allocator, for every device: fills *out with a wrapped buffer. NULL:
+/* An allocator of another library, for every device: fills *out with a wrapped buffer. NULL:
  * none. */
 typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 void nl_buffer_set_allocator(nl_buffer_allocator allocator);
-size_t nl_buffer_live(void); /* for leak tests */
+size_t nl_buffer_live(void); /* number of live buffers, for leak tests */
 
 #endif
