@@ -1,10 +1,10 @@
-/* core/device: opening the driver once, retaining each primary context on first use, and knowing
- * which one is current in this thread.
+/* core/device: opens the driver once, retains each primary context on first use, and tracks which
+ * context is current in each thread.
  *
- * Devices live in a static array: an nl_device pointer stays good for the life of the process.
- * what threads remember about the current context is void whenever nl_device_epoch has gone up,
- * also in a forked child. A reset raises the device's generation; whatever carries an older one is
- * dead and is neither used nor freed through the driver. */
+ * Devices are elements of a static array: an nl_device pointer stays valid until the process ends.
+ * A thread's record of its current context is invalid after nl_device_epoch has increased, also in
+ * a forked child. A reset increases the device's generation; an object with an older generation is
+ * invalid, and the driver must not be called to use or free it. */
 #include "core/device.h"
 
 #include <stdio.h>
@@ -13,35 +13,37 @@
 #include "core/wait.h"
 
 #define MAX_DEVICES 64
-#define EXPORTS_REFUSED UINT64_MAX /* as nl_device.exports: during a reset */
+#define EXPORTS_REFUSED UINT64_MAX /* a value of nl_device.exports during a reset */
 
-static nl_mutex lock = NL_MUTEX_INIT;   /* opening, retaining */
-static nl_mutex resets = NL_MUTEX_INIT; /* one at a time; the outer of the two */
+static nl_mutex lock = NL_MUTEX_INIT;   /* protects opening and retaining */
+static nl_mutex resets = NL_MUTEX_INIT; /* one reset at a time; acquired before `lock` */
 static char wanted_kind[8] = "auto";
 static int wanted_sim_devices = 1;
-static uint64_t first_device; /* that threads begin with */
+static uint64_t first_device; /* of threads that have not selected one */
 static char fallback_reason[sizeof((nl_error *)0)->text];
 static int (*opener)(const char *kind, nl_error *err);
 
 static nl_device devices[MAX_DEVICES];
 static uint64_t ready[MAX_DEVICES];     /* the context is retained */
-static uint64_t resetting[MAX_DEVICES]; /* and is being reset */
+static uint64_t resetting[MAX_DEVICES]; /* the device is being reset or closed */
 static int device_count;
 static uint64_t opened, opening, forked;
-static uint64_t abandoned; /* the process ends, and something may run for ever */
+static uint64_t abandoned; /* the process ends, and a kernel may run forever */
 
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
-static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
+/* releases left by callbacks that have ended, for the next thread that waits */
+static nl_postponed *postponed;
 
 uint64_t nl_device_epoch;
 
 static NL_THREAD_LOCAL struct {
-    nl_device *bound; /* its context is current, if epoch is still the global one */
+    nl_device *bound; /* its context is current, if `epoch` equals nl_device_epoch */
     uint64_t epoch;
-    uint64_t uses;   /* see nl_device_uses */
-    int selected;    /* plus 1; 0: the first one */
-    int in_callback; /* then nothing is bound, so that every use of a device comes by bind_anew */
-    nl_postponed *postponed; /* releases that this callback must not do */
+    uint64_t uses; /* see nl_device_uses */
+    int selected;  /* ordinal + 1; 0: none selected */
+    /* then `bound` is NULL, so that every use of a device calls bind_anew, which fails */
+    int in_callback;
+    nl_postponed *postponed; /* releases that this callback must not execute */
 } here;
 
 static void after_fork(void) {
@@ -129,8 +131,8 @@ static int open_lock_held(nl_error *err) {
     return 0;
 }
 
-/* The opener runs Python, so it is called without our lock; of several threads that open at once,
- * the one that did it calls it afterwards. */
+/* The opener runs Python code, so it is called without the lock. If several threads open at the
+ * same time, the thread that has opened the driver calls the opener again afterwards. */
 const char *nl_device_open(nl_error *err) {
     if (refuse_forked(err) < 0)
         return NULL;
@@ -194,7 +196,7 @@ int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err) {
     return NL_CU(err, DeviceGet, handle, ordinal);
 }
 
-/* Reads what launches are checked against. */
+/* Reads the limits that launches are checked against, and other attributes. */
 static int read_limits(nl_device *dev, nl_error *err) {
     const struct {
         int attribute, *value;
@@ -223,8 +225,8 @@ static int read_limits(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Lets the other devices reach what will be in the pool. Done while it is empty: setting a pool's
- * access while other threads' copies and kernels are under way in its memory makes these fail. */
+/* Lets the other devices access the memory of the pool. Called while the pool is empty: changing a
+ * pool's access rights makes copies and kernels fail that use its memory at that time. */
 static void open_pool_to_others(nl_device *dev) {
     nl_error ignored;
     dev->pool_access = 0;
@@ -238,8 +240,8 @@ static void open_pool_to_others(nl_device *dev) {
     }
 }
 
-/* The pool returns memory above the cache's limit to the system at the next wait. Set here, before
- * anything can be capturing a stream. */
+/* Opens the driver's pool, which returns memory above the cache's limit to the system at the next
+ * synchronization. The limit is set here, before any stream can be in capture mode. */
 static int open_pool(nl_device *dev, nl_error *err) {
     dev->pool = NULL;
     if (!dev->has_memory_pools)
@@ -258,11 +260,11 @@ int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err) {
                                      CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
 }
 
-/* The share of the device's memory that may stay reserved while no array uses it: as much as large
- * temporary arrays of a step need, and little enough for other libraries and processes. */
+/* The cache may keep this fraction (1/4) of the device's memory while no array uses it: enough for
+ * the large temporary arrays of a step, and little enough for other libraries and processes. */
 #define CACHE_SHARE 4
 
-/* Only the first time: what the user has set since then stays. */
+/* Sets the default limits on first use only: limits set by the user survive a reset. */
 static int open_cache(nl_device *dev, nl_error *err) {
     size_t total = 0;
     if (dev->generation > 0)
@@ -301,8 +303,8 @@ static int refuse_resetting(const nl_device *dev, nl_error *err) {
                         dev->ordinal);
 }
 
-/* During a reset the others are sent away. They cannot wait: who comes here may hold the
- * interpreter's lock, and the reset waits for callbacks that need it. */
+/* During a reset, calls of other threads fail. They cannot wait: the caller may hold the
+ * interpreter's lock, and the reset waits for callbacks that need that lock. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
         return NULL;
@@ -314,7 +316,7 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
     return status < 0 ? NULL : dev;
 }
 
-/* Does this thread remember rightly that dev is current? */
+/* Returns whether dev's context is current in this thread. */
 static inline int is_bound(const nl_device *dev) {
     if (here.bound != dev || here.epoch != nl_atomic_load(&nl_device_epoch))
         return 0;
@@ -368,15 +370,16 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return bind(dev, &ignored) == 0;
 }
 
-/* A lost context runs nothing any more, and fails again; another failure may be a passing one. */
+/* A lost context runs no more work and fails again. Another error may be temporary, so the wait is
+ * tried twice. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
-        return 0; /* a kernel runs on */
+        return 0; /* a kernel is still running */
     CUresult status = nl_cu.CtxSynchronize();
     if (status != CUDA_SUCCESS && status != NL_STATUS_FAILED)
         status = nl_cu.CtxSynchronize();
-    if (status == NL_STATUS_FAILED) /* which the next wait reports */
+    if (status == NL_STATUS_FAILED) /* the next wait reports the failed assert */
         status = CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
         nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
@@ -419,7 +422,7 @@ void nl_device_release_postponed(void) {
     nl_atomic_store_entry(&postponed, NULL);
     nl_mutex_unlock(&postponed_lock);
     for (nl_postponed *next; p != NULL; p = next) {
-        next = p->next; /* p is part of what is released */
+        next = p->next; /* p is part of the object that is released */
         p->release(p->thing);
     }
 }
@@ -462,7 +465,7 @@ nl_device *nl_device_current(nl_error *err) {
         return dev;
     if (nl_device_open(err) == NULL)
         return NULL;
-    ordinal = nl_device_selected(); /* opening may have said which is the first */
+    ordinal = nl_device_selected(); /* the opener may have configured the first device */
     dev = nl_device_get(ordinal, err);
     if (dev == NULL && here.selected == 0 && ordinal >= device_count)
         nl_error_prefix(err, "NUMBALITE_DEVICE=%d", ordinal);
@@ -515,7 +518,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* A context is let into another one's plain allocations, and a device into another one's pool. */
+/* Lets dev's context access peer's plain allocations, and device dev access peer's pool. */
 static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err) {
     uint64_t bit = UINT64_C(1) << peer->ordinal;
     if (nl_atomic_load(&dev->peers) & bit)
@@ -531,8 +534,8 @@ static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err)
     return 0;
 }
 
-/* Once for a pair of devices: a pool's access must not be set anew while a copy of another thread
- * already goes that way. */
+/* The access is set once for a pair of devices: a pool's access rights must not be changed while a
+ * copy of another thread uses them. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     if (dev == peer || (nl_atomic_load(&dev->peers) & (UINT64_C(1) << peer->ordinal)))
         return 0;
@@ -610,11 +613,11 @@ int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
     return status;
 }
 
-/* What went with the context. */
+/* Resets the state that was lost with the context. */
 static void forget_contents(nl_device *dev) {
     nl_wait_note_reset();
     uint64_t bit = UINT64_C(1) << dev->ordinal;
-    for (int i = 0; i < device_count; i++) /* whoever could reach it must be let in anew */
+    for (int i = 0; i < device_count; i++) /* the other devices must enable peer access again */
         if (i != dev->ordinal) {
             nl_atomic_store(&devices[i].visits, nl_atomic_load(&devices[i].visits) & ~bit);
             nl_atomic_store(&devices[i].peers, nl_atomic_load(&devices[i].peers) & ~bit);
@@ -622,7 +625,7 @@ static void forget_contents(nl_device *dev) {
     nl_atomic_store(&dev->visits, 0);
     nl_atomic_store(&dev->peers, 0);
     nl_mutex_lock(&dev->lock);
-    /* The count goes on: allocations that were under way in other threads still add to it. */
+    /* `allocated` is not reset: allocations in progress in other threads still add to it. */
     nl_atomic_store(&dev->settled, nl_atomic_load(&dev->allocated));
     dev->fence_ticket = 0;
     dev->fence = NULL;
@@ -632,12 +635,12 @@ static void forget_contents(nl_device *dev) {
     nl_pool_forget(&dev->cache);
 }
 
-/* 0 if anything is exported. */
+/* Blocks new exports. Returns 0 if memory is exported. */
 static int refuse_exports(nl_device *dev) {
     return nl_atomic_swap_if(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
-/* From here on other threads are turned away. Nothing is exported. */
+/* From here on, calls of other threads for this device fail. No memory is exported. */
 static void begin_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
@@ -649,9 +652,9 @@ static void end_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 0);
 }
 
-/* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
- * too, unless another library holds it. The generation goes up first: from then on other threads
- * find that what they have is dead, and leave it to the reset. */
+/* Releasing and retaining again makes the driver destroy the old context, even one with a fault,
+ * unless another library holds it. The generation increases first: from then on, other threads find
+ * that their objects are invalid and do not free them. */
 static int reset(nl_device *dev, nl_error *err) {
     if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
@@ -663,7 +666,7 @@ static int reset(nl_device *dev, nl_error *err) {
     begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
     if (status < 0) {
-        nl_atomic_sub(&dev->generation, 1); /* nothing has happened */
+        nl_atomic_sub(&dev->generation, 1); /* the reset failed and changed nothing */
         nl_atomic_store(&ready[dev->ordinal], 1);
     } else {
         forget_contents(dev);
@@ -674,7 +677,7 @@ static int reset(nl_device *dev, nl_error *err) {
     return status;
 }
 
-/* Does somebody else hold it, now that we do not? */
+/* Returns whether another library holds the context, after this one has released it. */
 static int is_held(const nl_device *dev) {
     unsigned flags = 0;
     int active = 0;
@@ -682,14 +685,15 @@ static int is_held(const nl_device *dev) {
     return NL_CU(&ignored, DevicePrimaryCtxGetState, dev->handle, &flags, &active) == 0 && active;
 }
 
-/* If somebody holds the context it is the same one that we get back, with all that is ours. */
+/* If another library holds the context, retaining returns the same context, with everything that
+ * this process has on the device. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
     if (!refuse_exports(dev))
-        return 0; /* as if somebody else held it */
+        return 0; /* the same result as if another library held it */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
-        nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has happened */
+        nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */
         status = -1;
     } else if (is_held(dev)) {
         status = retain(dev, err);
