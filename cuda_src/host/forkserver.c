@@ -1,20 +1,20 @@
-/* host/forkserver: lets a compiler start once and run many times
+/* host/forkserver: starts a compiler once and runs it many times
  * (numbalite/compilers/forkserver.py).
  *
- * Preloaded into a program whose libraries take long to load, it takes over just before main(): by
- * then the libraries are relocated and initialised. Each request is answered by a fork, which goes
- * on to main() with the words that it was given. The process has one thread then, so that forking
- * is safe.
+ * This library is preloaded into a program whose libraries take long to load. It intercepts the
+ * call of main(), after the libraries were relocated and initialized. For each request the server
+ * forks, and the child calls main() with the arguments of the request. The server has only one
+ * thread at that time, so it is safe to fork.
  *
- * A request is one message on a socket: how many words the command has, the folder to run in, the
- * words, the variables of the environment, each ended by a zero byte; and four open files: standard
- * input, output and error, and a socket for the answer. The answer is a number of 8 bytes, the
- * status with which the run has ended. When nobody is left at the other end of it, or says that
- * nobody waits (shutdown), the run is ended, with all that it started; when nobody is left who
- * could ask, all runs are, and the server.
+ * A request is one message on a socket. It contains the number of the command's arguments, the
+ * working directory, the arguments and the environment variables, each with a terminating zero
+ * byte, and four file descriptors: standard input, output and error, and a socket for the answer.
+ * The answer is an 8-byte integer, the child's wait status. If the client closes its end of the
+ * answer socket or shuts it down, the server kills the child and all processes that it started. If
+ * all clients have closed the request socket, the server kills all children and exits.
  *
- * Of the C libraries, glibc takes the environment from `environ`; under others this does nothing.
- */
+ * glibc reads the environment from `environ`; with other C libraries this file compiles to
+ * nothing. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,9 +32,10 @@
 
 enum { FILES = 4, ANSWER = 3, MAX_WORDS = 4096, MAX_BYTES = 1 << 18, MAX_RUNS = 256 };
 
-static int requests; /* the socket */
+static int requests; /* socket that requests arrive on */
 static char text[MAX_BYTES];
-static char *words[MAX_WORDS + 4]; /* the command and the environment, each ended by NULL */
+/* the command and the environment, each with a terminating NULL */
+static char *words[MAX_WORDS + 4];
 static struct {
     pid_t pid; /* 0: free */
     int answer;
@@ -43,7 +44,7 @@ static struct {
 
 static void answer(int file, int64_t number) {
     if (write(file, &number, sizeof number) < 0)
-        return; /* nobody waits for it any more */
+        return; /* the client has closed the socket */
 }
 
 static void end_run(int i) {
@@ -59,10 +60,10 @@ static void end_server(void) {
 }
 
 static void on_child(int number) {
-    (void)number; /* it interrupts the wait */
+    (void)number; /* the signal only has to interrupt ppoll */
 }
 
-/* Tells of the processes that have ended. */
+/* Collects finished children and sends their status to their clients. */
 static void reap(void) {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
@@ -76,11 +77,11 @@ static void reap(void) {
 
 typedef struct request {
     int files[FILES];
-    int count; /* words of the command */
+    int count; /* arguments of the command */
     char *folder;
 } request;
 
-/* The next string of the message, which ends at `end`. */
+/* The next string of the message. Exits if there is none before `end`. */
 static char *next(char **at, const char *end) {
     char *found = *at;
     if (found >= end)
@@ -114,20 +115,20 @@ static void receive(request *asked) {
             words[stored++] = NULL;
         words[stored++] = next(&at, end);
     }
-    words[stored] = words[stored + 1] = NULL; /* there may be no environment */
+    words[stored] = words[stored + 1] = NULL; /* the environment may be empty */
 }
 
-/* In the fork: what the request says becomes of this process. */
+/* In the child: applies the request to this process. */
 static void become(const request *asked, pid_t server) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != server)
-        _exit(127); /* it has ended before */
+        _exit(127); /* the server ended before PDEATHSIG was set */
     for (int i = 0; i < MAX_RUNS; i++)
         if (runs[i].pid)
             close(runs[i].answer);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    setpgid(0, 0); /* a group of its own, to be ended with all that it starts */
+    setpgid(0, 0); /* a process group of its own, which is killed with all that it starts */
     for (int i = 0; i < ANSWER; i++)
         if (dup2(asked->files[i], i) < 0)
             _exit(127);
@@ -140,13 +141,15 @@ static void become(const request *asked, pid_t server) {
     environ = words + asked->count + 1;
 }
 
-/* Waits for a request; ends the runs that nobody waits for any more, and tells of those that have
- * ended. */
+/* Waits for a request. Meanwhile kills children whose client has gone, and reports finished
+ * children. */
 static void wait_for_request(const sigset_t *heard) {
     for (;;) {
         struct pollfd files[MAX_RUNS + 1] = {{requests, POLLIN, 0}};
         int run_of[MAX_RUNS + 1],
-            count = 1; /* no more than are open: a low limit is none of ours */
+            /* poll only descriptors that are open, because ppoll fails if there are more than
+             * RLIMIT_NOFILE */
+            count = 1;
         for (int i = 0; i < MAX_RUNS; i++) {
             if (!runs[i].is_wanted)
                 continue;
@@ -172,14 +175,14 @@ static int free_slot(void) {
     return -1;
 }
 
-/* Answers requests; returns in a fork only, the number of words of its command. */
+/* Serves requests. Returns only in a child: the number of its command's arguments. */
 static int serve(void) {
     sigset_t child, none;
     pid_t server = getpid();
     sigemptyset(&none);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL); /* heard in ppoll alone */
+    sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is delivered in ppoll only */
     signal(SIGCHLD, on_child);
     for (;;) {
         request asked;
@@ -195,10 +198,11 @@ static int serve(void) {
         for (int i = 0; i < ANSWER; i++)
             close(asked.files[i]);
         if (pid < 0) {
-            close(asked.files[ANSWER]); /* no answer: it has to be run otherwise */
+            /* closed without an answer: the client must run the command by other means */
+            close(asked.files[ANSWER]);
             continue;
         }
-        setpgid(pid, pid); /* whoever is first, before anybody ends it */
+        setpgid(pid, pid); /* in both processes, so that the group exists before it can be killed */
         runs[slot].pid = pid;
         runs[slot].answer = asked.files[ANSWER];
         runs[slot].is_wanted = 1;
@@ -209,7 +213,7 @@ typedef int main_function(int, char **, char **);
 typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 
-/* The C library's, which calls main(). */
+/* Replaces the C library's function of this name, which calls main(). */
 __attribute__((visibility("default"))) int __libc_start_main(main_function *program, int count,
                                                              char **arguments, void (*init)(void),
                                                              void (*fini)(void),

@@ -1,13 +1,13 @@
-/* folds: NumPy's reductions over all elements of an array, as each thread that calls them computes them.
+/* folds: NumPy's reductions over all elements of an array, computed by each calling thread alone.
  *
  *     np_sum<R>(a)  np_prod<R>(a)  np_nansum<R>(a)  np_nanprod<R>(a)      in the type R
  *     np_mean<R>(a)  np_var<R>(a)  np_std<R>(a)  np_nanmean<R>(a)  np_nanvar<R>(a)  np_nanstd<R>(a)
- *     np_min(a)  np_max(a)                          NaN wins; of no elements: an exception
- *     np_nanmin(a)  np_nanmax(a)                    NaN only where there is nothing else
- *     np_argmin(a)  np_argmax(a)                    counted in C order; the first NaN
+ *     np_min(a)  np_max(a)                          NaN wins; an exception if a has no elements
+ *     np_nanmin(a)  np_nanmax(a)                    NaN only if all elements are NaN
+ *     np_argmin(a)  np_argmax(a)                    index in C order; the first NaN wins
  *     np_all(a)  np_any(a)  np_count_nonzero(a)
  *
- * Elements are taken one after the other, in C order. */
+ * Elements are combined one after the other, in C order. */
 #ifndef NUMBALITE_FOLDS_CUH
 #define NUMBALITE_FOLDS_CUH
 
@@ -27,7 +27,7 @@ NUMBALITE_FUNCTION R fold(array<T, N, L> a, R r, const F &f) {
     }
     return r;
 }
-/* A captured array is a constant_array. */
+/* A captured array is a constant_array; its view is reduced. */
 template <class A, class R, class F>
 NUMBALITE_FUNCTION auto fold(const A &constant, R r, const F &f) -> decltype(fold(constant.view(), r, f)) {
     return fold(constant.view(), r, f);
@@ -35,7 +35,7 @@ NUMBALITE_FUNCTION auto fold(const A &constant, R r, const F &f) -> decltype(fol
 template <class T> NUMBALITE_FUNCTION bool is_no_number(const T &x) {
     return x != x;
 }
-/* An element and its place. */
+/* The best element so far, its index, and the index of the next element. */
 template <class T> struct best {
     T value;
     int64 at, next;
@@ -45,7 +45,7 @@ template <class T> struct plain<const T> { typedef T type; };
 template <class T, int N, layout L> __device__ typename plain<T>::type element_of(const array<T, N, L> &);
 template <class A> __device__ auto element_of(const A &constant) -> decltype(element_of(constant.view()));
 
-/* The best element and its place: before(x, y) says whether x is better. */
+/* Finds the best element and its index: before(x, y) is true if x is better than y. */
 template <class A, class F> NUMBALITE_FUNCTION auto find_best(const A &a, const F &before) {
     typedef decltype(element_of(a)) T;
     if (a.size() == 0)

@@ -1,14 +1,15 @@
-/* lookback: what lies before a tile of a line, in the same launch that reads the tile.
+/* lookback: computes the prefix of a tile in the same launch that reads the tile (decoupled
+ * look-back).
  *
- * Tiles publish what they fold to (Merrill and Garland, Single-pass parallel prefix
- * scan with decoupled look-back, 2016). There, a tile combines what it happens to find, and a sum of
- * floating-point numbers differs from run to run. Here it is always the same tree: 32 tiles are a
- * group, whose last tile publishes the fold of the group; 32 groups are a range, whose last tile publishes
- * the fold of the line so far. A tile waits for the tiles before it in its group, the groups before
- * that in its range, and the range before.
+ * Tiles publish their totals (Merrill and Garland, Single-pass parallel prefix scan with decoupled
+ * look-back, 2016). In that paper a tile combines the values that are available at that moment, so
+ * a sum of floating-point numbers differs from run to run. Here the tree is always the same: 32
+ * tiles are a group, whose last tile publishes the total of the group; 32 groups are a range, whose
+ * last tile publishes the total of the row so far. A tile waits for the earlier tiles of its group,
+ * the earlier groups of its range, and the previous range.
  *
- * Blocks take their tiles by tickets (next_ticket): who waits, waits for blocks that have begun, in
- * whatever order the device begins them. The memory is zeros before the launch. */
+ * Blocks get their tiles by tickets (next_ticket): a block waits only for blocks that have started,
+ * in whatever order the device starts them. The memory must be zero before the launch. */
 #ifndef NUMBALITE_LOOKBACK_CUH
 #define NUMBALITE_LOOKBACK_CUH
 
@@ -19,7 +20,7 @@ namespace nl_reduce {
 
 typedef unsigned long long nl_status;
 
-/* Seen by other blocks as one, and soon. */
+/* Writes a status as one access that other blocks see soon. */
 NUMBALITE_FUNCTION void publish_status(nl_status *at, nl_status value) {
 #ifdef NUMBALITE_SIM
     atomicExch(at, value);
@@ -37,7 +38,7 @@ NUMBALITE_FUNCTION nl_status read_status(nl_status *at) {
 #endif
 }
 
-/* The fold of the first lanes' values, at least one; the same in all lanes. */
+/* Reduces the values of the first `count` lanes (at least one); all lanes return the result. */
 template <class T, class Op> NUMBALITE_FUNCTION T fold_first(T value, int count, Op op) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -47,13 +48,13 @@ template <class T, class Op> NUMBALITE_FUNCTION T fold_first(T value, int count,
     return shfl_sync(ALL, value, 0);
 }
 
-/* The values that tiles publish for other blocks, as CUB's ScanTileState. Each 4 bytes of one have a status
- * word of their own, with a bit that says that they are valid: what is read is never half of a value, and no fence is needed. The first
- * words of all values come first, then the second ones. */
+/* The values that tiles publish for other blocks, as CUB's ScanTileState. Each 4 bytes of a value
+ * have their own status word, which includes a valid bit: no block reads a half-written value, and
+ * no fence is needed. The first words of all values come first, then the second words. */
 template <class T> struct tile_states {
     enum { words = (sizeof(T) + 3) / 4 };
     nl_status *first;
-    int64 step; /* from word to word of a value */
+    int64 step; /* between two words of a value */
 
     NUMBALITE_FUNCTION void publish(int64 i, const T &value) const {
         unsigned int part[words] = {};
@@ -62,8 +63,9 @@ template <class T> struct tile_states {
         for (int k = 0; k < words; ++k)
             publish_status(first + k * step + i, part[k] | 1ull << 32);
     }
-    /* `count` values from number i on, one for each lane, which a warp has requested: what was there. The loads of
-     * several requests are on their way together, so that all that a tile waits for takes the time of one. */
+    /* A warp's request of `count` values from index i on, one for each lane, with the words read so
+     * far. The loads of several requests run at the same time, so all requests of a tile take the
+     * time of one. */
     struct request {
         int64 i;
         int count;
@@ -72,7 +74,8 @@ template <class T> struct tile_states {
     NUMBALITE_FUNCTION request load(int64 i, int count) const {
         int lane = laneid();
         request a;
-        a.i = i + (lane < count ? lane : 0); /* the other lanes read the first one in vain */
+        /* the other lanes read the first value and ignore it */
+        a.i = i + (lane < count ? lane : 0);
         a.count = count;
 #pragma unroll
         for (int k = 0; k < words; ++k)
@@ -86,7 +89,8 @@ template <class T> struct tile_states {
             there = there && a.found[k] >> 32 != 0;
         return there;
     }
-    /* Until the values that the warp has requested are there; the lane's own. */
+    /* Waits until all requested values are valid; returns the lane's value. For all lanes of a
+     * warp. */
     NUMBALITE_FUNCTION T wait(request &a) const {
         while (!__all_sync(ALL, a.count == 0 || is_there(a))) {
 #ifdef NUMBALITE_SIM
@@ -104,7 +108,8 @@ template <class T> struct tile_states {
         memcpy(&value, part, sizeof(T));
         return value;
     }
-    /* The fold of what was requested, for which the warp waits; the same in all lanes. */
+    /* Waits for the request and returns the reduction of its values; all lanes return the
+     * result. */
     template <class Op> NUMBALITE_FUNCTION maybe<T> wait_and_fold(request &a, Op op) const {
         maybe<T> m = nothing<T>();
         if (a.count > 0) {
@@ -115,14 +120,15 @@ template <class T> struct tile_states {
     }
 };
 
-/* statuses_of in reduceplan.py and core/scanplan.c count the same: groups and ranges that are begun
-   count. */
+/* statuses_of in reduceplan.py and core/scanplan.c compute the same number: incomplete groups and
+ * ranges count. */
 NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
     return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
 }
 
-/* What is before tile number `tile` of `tiles` of a line, whose own fold is `own`; `i` is where the
- * line's statuses begin. For a whole warp; the same in all lanes. */
+/* Publishes the total `own` of tile number `tile` of a row's `tiles`, and returns the tile's
+ * prefix; `i` is the index of the row's first status. For all lanes of a warp, which all return the
+ * result. */
 template <class T, class Op>
 NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int64 tile, int64 tiles,
                                         const T &own, Op op) {
@@ -146,22 +152,25 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
     return before;
 }
 
-/* core/scanplan.c's statuses_of counts the same. A window is as many tiles as a block has threads. */
+/* core/scanplan.c's statuses_of computes the same number. A window is as many tiles as a block has
+ * threads. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
 
-/* What lies before a tile, for all warps of a block: each looks at 32 tiles of the tile's window and at 32 of the
- * one before; and one at what the last tile of the window before those publishes, the fold of the line so far. That
- * was published long ago: of the window just before, its last tile may be on its way. Between the constructor, which
- * loads, and waiting a block can do something else; it has posted the tile's own fold before. */
+/* The prefix of a tile, computed by all warps of a block: each warp requests 32 tiles of the tile's
+ * window and 32 tiles of the previous window. One warp also requests the row's total up to the last
+ * tile of the window before those, which was published long ago; the last tile of the previous
+ * window may still be in progress. The constructor starts the loads, so the block can do other work
+ * before it waits. The caller must have published the tile's own total. */
 template <class T> struct window {
     const tile_states<T> &all;
-    int64 number, of_lines; /* which window; where the folds of the line so far are */
-    int within;             /* tiles of the window before this one */
+    int64 number, of_lines; /* index of the window; index of the first row total */
+    int within;             /* earlier tiles in the window */
     typename tile_states<T>::request here, there, before;
 
-    /* The line's statuses begin at i; the tile has `within` tiles before it in its window. */
+    /* `i` is the index of the row's first status; `within` is the number of earlier tiles in the
+     * window. */
     NUMBALITE_FUNCTION window(const tile_states<T> &all, int64 i, int64 number, int within, int64 tiles)
         : all(all), number(number), of_lines(i + tiles), within(within) {
         int first = (int)(threadIdx.x / 32 * 32), count = within - first;
@@ -170,24 +179,26 @@ template <class T> struct window {
         there = all.load(number > 0 ? begin + first - blockDim.x : i, number > 0 ? 32 : 0);
         before = all.load(begins_line() ? i : of_lines + number - 2, !begins_line());
     }
-    /* Is there no window before those two? */
+    /* Do this window and the previous one begin the row? */
     NUMBALITE_FUNCTION bool begins_line() const { return number < 2; }
     NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
-    /* So many warps have looked at tiles of this window. */
+    /* The number of warps that requested tiles of this window. */
     NUMBALITE_FUNCTION int warps() const { return (within + 31) / 32; }
-    /* What the warp's tiles fold to, if it has any: of this window and of the one before. */
+    /* The total of the tiles that the warp requested, of this window and of the previous one.
+     * Undefined if it requested none. */
     template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
         return fold_first(all.wait(here), here.count, op);
     }
     template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
         return fold_first(all.wait(there), there.count, op);
     }
-    /* The line before the two windows, which do not begin it; for one warp. */
+    /* The row's total before the two windows; only if begins_line() is false. For one warp. */
     NUMBALITE_FUNCTION T wait_before() { return all.wait(before); }
     NUMBALITE_FUNCTION void publish_line(const T &so_far) const { all.publish(of_lines + number, so_far); }
 };
 
-/* The block's number, in the order in which blocks begin; the memory's first word counts them. */
+/* The block's index in the order in which blocks start; the first word of the memory counts
+ * them. */
 NUMBALITE_FUNCTION int64 next_ticket(nl_status *memory) {
     __shared__ nl_status ticket;
     if (threadIdx.x == 0)

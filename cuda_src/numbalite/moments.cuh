@@ -1,5 +1,5 @@
-/* moments: operations of reductions (reduce.cuh) whose results are not what is folded: means, variances, truths, sums
- * of what is made of each number (counts, norms), and the places of extremes. All of them commute. */
+/* moments: reduction operators (reduce.cuh) with an accumulator type of their own: mean, variance,
+ * any, all, counts, norms, minimum and maximum, argmin, argmax. All are commutative. */
 #ifndef NUMBALITE_MOMENTS_CUH
 #define NUMBALITE_MOMENTS_CUH
 
@@ -20,9 +20,10 @@ template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
 
 /* ---- sums that are rounded once ----
  *
- * Sums of W are added up in an accumulator: in the type of twice the precision where the device computes in it as fast
- * as it reads memory, else in two numbers, the second of which has what the first one lost by rounding (Knuth's sum,
- * 1969). A sum of any length then is as accurate as one rounding, unless nearly all of it cancels. */
+ * Sums of W are computed in an accumulator. Where the device computes in a type of twice the
+ * precision as fast as it reads memory, the accumulator has this type. Elsewhere it is two numbers,
+ * the second of which has the rounding errors of the first (Knuth's two-sum, 1969). Then a sum of
+ * any length is as accurate as one rounding, unless nearly all of it cancels. */
 
 template <class W> struct two_part {
     W high, low;
@@ -41,7 +42,8 @@ template <class W> NUMBALITE_FUNCTION two_part<W> operator+(const two_part<W> &a
     return made;
 }
 
-/* The type that a sum of W is added up in. Of compute capabilities with a double-precision unit for every two single-precision ones. */
+/* The accumulator type for sums of W. The first case lists the compute capabilities with one
+ * double-precision unit for every two single-precision units. */
 #if defined(NUMBALITE_SIM) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 600 || __CUDA_ARCH__ == 700 || \
     __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
 template <class W> struct accurate_of;
@@ -56,11 +58,11 @@ template <> struct accurate_of<double> { typedef two_part<double> type; };
 template <> struct accurate_of<complex<double>> { typedef two_part<complex<double>> type; };
 template <class W> using accurate = typename accurate_of<W>::type;
 
-/* Is the accumulator one number? */
+/* Is the accumulator a single number, not a two_part? */
 template <class A> struct is_number { static constexpr bool value = true; };
 template <class W> struct is_number<two_part<W>> { static constexpr bool value = false; };
 
-/* A number as an accumulator. */
+/* Converts a number to an accumulator. */
 template <class A> struct into {
     template <class S> static NUMBALITE_FUNCTION A of(const S &x) { return nl_convert<A>(x); }
     static NUMBALITE_FUNCTION A of(const A &x) { return x; }
@@ -75,7 +77,7 @@ template <class W> struct into<two_part<W>> {
     static NUMBALITE_FUNCTION two_part<W> of(const two_part<W> &x) { return x; }
 };
 
-/* The number that both parts are; the first alone where it is not finite, or exact. */
+/* The sum of both parts, or `high` alone if the sum is NaN or `low` is 0. */
 template <class R> NUMBALITE_FUNCTION R joined(const R &high, const R &low) {
     const R both = high + low;
     return both != both || low == R(0) ? high : both;
@@ -86,19 +88,20 @@ template <class R> NUMBALITE_FUNCTION complex<R> joined(const complex<R> &high, 
 template <class A> NUMBALITE_FUNCTION A number_in(const A &a) { return a; }
 template <class W> NUMBALITE_FUNCTION W number_in(const two_part<W> &a) { return joined(a.high, a.low); }
 
-/* a / b up to a few units in the last place; b is a number of elements. */
+/* a / b, accurate to a few units in the last place; b is a number of elements. */
 NUMBALITE_FUNCTION float quick_quotient(float a, float b) {
     return __fdividef(a, b);
 }
 NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
     double inverse = (double)__fdividef(1.0f, (float)b);
-    inverse = inverse * (2 - b * inverse); /* Newton's steps: 23 bits, 46, all */
+    inverse = inverse * (2 - b * inverse); /* Newton's method: 23 correct bits, then 46, then all */
     inverse = inverse * (2 - b * inverse);
     return a * inverse;
 }
 
-/* A quotient, and a root, that are rounded once. A division takes longer than the multiplication by
- * an inverse, which loops compute once, and whose error the rest corrects. */
+/* Quotients and square roots that are rounded once. A division takes longer than a multiplication
+ * by an inverse, so the quotient is estimated by quick_quotient; the remainder corrects its
+ * error. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
     if (!(divisor > R(0)))
         return high / divisor;
@@ -124,7 +127,7 @@ template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
     return root > R(0) ? joined(root, rest / (root + root)) : root;
 }
 
-/* A sum of W, which a reduction of W begins with. */
+/* A sum of W; the initial value in the plan is a W. */
 template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     typedef A value;
     typedef operation_on<sum_of, value> base;
@@ -143,14 +146,14 @@ template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     }
     template <class O> NUMBALITE_FUNCTION O result(const A &total, double) const {
         if constexpr (nl_detail::is_same_type<O, A>::value)
-            return total; /* a part, or the number itself */
+            return total; /* a part, or the accumulator is the result type */
         else
             return nl_convert<O>(number_in(total));
     }
 };
 
-/* A product that is rounded before it is added: compilers make one operation of both, which would
- * compute the sum of another number than what is lost by it. */
+/* A product that is rounded before it is used. Compilers contract a product and a sum to one fma;
+ * then the error term would belong to a different product. */
 NUMBALITE_FUNCTION float rounded_product(float a, float b) {
     return __fmul_rn(a, b);
 }
@@ -158,7 +161,7 @@ NUMBALITE_FUNCTION double rounded_product(double a, double b) {
     return __dmul_rn(a, b);
 }
 
-/* A product of W. */
+/* Products in accumulators, and the reduction operator prod. */
 template <class A> NUMBALITE_FUNCTION A product_of(const A &a, const A &b) { return a * b; }
 template <class R> NUMBALITE_FUNCTION two_part<R> product_of(const two_part<R> &a, const two_part<R> &b) {
     two_part<R> made;
@@ -192,10 +195,10 @@ template <class W, class A> struct prod_of : sum_of<W, A> {
     }
 };
 
-/* NumPy's sums begin with 0: of -0.0 alone they are 0.0. */
+/* NumPy's sums start at 0: the sum of -0.0 alone is 0.0. */
 template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
 
-/* A sum of W, divided at the end. */
+/* A sum of W that is divided by the plan's divisor at the end. */
 template <class W, class A> struct mean_of : operation_on<mean_of<W, A>, A> {
     typedef A value;
     typedef operation_on<mean_of, value> base;
@@ -226,14 +229,16 @@ template <class R> NUMBALITE_FUNCTION R real_product(const complex<R> &x, const 
     return x.real() * y.real() + x.imag() * y.imag();
 }
 
-/* How many numbers there are, one of them, and the sums of the distances from it and of their squares. */
+/* The number of elements (count), one of them (shift), and the sums of the differences from it and
+ * of their squares. */
 template <class W> struct __align__(16) shifted_sums {
     W shift, sum;
     real_of<W> squares, count;
 };
 
-/* Variances in one pass, by sums in W, of twice the precision of the result. The sum of squares minus the square of the
- * sum loses a factor of up to `count` of the precision, where the shift is an outlier. */
+/* Variances in one pass, by sums in W, which has twice the precision of the result. Sum of squares
+ * minus square of the sum: this loses a factor of up to `count` in precision if the shift is an
+ * outlier. */
 template <class W, bool IsRoot>
 struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums<W>> {
     typedef shifted_sums<W> value;
@@ -254,7 +259,7 @@ struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums
     NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
         value one = start(x);
-        one.sum = one.shift - one.shift; /* NaN of what is not finite */
+        one.sum = one.shift - one.shift; /* NaN if x is infinite or NaN */
         one.count = real(1);
         return one;
     }
@@ -289,23 +294,24 @@ struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums
     }
 };
 
-/* How many numbers there are, their mean, and the sum of the squares of distances from it; `rest` and `lost` are what
- * the mean and the sum lack. */
+/* The number of elements (count), their mean, and the sum of the squared differences from it;
+ * `rest` and `lost` are the rounding errors of the mean and of that sum. */
 template <class W> struct __align__(16) moments {
     W mean, rest;
     real_of<W> squares, lost, count;
 };
 
-/* Variances in one pass, where no type has more precision than the result. Moments are combined as by Chan, Golub and
- * LeVeque (1979), which loses nothing where the mean is large. Neighbours that are loaded together are folded around
- * their own mean, in distances from the first one. */
+/* Variances in one pass, where no type has more precision than the result. Moments are combined
+ * with the formula of Chan, Golub and LeVeque (1979), which stays accurate if the mean is large.
+ * Neighbours that are loaded together are reduced around their own mean, as differences from the
+ * first one. */
 template <class W, bool IsRoot>
 struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     typedef moments<W> value;
     typedef real_of<W> real;
     static constexpr bool commutes = true, in_chunks = true;
 
-    /* The moments of both: b has the `part` of the numbers. */
+    /* The moments of both; `part` is b's share of the elements. */
     NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
         const W apart = (b.mean - a.mean) + (b.rest - a.rest);
         const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
@@ -332,7 +338,7 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
         value one = {};
         one.mean = nl_convert<W>(x);
-        one.squares = square_of(one.mean - one.mean); /* NaN of what is not finite */
+        one.squares = square_of(one.mean - one.mean); /* NaN if x is infinite or NaN */
         one.count = real(1);
         return one;
     }
@@ -367,7 +373,8 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     }
 };
 
-/* What is NaN does not count; the divisor is how many numbers of each result are taken off. */
+/* Ignores NaN (nanvar, nanstd). The plan's divisor is the number subtracted from each result's
+ * count (ddof). */
 template <class Moments>
 struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
     typedef typename Moments::value value;
@@ -401,12 +408,12 @@ struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
         } else {
             const double divisor = (double)total.count - taken;
             return divisor > 0 ? Moments().template result<O>(total, divisor)
-                               : nl_convert<O>(::sqrt(-1.0)); /* NaN */
+                               : nl_convert<O>(::sqrt(-1.0)); /* NaN: too few elements */
         }
     }
 };
 
-/* Variances of W, as accurate as sums in accurate<W>. */
+/* The variance operator for W whose accuracy matches sums in accurate<W>. */
 template <class W, class A, bool IsRoot> struct accurate_variance {
     typedef shifted_variance<A, IsRoot> type;
 };
@@ -416,15 +423,15 @@ template <class W, bool IsRoot> struct accurate_variance<W, two_part<W>, IsRoot>
 template <class W, class A, bool IsRoot>
 using variance_in = typename accurate_variance<W, A, IsRoot>::type;
 
-/* How many integers of up to 32 bits there are, their sum, and the sum of their squares: low + 2^32
- * * high. */
+/* The number of integers of up to 32 bits, their sum, and the sum of their squares as low + 2^32 *
+ * high. */
 struct __align__(16) integer_moments {
     int64 sum, count;
     uint64 low, high;
 };
 
-/* Variances of integers of up to 32 bits, of which a result has at most 2^31. Sums are exact; the
- * result is rounded once. */
+/* Variances of integers of up to 32 bits; a result may have at most 2^31 elements. The sums are
+ * exact; the result is rounded once. */
 template <bool IsRoot>
 struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments> {
     typedef integer_moments value;
@@ -480,7 +487,8 @@ struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments
     template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
         if constexpr (nl_detail::is_same_type<O, value>::value) {
             return total; /* a part */
-        } else {          /* count * squares - sum * sum, in 128 bits, divided by count * divisor */
+        /* (count * squares - sum * sum) / (count * divisor), with a 128-bit numerator */
+        } else {
             const uint64 count = (uint64)total.count;
             const uint64 sum = (uint64)(total.sum < 0 ? -total.sum : total.sum);
             const uint64 low = total.low * count, middle = total.high * count;
@@ -507,21 +515,22 @@ struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments
 
 /* ---- truths ---- */
 
-/* Is any number true, which is not 0, or are all? */
+/* any (is some element nonzero?) and all (are all elements nonzero?). */
 template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
     typedef bool value;
     static constexpr bool commutes = true;
     NUMBALITE_FUNCTION bool operator()(bool a, bool b) const { return IsAll ? a & b : a | b; }
 };
 
-/* ---- sums of what is made of each number ---- */
+/* ---- sums of a function of each element ---- */
 
-/* A number as it is folded, unlike one that is read. */
+/* An accumulator type that differs from the element type, so that from() can tell them apart. */
 template <class R> struct folded {
     R number;
 };
 
-/* Each::of a number of type W is an R; of the sum of all Each::end makes the result. */
+/* The sum of Each::of(element), which converts a W to an R; Each::end converts the sum to the
+ * result. */
 template <class W, class R, class Each>
 struct sum_of_each : operation_on<sum_of_each<W, R, Each>, folded<R>> {
     typedef folded<R> value;
@@ -544,7 +553,7 @@ struct sum_of_each : operation_on<sum_of_each<W, R, Each>, folded<R>> {
     }
 };
 
-/* A product that is rounded once, or not at all. */
+/* A product that is rounded once, or, in two parts, not at all. */
 template <class A> struct exact_product {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) * A(b); }
 };
@@ -566,14 +575,14 @@ template <class A> struct exact_product_of_conjugate {
         return exact_product<A>::of(conj(a), b);
     }
 };
-/* A sum that is rounded once, or not at all. */
+/* A sum that is rounded once, or, in two parts, not at all. */
 template <class A> struct exact_sum {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) + A(b); }
 };
 template <class R> struct exact_sum<two_part<R>> {
     static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) { return sum_of_two(a, b); }
 };
-/* The square of a magnitude. */
+/* The square of an absolute value. */
 template <class A, class R> NUMBALITE_FUNCTION A exact_square(const R &x) {
     return exact_product<A>::of(x, x);
 }
@@ -587,21 +596,21 @@ template <class W, class A> struct squared {
 };
 template <class W, class A> using norm_of = sum_of_each<W, A, squared<W, A>>;
 
-/* How many numbers are true. */
+/* count_nonzero. */
 struct one_if_true {
     static NUMBALITE_FUNCTION int64 of(bool x) { return x; }
     static NUMBALITE_FUNCTION int64 end(int64 total) { return total; }
 };
 using count_of = sum_of_each<bool, int64, one_if_true>;
 
-/* NaN counts as 0. */
+/* nansum: NaN counts as 0. */
 template <class W, class A> struct number_or_0 {
     static NUMBALITE_FUNCTION A of(const W &x) { return into<A>::of(is_nan(x) ? W() : x); }
     static NUMBALITE_FUNCTION auto end(const A &total) -> decltype(from_0(number_in(total))) {
         return from_0(number_in(total));
     }
 };
-/* The mean of what is not NaN. */
+/* nanmean: the mean of the elements that are not NaN. */
 template <class A> struct __align__(16) counted {
     A total;
     int64 count;
@@ -636,14 +645,14 @@ template <class W, class A> struct nan_mean_of : operation_on<nan_mean_of<W, A>,
 
 template <class W, class A> using nan_sum_of = sum_of_each<W, A, number_or_0<W, A>>;
 
-/* ---- extremes and their places ---- */
+/* ---- minimum and maximum, and their positions ---- */
 
 template <class S> NUMBALITE_FUNCTION bool is_below(const S &x, const S &y) { return x < y; }
 template <class R> NUMBALITE_FUNCTION bool is_below(const complex<R> &x, const complex<R> &y) {
     return x.real() < y.real() || (x.real() == y.real() && x.imag() < y.imag());
 }
 
-/* The smallest and the largest number, both NaN if there is one. */
+/* The smallest and the largest element; both are NaN if any element is NaN. */
 template <class S> struct limits { S low, high; };
 template <class S> struct limits_of : operation_on<limits_of<S>, limits<S>> {
     typedef limits<S> value;
@@ -673,8 +682,8 @@ template <class S> struct __align__(16) placed {
     int64 place;
 };
 
-/* The first of the largest numbers, or the smallest; of NaNs if there are any, or if they do not count -1 where
- * there is nothing else. */
+/* argmax and argmin: the position of the first largest (or smallest) element. If NansCount, the
+ * first NaN wins; otherwise NaN is ignored, and the result is -1 if there is no other element. */
 template <class S, bool IsLargest, bool NansCount>
 struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, placed<S>> {
     typedef placed<S> value;
@@ -685,7 +694,7 @@ struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, plac
             if (NansCount ? is_nan(x) : is_nan(y))
                 return is_nan(x) != is_nan(y);
             return IsLargest ? is_below(y, x) : is_below(x, y);
-        } else { /* not the other way round or equal, which is true of NaN, too */
+        } else { /* negated comparison, because it is true for NaN as well */
             return !(IsLargest ? x <= y : x >= y) && !is_nan(NansCount ? y : x);
         }
     }
@@ -695,7 +704,7 @@ struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, plac
         return of_b ? b : a;
     }
     NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
-        return is_before(b.number, a.number) ? b : a; /* b's places come later */
+        return is_before(b.number, a.number) ? b : a; /* b's positions are later */
     }
     NUMBALITE_FUNCTION value from(const value &x, int64) const { return x; }
     template <class In> NUMBALITE_FUNCTION value from(const In &x, int64 i) const {

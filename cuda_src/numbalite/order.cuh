@@ -1,10 +1,11 @@
-/* order: elements as whole numbers that have NumPy's order, so that sorting compares integers.
+/* order: sort keys: maps elements to unsigned integers in NumPy's sort order, so that sorting
+ * compares integers.
  *
- * A Kind says how: `item` is the element as it lies in memory, of(item) its `key`. Bits of the key
- * are turned round by `flip`, which kernels are given: all of them for descending order, the sign's
- * for signed integers. ordered(item, flip) is what is compared by less(). places: how many digits
- * of 8 bits the key has, the last of which counts most. NaNs are last and alike, both zeros are
- * alike. */
+ * A key type K defines `item`, the element as stored in memory, and of(item), its `key`. turned()
+ * inverts the bits of the key that are set in `flip`, an argument of the kernels: all bits for
+ * descending order, the sign bit for signed integers. less() compares keys that ordered(item, flip)
+ * returns. `places` is the number of 8-bit digits of the key; the last digit is the most
+ * significant. NaNs are last and equal to each other; both zeros are equal. */
 #ifndef NUMBALITE_ORDER_CUH
 #define NUMBALITE_ORDER_CUH
 
@@ -33,12 +34,12 @@ NUMBALITE_FUNCTION typename K::key ordered(const typename K::item &x, uint64 fli
 
 template <class U> struct sign_bit { static constexpr U value = (U)((U)1 << (8 * sizeof(U) - 1)); };
 
-/* NaT, the least number, is last. */
+/* NaT, the smallest integer, is sorted last. */
 template <class U> struct date : whole<U> {
     static NUMBALITE_FUNCTION U of(U x) { return (U)((U)(x ^ sign_bit<U>::value) - 1); }
 };
 
-/* Where the exponent's bits are, all of them set: infinity. */
+/* The bits of infinity: the exponent's bits, all set. */
 template <class U> struct infinity;
 template <> struct infinity<uint16> { static constexpr uint16 value = 0x7c00; };
 template <> struct infinity<uint32> { static constexpr uint32 value = 0x7f800000; };
@@ -46,7 +47,8 @@ template <> struct infinity<uint64> { static constexpr uint64 value = 0x7ff00000
 
 template <class U> NUMBALITE_FUNCTION U real_key(U x) {
     U key = x & sign_bit<U>::value ? (U)(0 - x)
-                                   : (U)(x | sign_bit<U>::value); /* 0 - x takes -0 to 0's key */
+                                   /* 0 - x gives -0 the same key as 0 */
+                                   : (U)(x | sign_bit<U>::value);
     return (U)(x << 1) > (U)(infinity<U>::value << 1) ? (U) ~(U)0 : key;
 }
 
@@ -54,8 +56,8 @@ template <class U> struct real : whole<U> {
     static NUMBALITE_FUNCTION U of(U x) { return real_key(x); }
 };
 
-/* Complex numbers, in the order of their real parts, then the imaginary ones. Those with a NaN are
- * last: first those with an imaginary one, then a real one, then two. */
+/* Complex numbers, ordered by real part, then imaginary part. Numbers with NaN are last: first
+ * those with a NaN imaginary part, then those with a NaN real part, then those with both. */
 template <class U> struct complex_item { U re, im; };
 template <class U> struct complex_key {
     U re, im;

@@ -1,29 +1,30 @@
-/* pieces: where the elements of a ufunc's operands lie, and the widest accesses to them.
+/* pieces: addresses of the elements of a ufunc's operands, and vectorized loads and stores.
  *
- * Parameter structs mirror cext/core/loop.h: slots first, which hold a pointer or a value, then
- * extents, then strides in bytes, dimensions outermost first.
+ * The parameter structs mirror cext/core/loop.h: slots first, which contain a pointer or a value,
+ * then extents, then strides in bytes, outermost dimension first.
  *
- *     flat      every operand is dense and aligned, or one element for all
- *     rows      the same along the last dimension ("columns"); strided in the others
- *     shifted   the same without the alignment that wide accesses want
- *     tiled     some operands are dense along the columns, others along the rows, as when one of
- *               them is transposed
- *     strided   anything, with indices of 32 or 64 bits; 64 also takes elements that are unaligned; by threads
- *               with one element (E = 1) what is dense without the alignment, of 8 bytes each
+ *     flat      each operand is contiguous and aligned, or one element for all results
+ *     rows      the same along the last dimension ("columns"); strided in the other dimensions
+ *     shifted   as rows, without the alignment that wide accesses need
+ *     tiled     some operands are contiguous along the columns, others along the rows, for example
+ *               if one of them is transposed
+ *     strided   any strides, with 32-bit or 64-bit indices. With 64-bit indices, elements may be
+ *               unaligned. With E = 1, also for contiguous unaligned operands of 8-byte elements
  *
- * Each finds the piece of E elements of a thread:
+ * A piece is a group of E elements that one thread computes. Each layout has these members:
  *
- *     find<E>(piece, place)      false behind the last row
- *     is_whole<E>(place)         can the piece be fetched at once, all its elements being there?
- *     present<E>(place)          if it is not: a bit for each element that is there, or 0
- *     fetch<I>(place, raw)       all elements of operand I, still as they lie in memory, raw.get(j)
- *     put<I>(place, selected, items)     the selected elements of a whole piece
+ *     find<E>(piece, place)      locates a piece; returns false past the last row
+ *     is_whole<E>(place)         are all elements of the piece present, so that fetch may read it?
+ *     present<E>(place)          if it is not whole: a mask of the elements that are present, or 0
+ *     fetch<I>(place, raw)       loads all elements of operand I, unconverted; raw.get(j) is element j
+ *     put<I>(place, selected, items)     stores the selected elements of a whole piece
  *     where<I, E>(place, j, size)   the address of one element
  *
- * A piece of one element is whole if it is there, but for the ends of rows where `has_ends`.
+ * A piece of one element is whole if it is present, except at the ends of rows if `has_ends`.
  *
- * What was fetched stays in the words that were read until all operands have been: were it taken
- * apart at once, where the ways of an operand join again, each would wait for the one before. */
+ * Loaded values stay in the words that were read until all operands are loaded. Unpack after all
+ * loads were issued, or each load waits for the one before, because the branches of an operand's
+ * load join again. */
 #ifndef NUMBALITE_PIECES_CUH
 #define NUMBALITE_PIECES_CUH
 
@@ -43,12 +44,12 @@ struct alignas(16) slot {
 struct divider {
     unsigned int magic, shift;
 };
-/* n / d for n < 2^31 */
+/* n / d, for n < 2^31 */
 NUMBALITE_FUNCTION unsigned int divide(unsigned int n, divider by) {
     return (__umulhi(n, by.magic) + n) >> by.shift;
 }
 
-/* Takes an index apart into one for each of D dimensions. */
+/* Converts a linear index to one index for each of D dimensions. */
 template <int D>
 NUMBALITE_FUNCTION void take_apart(unsigned int rest, const long long *shape, const divider *by,
                                    int *index) {
@@ -76,7 +77,7 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
     index[0] = (long long)rest;
 }
 
-/* The bits from `low` to before `high`, of `most`. */
+/* A mask of bits low to high - 1, clamped to 0 to `most`. */
 NUMBALITE_FUNCTION unsigned int bits_between(long long low, long long high, int most) {
     low = low < 0 ? 0 : low;
     high = high > most ? most : high;
@@ -94,7 +95,7 @@ NUMBALITE_FUNCTION long long quotient(long long n, long long by) {
 
 template <class T, int N> struct alignas(sizeof(T) * N) pack { T item[N]; };
 
-/* E elements, one after the other, as the words that wide accesses read. */
+/* E consecutive elements, stored as the words that wide accesses read. */
 template <class T, int E> struct bundle {
     enum { size = E * (int)sizeof(T), unit = size < 16 ? size : 16 };
     typedef typename word_of<size % 4 ? size % 4 : 4>::type word_type;
@@ -126,7 +127,7 @@ template <class T, int E> struct bundle {
     }
 };
 
-/* The same without wide accesses. */
+/* The same interface for elements that are loaded one by one. */
 template <class T, int E> struct loose {
     T item[E];
     NUMBALITE_FUNCTION T get(int j) const { return item[j]; }
@@ -148,9 +149,9 @@ template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *ite
     }
 }
 
-/* A complex number is aligned as its parts are. At a multiple of its size it is one access, elsewhere an access for each
- * part. Both cases are vectors or words, never the same type: of two loads of one type, NVRTC 13.0 makes one, with the
- * larger alignment. */
+/* A complex number is aligned like its parts. At a multiple of its size it is loaded by one access,
+ * otherwise by one access for each part. The two cases use vectors and words, never the same type:
+ * NVRTC 13.0 merges two loads of one type to one, with the larger alignment. */
 template <int Size> struct vector_of : word_of<Size> {};
 template <> struct vector_of<8> { typedef uint2 type; };
 template <class T> union one_access {
@@ -268,14 +269,16 @@ template <int N, int D> struct rows {
     slot operands[N];
     long long count, columns;
     unsigned long long advance;
-    divider by_row; /* by the pieces of a row; magic is 0 if there are too many of all rows */
+    /* divides by the pieces of a row; magic is 0 if there are too many pieces for 32 bits */
+    divider by_row;
     long long shape[D];
     divider by[D];
     long long strides[N][D];
 
-    /* Each row has `each` pieces; which one of its row this is, or -1 behind the last row. */
+    /* Converts a piece to the indices of its row, each of which has `each` pieces. Returns the
+     * index of the piece in its row, or -1 past the last row. */
     NUMBALITE_FUNCTION long long find_row(long long piece, long long each, place &at) const {
-        if (count == 1) { /* the same for all threads: a division less */
+        if (count == 1) { /* the same branch for all threads; saves a division */
 #pragma unroll
             for (int d = 0; d < D; ++d)
                 at.index[d] = 0;
@@ -333,8 +336,8 @@ template <int N, int D> struct rows {
     }
 };
 
-/* E elements, one after the other, and what lies around them: whole units as they were read, in
- * which the elements begin after `shift` bytes. */
+/* E consecutive elements and the bytes around them: complete 16-byte units (smaller for small
+ * pieces) as they were read; the elements begin `shift` bytes after the start. */
 template <class T, int E> struct around {
     typedef bundle<T, E> whole;
     enum { count = whole::count, each = whole::each, is_wide = whole::size % 4 == 0 };
@@ -367,8 +370,8 @@ template <class T, int E> struct around {
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
     }
-    /* Of the unit behind: of 4-byte elements those that are needed (368 us against 374 for it all,
-     * where bytes take 103 so, and 97 for it all). */
+    /* Reads the unit that follows. Of 4-byte elements only those that are needed: 368 us instead of
+     * 374 us. Bytes are faster with the complete unit: 97 us instead of 103 us. */
     NUMBALITE_FUNCTION void take_rest(const char *from) {
         if constexpr (sizeof(T) == 4) {
 #pragma unroll
@@ -384,7 +387,8 @@ template <class T, int E> struct around {
         for (int k = 0; k < count; ++k)
             w[k] = other.w[k];
     }
-    /* Word k of those that begin after 8, after 4, and after all bytes of the shift. */
+    /* Word k of the data after a shift by bit 3 of `shift` (after_8), by bits 2 and 3 (after_4),
+     * and by all of its bits (word). */
     NUMBALITE_FUNCTION unsigned int after_8(int k) const {
         if constexpr (each == 4 && alignof(T) <= 8)
             return shift & 8 ? w[k + 2] : w[k];
@@ -415,10 +419,10 @@ template <class T, int E> struct around {
 
 /* ---- shifted ----
  *
- * A row's pieces begin where operand Out, of this itemsize, is aligned: it is written by wide
- * accesses. Of an operand that is not aligned there, a thread reads what lies around its piece, one
- * unit more, and shifts it. Pieces so near to the ends of a row that this would be somebody else's
- * are not whole. */
+ * A row's pieces begin where operand Out, whose itemsize is Itemsize, is aligned: it is stored by
+ * wide accesses. If another operand is unaligned there, a thread loads the aligned units around its
+ * piece, one unit more, and shifts them. A piece so close to an end of the row that these units
+ * could belong to other memory is not whole. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     enum { has_ends = true };
     template <class T, int E> using raw = around<T, E>;
@@ -454,9 +458,9 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
 
 /* ---- tiled ----
  *
- * A thread has a square of elements, in registers, and reads each operand along the dimension in
- * which it is dense. A block has 16 x 16 such squares, each warp 8 x 4 of them, so that every
- * access of a warp meets runs of several threads. */
+ * A thread has a square of elements in registers, and loads each operand along the dimension in
+ * which the operand is contiguous. A block has 16 x 16 such squares, each warp 8 x 4, so that every
+ * access of a warp covers contiguous runs of several threads. */
 template <int N, int D> struct tiled {
     enum { is_careful = false, has_ends = false };
     struct place {
@@ -468,11 +472,11 @@ template <int N, int D> struct tiled {
     unsigned long long along_columns, along_rows;
     long long shape[D];
     divider by[D];
-    long long strides[N][D + 2]; /* the last two: from row to row, from column to column */
+    long long strides[N][D + 2]; /* the last two: row stride and column stride */
 
     template <int E> static constexpr int side = E >= 16 ? 4 : E >= 4 ? 2 : 1;
 
-    /* Runs along one dimension or the other. */
+    /* The elements of a square, as runs along its rows or, if is_across, along its columns. */
     template <class T, int E> struct raw {
         bundle<T, side<E>> runs[side<E>];
         bool is_across;
@@ -516,7 +520,7 @@ template <int N, int D> struct tiled {
             from += at.index[d] * strides[I][d];
         return from;
     }
-    /* j is among E elements, of which a row of the square has side<E> */
+    /* element j of E, counted along rows of side<E> elements */
     template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
         return start<I>(at) + j / side<E> * strides[I][D] + j % side<E> * strides[I][D + 1];
     }
@@ -575,7 +579,8 @@ template <int N, int D> struct tiled {
 template <class Index> struct index_type { typedef unsigned int type; };
 template <> struct index_type<long long> { typedef unsigned long long type; };
 
-/* A thread's elements are a block of threads apart, so that neighbours have neighbouring ones. */
+/* Consecutive elements of a thread are BLOCK apart, so that neighbouring threads access
+ * neighbouring elements. */
 template <int N, int D, class Index> struct strided {
     enum { is_careful = sizeof(Index) == 8, has_ends = false };
     template <class T, int E> using raw = loose<T, E>;

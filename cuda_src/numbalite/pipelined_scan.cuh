@@ -1,16 +1,18 @@
-/* pipelined_scan: running folds of long lines, whose tiles are on their way while those before are scanned.
+/* pipelined_scan: prefix reductions of long rows; tiles are loaded while earlier tiles are scanned.
  *
- * scan.cuh's scan_tiles reads a tile, publishes what it folds to, waits for the tiles before it, and writes: the
- * memory is idle while a block waits. Here a block stays, and takes one tile after the other. While it
- * scans one, it has read and published the next two, and those after that are on their way to shared memory
- * (pipeline.cuh). So what a tile waits for was published two tiles' times ago: blocks need not keep step.
+ * scan_tiles of scan.cuh reads a tile, publishes its total, waits for the earlier tiles, and
+ * writes: the memory is idle while a block waits. Here a block is persistent and processes one tile
+ * after the other. While it scans a tile, it has already read and published the next two, and later
+ * tiles are being copied to shared memory (pipeline.cuh). So the totals that a tile waits for were
+ * published two tiles earlier, and blocks need not run in lockstep.
  *
- * A thread has neighbouring pieces of a tile, whose folds it leaves where they were. Threads begin with
- * different ones and go round, so that their pieces are in different banks; what is before the first piece and
- * what is behind it are folded apart, and everything is combined in order.
+ * A thread has neighbouring pieces of a tile, which it scans in shared memory. Threads begin with
+ * different pieces and wrap around, so that their pieces are in different banks. The totals before
+ * and after the wrap are kept apart, so that everything is combined in order.
  *
- * The time between a tile's ticket and its fold counts, since all later tiles wait for it; so a ticket is taken
- * just before the copy begins. Elements are combined in the same order in each call. */
+ * The time between a tile's ticket and its total matters, because all later tiles wait for it. So a
+ * ticket is drawn just before the copy begins. The order of the operations is the same in each
+ * call. */
 #ifndef NUMBALITE_PIPELINED_SCAN_CUH
 #define NUMBALITE_PIPELINED_SCAN_CUH
 
@@ -20,15 +22,16 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* core/scanplan.c has them, too. A piece has at most 16 bytes; pieces of 8 threads are all banks. */
+/* Same values as in core/scanplan.c. A piece has at most 16 bytes; the pieces of 8 threads occupy
+ * all banks. */
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
-/* Which of its pieces a thread reads in a step. */
+/* Index of the thread's piece in a step. */
 NUMBALITE_FUNCTION int piece_of_step(int step) {
     return (int)(step + threadIdx.x) % PIPELINE_PIECES;
 }
 
-/* Elements of a piece, as T; T() behind the tile's last one. Whole: it has all of them. */
+/* Reads a piece as T; elements past the end of the tile are T(). Whole: the tile is complete. */
 template <bool Whole, class T, class S, int V>
 NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int count) {
     int i = ((int)threadIdx.x * PIPELINE_PIECES + piece) * V;
@@ -38,16 +41,17 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
         v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
 
-/* What a thread knows of its tile before the tiles before it are known. Nothing is before the first warp, lane,
- * or piece of a tile. */
+/* What a thread computes of its tile before the prefix of the tile is available. The first warp,
+ * lane or piece of a tile has no predecessor; its value is undefined. */
 template <class T> struct folds_of_tile {
-    T first; /* of the thread's pieces before the one that it begins with */
-    T left;  /* of the lanes before it in its warp */
-    T warps; /* of the warps before its own */
+    T first; /* total of the thread's pieces before the one that it begins with */
+    T left;  /* total of the earlier lanes of its warp */
+    T warps; /* total of the warps before its own */
     T tile;
 };
 
-/* The fold of a thread's pieces. */
+/* Reduces a thread's pieces; `first` receives the total of the pieces before the one it begins
+ * with. */
 template <bool Whole, int V, class S, class T, class Op>
 NUMBALITE_FUNCTION T fold_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();
@@ -72,15 +76,15 @@ NUMBALITE_FUNCTION T fold_pieces(T &first, const S *stage, int count, Op op) {
     return chosen(bits_if(piece_of_step(0) > 0), op(total, behind), total);
 }
 
-/* Running folds of a thread's pieces, where the elements are; `before` is before the thread. HasBefore: there is
- * something. */
+/* Scans a thread's pieces in shared memory; `before` is the thread's prefix. HasBefore: there is a
+ * prefix. */
 template <bool Whole, bool HasBefore, bool Exclusive, int V, class S, class T, class O, class Op>
 NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, const S *stage, O *results,
                                     int count, Op op) {
     constexpr bool in_place = sizeof(S) == sizeof(O);
     constexpr int kept = in_place ? 1 : PIPELINE_PIECES;
     T v[kept][V];
-    if (!in_place) { /* results lie where other threads' elements are */
+    if (!in_place) { /* the results overwrite elements of other threads */
 #pragma unroll
         for (int step = 0; step < PIPELINE_PIECES; ++step)
             read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
@@ -120,7 +124,8 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
     }
 }
 
-/* Results of a whole tile, `each` of a thread, neighbouring 16 bytes by neighbouring threads. */
+/* Writes the results of a complete tile, `each` of them for a thread; neighbouring threads write
+ * neighbouring 16 bytes. */
 template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
     typedef typename word_of<alignment_in(each * (int)sizeof(O))>::type word;
     constexpr int count = each * sizeof(O) / sizeof(word);
@@ -133,29 +138,29 @@ template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *r
         ((word *)y)[k * blockDim.x + threadIdx.x] = items[k];
 }
 
-/* A tile of a line, worked out by one thread for the block. */
+/* The position of a tile of a row; one thread computes it for the block. */
 struct tile_of_line {
     const char *from;
     char *to;
-    int64 line; /* where the line's statuses begin */
+    int64 line; /* index of the row's first status */
     int64 tile;
-    int64 window; /* its number; how many of its tiles are before this one */
+    int64 window; /* index of the tile's window, and number of earlier tiles in it */
     int within;
-    int count; /* elements; 0 behind the last tile of all lines */
-    bool wide; /* whole, and its results are neighbours at a multiple of 16 bytes */
+    int count; /* elements; 0 past the last tile of all rows */
+    bool wide; /* the tile is complete, and its results are contiguous at a multiple of 16 bytes */
 };
 
-/* The stages of a block's tiles, and which tile is in each. */
+/* The pipeline stages of a block, and the tile of each stage. */
 template <class S, class O> struct tile_stages {
     typedef typename word_of<alignment_in((int)sizeof(S))>::type word;
     unsigned char *memory;
     nl_pipeline::arrival *arrivals;
     tile_of_line *tiles;
-    int bytes; /* of a stage */
+    int bytes; /* of one stage */
 
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    /* What is to be copied; worked out before there is a stage for it. */
+    /* The tile of a ticket; computed before a stage is free for it. */
     NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input, void *out) {
         tile_of_line it = {};
         it.tile = quotient((int64)ticket, p.results);
@@ -174,11 +179,12 @@ template <class S, class O> struct tile_stages {
         return it;
     }
 
-    /* The tile is on its way; for one thread. */
+    /* Starts to copy a tile to a stage. Called by one thread. */
     NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
         unsigned int there = it.count * sizeof(S), whole = there & ~15u;
         tiles[stage] = it;
-        for (unsigned int i = whole; i < there; i += sizeof(word)) /* may begin within an element */
+        /* the rest may begin within an element */
+        for (unsigned int i = whole; i < there; i += sizeof(word))
             *(word *)((char *)at(stage) + i) = *(const word *)(it.from + i);
         nl_pipeline::expect(&arrivals[stage], whole);
         if (whole > 0)
@@ -192,16 +198,18 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     __shared__ nl_pipeline::arrival arrivals[stages];
     __shared__ tile_of_line tiles[stages];
     __shared__ T of_warps[32];
-    __shared__ T of_window[32], of_window_before[32]; /* of the tiles that each warp has looked at */
+    /* totals of the tiles that each warp requested */
+    __shared__ T of_window[32], of_window_before[32];
     __shared__ maybe<T> before_windows;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    bool fetches = threadIdx.x == blockDim.x - 32; /* in the warp that has the least to do beside */
+    /* a thread of the last warp, which has the least other work */
+    bool fetches = threadIdx.x == blockDim.x - 32;
     nl_status *tickets = (nl_status *)memory;
     tile_states<T> all = {tickets + 1, p.results * statuses_of_windows(p.parts)};
     typedef tile_stages<S, O> ring_of_tiles;
     ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
-    /* Reads the tile of a stage; the warps share their folds. */
+    /* Reduces the tile of a stage; the warps share their totals. */
     auto fold = [&](int stage, int count) {
         folds_of_tile<T> f;
         T sum = count == p.chunk ? fold_pieces<true, V>(f.first, ring.at(stage), count, op)
@@ -212,7 +220,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             of_warps[warp] = sum;
         return f;
     };
-    /* All warps take part: lanes that may have parted shuffle slowly. */
+    /* All warps compute this: shuffles are slow after a branch that lanes may have taken
+     * differently. */
     auto publish = [&](folds_of_tile<T> &f, const tile_of_line &it) {
         T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
@@ -231,7 +240,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         coming = ring.of(atomicAdd(tickets, 1ull), p, input, out);
     }
     __syncthreads();
-    folds_of_tile<T> of[PIPELINE_AHEAD + 1]; /* of the tile that is scanned and those after it */
+    /* of the tile that is scanned and of the tiles after it */
+    folds_of_tile<T> of[PIPELINE_AHEAD + 1];
 #pragma unroll
     for (int k = 0; k < PIPELINE_AHEAD; ++k) {
         nl_pipeline::wait(&arrivals[k], 0);
@@ -241,8 +251,9 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         __syncthreads();
     }
 
-    int stage = 0, last = PIPELINE_AHEAD; /* stages of the tile that is scanned, and of the last one that is published */
-    unsigned int parity = 0;              /* of that one's arrival */
+    /* stages of the tile that is scanned, and of the newest published tile */
+    int stage = 0, last = PIPELINE_AHEAD;
+    unsigned int parity = 0;              /* parity of that stage's arrival */
     while (tiles[stage].count > 0) {
         tile_of_line now = tiles[stage];
         window<T> w(all, now.line, now.window, now.within, p.parts);
@@ -251,7 +262,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         tile_of_line newest = tiles[last];
         of[PIPELINE_AHEAD] = fold(last, newest.count);
         __syncthreads();
-        nl_status ticket = 0; /* it comes while results are written */
+        nl_status ticket = 0; /* the result of atomicAdd arrives while the results are written */
         if (fetches) {
             ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
             ticket = atomicAdd(tickets, 1ull);
@@ -288,7 +299,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             if (threadIdx.x == 0)
                 w.publish_line(so_far.value);
         }
-        bool follows = base.has; /* the same in all warps */
+        bool follows = base.has; /* the same value in all warps */
         if (warp > 0)
             append(base, of[0].warps, op);
         O *results = (O *)ring.at(stage);

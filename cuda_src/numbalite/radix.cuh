@@ -1,15 +1,16 @@
-/* radix: sorts rows of any length by their keys' digits of 8 bits, from the last to the first
+/* radix: sorts rows of any length by 8-bit digits of their keys, least significant digit first
  * (Adinolfi and Merrill, "Onesweep: a faster least significant digit radix sort for GPUs", 2022).
  *
- * nl_radix_count reads the keys once and counts the digits of all places. Then there is one
- * nl_radix_pass for each place: it reads each element once and writes it once. A block takes a tile
- * of a row: every warp ranks its elements among those with the same digit; the counts of the tiles
- * before it are looked up in `state`, where each tile leaves its own, and soon the sum with all
- * before it (the digit's base for the first tile), marked by flags in the highest two bits. Tiles
- * are taken in order (`ticket`), so what a block waits for is running or done.
+ * nl_radix_count reads the keys once and counts the digits at all digit positions. Then one
+ * nl_radix_pass for each position reads each element once and writes it once. A block processes a
+ * tile of a row. Every warp ranks its elements among those with the same digit. The counts of
+ * earlier tiles are read from `state`, where each tile first stores its own count of a digit and
+ * later the sum with all earlier tiles (the first tile stores the digit's base plus its count).
+ * Flags in the highest two bits mark which one it is. Tiles are assigned in order (`ticket`), so a
+ * block waits only for blocks that are running or finished.
  *
- * With the keys may travel values; without given ones (`values_from` null) these are the places in
- * the row. */
+ * Values may be moved with the keys. If values are moved but `values_from` is null, they are the
+ * positions in the row. */
 #ifndef NUMBALITE_RADIX_CUH
 #define NUMBALITE_RADIX_CUH
 
@@ -20,12 +21,13 @@
 namespace numbalite {
 namespace nl_sort {
 
-enum { DIGITS = 256, TICKETS = 32 }; /* radix.py has them, too */
+enum { DIGITS = 256, TICKETS = 32 }; /* same values as in radix.py */
 
 struct no_value {};
 
-/* The lanes whose digits are equal: a vote for each bit, turned round where the lane's own bit is
- * 0. In PTX, which becomes three instructions for a bit, where __ballot_sync becomes seven. */
+/* A mask of the lanes whose digit equals the lane's own: one vote for each bit, inverted where the
+ * lane's own bit is 0. In PTX, because that compiles to three instructions for a bit; __ballot_sync
+ * compiles to seven. */
 NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #ifdef NUMBALITE_SIM
     return __match_any_sync(0xffffffffu, digit);
@@ -50,7 +52,8 @@ NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #endif
 }
 
-/* A place for each lane, counted by `next` of its digit. */
+/* Assigns a position to each lane: `*next`, the next free position of the lane's digit, plus the
+ * lane's rank among the lanes of the mask `same`. Advances `*next`. For all lanes of a warp. */
 NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned lane) {
     unsigned place = *next + __popc(same & ((1u << lane) - 1));
     __syncwarp();
@@ -60,8 +63,8 @@ NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned l
     return place;
 }
 
-/* The sum of the values of the digits before the thread's own: the first 256 threads have one each.
- * All of the block take part. */
+/* The exclusive prefix sum over the digits: thread d passes the value of digit d; threads from 256
+ * on pass any value. All threads of the block must call this. */
 template <class T> NUMBALITE_FUNCTION T digits_before(T own, T *of_warps) {
     unsigned thread = threadIdx.x, lane = thread & 31;
     T sum = own;
@@ -88,9 +91,9 @@ template <class Count> struct flags {
     static constexpr Count own = (Count)1 << shift, all = (Count)2 << shift, number = own - 1;
 };
 
-/* The sum of the counts of a digit in the `tiles` before, which these leave in `mine[-256]`,
- * `mine[-512]`... A few are read at once, since each read takes long; the first tile always knows
- * all. */
+/* The sum of one digit's counts in the `tiles` earlier tiles, which store them in `mine[-256]`,
+ * `mine[-512]`... Several are loaded at a time, because a load has a long latency. The search ends
+ * at a tile that has published a sum with all earlier tiles; the first tile always does. */
 template <class Count>
 NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     constexpr unsigned window = 4;
@@ -112,8 +115,8 @@ NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     }
 }
 
-/* Values travel in V; no_value has none. They are loaded late: registers do not hold items and
- * values at once. */
+/* The values that are moved with the keys, of type V; none if V is no_value. They are loaded late,
+ * because the registers cannot hold items and values at the same time. */
 template <class V, int Items> struct carried {
     V values[Items];
     V *shared;
@@ -153,8 +156,8 @@ template <class Count> struct tile_memory {
     unsigned sums[DIGITS / 32], ticket, gap;
 };
 
-/* `memory` holds the counts[warp][digit], then items[TILE] in their place, and behind these the
- * values[TILE]. */
+/* Sorts one tile by one digit. `memory` contains counts[warp][digit]; later items[TILE] overwrite
+ * the counts, followed by values[TILE]. */
 template <class K, class V, class Count, int Threads, int Items>
 NUMBALITE_FUNCTION void
 pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
@@ -174,11 +177,12 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
     unsigned number = s.ticket, line = number / tiles, tile = number - line * tiles;
     uint64 row = line * n, begin = (uint64)tile * TILE;
     unsigned valid = n - begin < TILE ? (unsigned)(n - begin) : TILE;
-    unsigned mine = warp * 32 * Items + lane; /* then in steps of 32 */
+    /* index of the thread's first element; the next ones are 32 apart */
+    unsigned mine = warp * 32 * Items + lane;
     item items[Items];
     from += row + begin;
-    /* Behind the row's end its last element is repeated: the places of these come last among its
-     * digit's. */
+    /* Past the end of the row, the row's last element is repeated: these copies are ranked last
+     * among the elements with their digit, and are not written. */
     unsigned absent = TILE - valid, repeated = DIGITS;
     auto digit_of = [&](const item &x) { return K::digit(K::turned(K::of(x), flip), place); };
     if (!absent) {
@@ -191,7 +195,7 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
         for (int i = 0; i < Items; ++i)
             items[i] = from[min(mine + 32 * i, valid - 1)];
     }
-    /* Counted before they are ranked: the tiles behind wait for the counts alone. */
+    /* Counts the digits before ranking, because later tiles wait only for the counts. */
 #pragma unroll
     for (int i = 0; i < Items; ++i)
         atomicAdd(counts_of_warp + digit_of(items[i]), 1u);
@@ -269,9 +273,10 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
 } // namespace nl_sort
 } // namespace numbalite
 
-/* `work` begins as zeros: a ticket for each place, the totals[row][place][digit] of the keys with
- * this digit there, and the states[place][tile][digit]. All are of type Count, but the tickets, of
- * which the first 32 places have room. `blocks` blocks count a row. */
+/* Counts the digits at all digit positions. `work` must be zero. It contains a ticket for each
+ * position (unsigned, in the space of the first 32 Counts), totals[row][position][digit], the
+ * number of keys with this digit at this position, and states[position][tile][digit]. `blocks`
+ * blocks count one row. */
 template <class K, class Count, int Threads, int Apart>
 __global__ void __launch_bounds__(Threads)
     nl_radix_count(const void *from, unsigned long long n, unsigned blocks, unsigned long long flip,
@@ -281,7 +286,8 @@ __global__ void __launch_bounds__(Threads)
     constexpr unsigned bins = K::places * DIGITS;
     constexpr int ahead = 8;
     unsigned *counts =
-        (unsigned *)numbalite::block_memory(); /* [place][digit][Apart]: lanes have them apart */
+        /* [position][digit][Apart]: Apart copies reduce conflicts between lanes */
+        (unsigned *)numbalite::block_memory();
     for (unsigned i = threadIdx.x; i < bins * Apart; i += Threads)
         counts[i] = 0;
     __syncthreads();
@@ -309,15 +315,16 @@ __global__ void __launch_bounds__(Threads)
     __syncthreads();
     for (unsigned bin = threadIdx.x; bin < bins; bin += Threads) {
         Count sum = 0;
-        for (unsigned k = 0; k < Apart; ++k) /* each lane begins elsewhere: the banks differ */
+        /* each lane begins with another copy, so that the banks differ */
+        for (unsigned k = 0; k < Apart; ++k)
             sum += counts[bin * Apart + (bin + k) % Apart];
         if (sum)
             atomicAdd((Count *)work + TICKETS + row * bins + bin, sum);
     }
 }
 
-/* One place. `to` may be null in the last pass, if only values are wanted; `places_to` (int64)
- * takes the values in the place of `values_to`. */
+/* Sorts by the digit at position `place`. `to` may be null in the last pass, if only values are
+ * wanted. If `places_to` is not null, the values are written there as int64, not to `values_to`. */
 template <class K, class V, class Count, int Threads, int Items, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks)
     nl_radix_pass(const void *from, void *to, const void *values_from, void *values_to,

@@ -1,24 +1,26 @@
-/* reduce: folds the elements of an array with an associative operation, along some of its axes.
+/* reduce: device code of reductions: combines the elements of an array along some axes with an
+ * associative operation.
  *
- * The operation need not be commutative: elements are combined with their neighbours, in C order,
- * unless it says of itself that it commutes (Op::commutes). Which are combined with which depends
- * on sizes and alignment alone, so that equal calls give equal bits.
+ * The operation need not be commutative: elements are combined in C order, unless the operation is
+ * declared commutative (Op::commutes). The order of the operations depends only on sizes and
+ * alignment, so equal calls return equal bits.
  *
- * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
- * result go to a scratch array. The last block to be done folds them, if one block can, else another launch
- * (reduceloops.py plans both). Ways, beside those of columns and short rows (short_axes.cuh):
+ * A result is computed from one or several parts, which are contiguous ranges of its elements. If a
+ * result has several parts, they are stored in a scratch array. Then the last block to finish
+ * combines the parts if one block can do that; otherwise a second launch does (reduceloops.py plans
+ * both). Schedules, in addition to those of short_axes.cuh (columns, short rows):
  *
- * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
- *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
- *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
- *   step a lane gives away half of its tiles and gets the neighbour's half of the others. If the
- *   operation commutes, threads take what is theirs in turns and exchange nothing before the end.
- * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
- *   It serves reductions over outer axes, very short rows, and the simulator.
+ * - rows: a part is reduced by a warp or by a block, whose warps process contiguous ranges of it. A
+ *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and combines
+ *   the values of the lanes by shuffles. Several tiles share the shuffles: in each step a lane sends
+ *   the values of half of its tiles and receives its neighbour's values of the other half. If the
+ *   operation is commutative, the threads read pieces round-robin and exchange values only at the end.
+ * - serial: a part is reduced by one thread, and neighbouring threads have neighbouring results.
+ *   Used for reductions over outer axes, for very short rows, and on the simulator.
  *
- * Elements are read as S, folded as T, and results are stored as O. The operation says how: Op::from
- * makes a T of the element of number i among those of a result (of several neighbours, too, where it
- * knows better than one by one), Op::result an O of the T of all. */
+ * Elements are read as S, accumulated as T, and results are stored as O. Op::from converts the
+ * element with index i of a result to a T (or several neighbouring elements at once, if the
+ * operation has a better way than one by one). Op::result converts the final T to an O. */
 #ifndef NUMBALITE_REDUCE_CUH
 #define NUMBALITE_REDUCE_CUH
 
@@ -37,39 +39,42 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* Strides in bytes; 0 for what an array does not have. */
+/* Strides in bytes; 0 for an array that the launch does not have. */
 struct dimension {
     int64 length, input, where, output;
 };
 
-/* core/reducelaunch.c and reduceplan.py write the same. The kept dimensions come first, then the reduced ones, outermost
- * first. A launch that leaves parts stores them all: the parts of a result side by side, or, if
- * by_part, the results of a part. */
+/* Same layout as in core/reducelaunch.c and reduceplan.py. The kept dimensions come first, then the
+ * reduced dimensions, outermost first. A launch that does not compute the final results (is_last is
+ * 0) stores its parts: all parts of a result contiguously, or, if by_part is set, part k of all
+ * results contiguously. */
 struct __align__(16) plan {
-    unsigned char initial[NUMBALITE_REDUCE_INITIAL]; /* a T, combined with the result if has_initial */
+    /* a T, combined with the result if has_initial */
+    unsigned char initial[NUMBALITE_REDUCE_INITIAL];
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
     int32 kept, folded;
     int32 has_initial;
-    int32 team;    /* warps that fold a part together, 1 or all of the block */
-    int32 is_last; /* results are stored, not parts */
-    int32 segment; /* the kept dimension along which there are segments, or -1 */
+    int32 team;    /* warps that reduce one part together: 1 or all of the block */
+    int32 is_last; /* this launch stores results, not parts */
+    int32 segment; /* index of the kept dimension that has segments, or -1 */
     int32 by_part;
-    int32 by_one; /* block, whatever its number */
-    double divisor; /* for Op::result */
+    int32 by_one; /* one block runs this plan, whatever its index */
+    double divisor; /* passed to Op::result */
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
 
 NUMBALITE_FUNCTION unsigned int block_of(const plan &p) { return p.by_one ? 0 : blockIdx.x; }
 
-/* Of a launch whose last block folds the parts that all blocks have left. */
+/* The plans of a launch whose last block combines the parts that all blocks stored. */
 struct plan_of_both {
     plan parts, result;
 };
 
-/* Is this the last block of the launch to come here? Then it sees what all have written. The counter is 0
- * before the launch, and 0 again after it. One thread counts for its block, behind a barrier: a fence of each
- * thread takes a microsecond more. */
+/* Is the calling block the last block of the launch to call this? If so, the writes of all blocks
+ * before their calls are visible to it. The counter must be 0 before the launch, and is 0 again
+ * after it. One thread of each block increments the counter, after a barrier: a fence in each
+ * thread costs one microsecond more. */
 NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     __shared__ bool is_last;
     __syncthreads();
@@ -91,7 +96,8 @@ NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     return is_last;
 }
 
-/* What an operation on numbers of type T has beside the operation: see above. */
+/* Defaults of an operation's other members (see the top of the file), for accumulators of type
+ * T. */
 template <class Op, class T> struct operation_on {
     template <class S> NUMBALITE_FUNCTION T from(const S &x, int64) const { return nl_convert<T>(x); }
     template <class S, int N> NUMBALITE_FUNCTION T from(const S (&x)[N], int64 i) const {
@@ -102,7 +108,8 @@ template <class Op, class T> struct operation_on {
             value = op(value, op.from(x[k], i + k));
         return value;
     }
-    /* Of two folds of equally many elements, the first of earlier ones: it may be less to do. */
+    /* Combines two partial results of equally many elements; `a` has the earlier elements. An
+     * operation may override this with cheaper code. */
     NUMBALITE_FUNCTION T even(const T &a, const T &b) const {
         return static_cast<const Op &>(*this)(a, b);
     }
@@ -111,13 +118,13 @@ template <class Op, class T> struct operation_on {
     }
 };
 
-/* Does the operation take several elements together in less time than one after the other
- * (Op::in_chunks)? Such an operation commutes, and does not use the elements' numbers. */
+/* Is it faster to pass several elements to the operation at once than one by one (Op::in_chunks)?
+ * Such an operation is commutative and does not use the indices of the elements. */
 template <class Op, class = void> struct takes_chunks { static constexpr bool value = false; };
 template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {
     static constexpr bool value = Op::in_chunks;
 };
-/* Has it a quick way to add such elements to a total (Op::start, Op::extend)? */
+/* Can the operation add such elements to an existing total quickly (Op::start, Op::extend)? */
 template <class Op, class = void> struct extends_totals { static constexpr bool value = false; };
 template <class Op> struct extends_totals<Op, decltype((void)Op::extends)> {
     static constexpr bool value = Op::extends;
@@ -138,7 +145,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const m
         append(a, b.value, op);
 }
 
-/* Elements from number i on that are taken together; if `has`, there is a total before. */
+/* Adds several elements, the first of which has index i, in one step. `has`: does `total` have a
+ * value already? */
 template <class T, class S, int N, class Op>
 NUMBALITE_FUNCTION void append_chunk(T &total, bool has, const S (&items)[N], int64 i, Op op) {
     if constexpr (extends_totals<Op>::value) {
@@ -158,7 +166,8 @@ template <class T> NUMBALITE_FUNCTION maybe<T> nothing() {
     return m;
 }
 
-/* Where a result's elements begin, and which of them a thread's part has. */
+/* Byte offsets of a result's first elements, and the range of elements that the thread's part
+ * has. */
 struct place {
     int64 input, where, output; /* bytes */
     int64 begin, end;
@@ -191,7 +200,7 @@ NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const
     return at;
 }
 
-/* Bytes from a result's first element to its i-th. */
+/* Bytes from a result's first element to its i-th element. */
 struct offsets {
     int64 input, where;
 };
@@ -224,7 +233,8 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
     }
 }
 
-/* The number that a fold begins with, of the bytes in the plan: a T, if the operation does not say otherwise. */
+/* The initial value of the reduction, from the bytes in the plan: they are a T, unless the
+ * operation has its own conversion (Op::first). */
 template <class T, class Op>
 NUMBALITE_FUNCTION auto first_of(const void *bytes, const Op &op, int) -> decltype(op.first(bytes)) {
     return op.first(bytes);
@@ -245,8 +255,9 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
-/* Elements are needed once and need not stay in the caches; but what is small enough may be there already, and for
- * the next call. */
+/* Elements are read once and need not stay in the caches (streaming load). Small inputs are
+ * compiled with NUMBALITE_REDUCE_CACHED: they may be in the cache already, and stay there for the
+ * next call. */
 template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #ifdef NUMBALITE_REDUCE_CACHED
     return *x;
@@ -255,8 +266,8 @@ template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #endif
 }
 
-/* What one access reads. It stays a word until it is taken apart:
- * compilers put arrays of small elements into memory. */
+/* The value of one memory access. It is kept as one integer of the same size until it is unpacked,
+ * because compilers put arrays of small elements into local memory. */
 template <class W, class Word = typename word_of<sizeof(W)>::type,
           bool IsWord = sizeof(Word) == sizeof(W)>
 struct once {
@@ -275,8 +286,8 @@ template <class W, class Word> struct once<W, Word, false> {
 };
 template <class W> NUMBALITE_FUNCTION W read_once(const W *x) { return once<W>::read(x).get(); }
 
-/* Elements without gaps, at an address that is a multiple of their size; of several dimensions a part has those
- * of one row. */
+/* Contiguous elements at an address that is a multiple of their size. With several reduced
+ * dimensions, a part has elements of one row only. */
 template <class S, class T, bool Masked> struct packed {
     typedef S element;
     enum { count = sizeof(S) < 16 ? 16 / sizeof(S) : 1 };
@@ -288,7 +299,7 @@ template <class S, class T, bool Masked> struct packed {
         if (p.folded > 1)
             first = (const S *)((const char *)first + offsets_of(p, at.begin).input) - at.begin;
     }
-    /* How many elements the 16 bytes have before the one of number i. */
+    /* The number of elements between the preceding 16-byte boundary and element i. */
     NUMBALITE_FUNCTION int lead(int64 i) const {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));
     }
@@ -302,7 +313,7 @@ template <class S, class T, bool Masked> struct packed {
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(first[i], i); }
 };
 
-/* Elements anywhere. */
+/* Elements with arbitrary strides. */
 template <class S, class T, bool Masked> struct strided {
     typedef S element;
     enum { count = 1 };
@@ -325,7 +336,8 @@ template <class S, class T, bool Masked> struct strided {
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
 };
 
-/* Elements of one row, with equal distances: a part of several dimensions needs no division for each element. */
+/* Elements of one row, with equal strides: with several reduced dimensions this avoids a division
+ * for each element. */
 template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> {
     const char *row;
     int64 step;
@@ -340,11 +352,13 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
 
 /* --------------------------------------------------------------------------------- warps */
 
-constexpr unsigned int ALL = 0xffffffffu; /* lanes */
-constexpr int TEAM = 8;                   /* warps of a block, as core/reduceplan.c has it */
+constexpr unsigned int ALL = 0xffffffffu; /* mask of all lanes */
+/* warps of a block, the same number as in core/reduceplan.c */
+constexpr int TEAM = 8;
 
-/* All bits or none, for `chosen`. Of a condition that several selections share compilers make a branch, and
- * shuffles behind it have to wait for lanes that have parted: they must not see that it is one. */
+/* All bits or none: the mask argument of `chosen`. Compilers turn a condition that several
+ * selections share into a branch, and shuffles after a branch wait for lanes that diverged. The
+ * empty asm hides from the compiler that the mask is a condition. */
 NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
 #ifndef NUMBALITE_SIM
@@ -352,7 +366,7 @@ NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
 #endif
     return mask;
 }
-/* a, or b if the mask has no bits. */
+/* Returns a where the mask is all ones, b where it is 0. */
 template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, const T &b) {
     constexpr int count = (sizeof(T) + 3) / 4;
     unsigned int of_a[count] = {}, of_b[count] = {};
@@ -366,13 +380,15 @@ template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, co
     return value;
 }
 
-/* The values of each `Lanes` lanes in the lanes' order; the result is in all of them. */
+/* Reduces the values of each group of `Lanes` lanes, in lane order; all lanes of the group receive
+ * the result. */
 template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
     const int lane = laneid(), end = lane / Lanes * Lanes + Lanes;
     for (int step = 1; step < Lanes; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
         T right = shfl_down_sync(ALL, m.value, step);
-        if (have == ALL) { /* combined, and taken where it is wanted: lanes need not part */
+        /* all lanes combine, and select the value afterwards, so that they do not diverge */
+        if (have == ALL) {
             T both = op(m.value, right);
             m.value = chosen(bits_if(lane + step < end), both, m.value);
         } else if (lane + step < end && (have >> (lane + step) & 1)) {
@@ -383,14 +399,14 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void fold_lanes(
     m.value = shfl_sync(ALL, m.value, end - Lanes);
 }
 
-/* Combines with the value of the lane whose number differs in one bit. */
+/* Combines the lane's value with that of the lane whose index differs in `bit`, in lane order. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
     T other = shfl_xor_sync(ALL, mine, bit);
     unsigned int upper = bits_if(laneid() & bit);
     return op(chosen(upper, other, mine), chosen(upper, mine, other));
 }
 
-/* The total of `Tiles` tiles, one after the other, of which each lane has a value each. */
+/* The total of `Tiles` consecutive tiles; v has the lane's value of each tile. */
 template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[Tiles], Op op) {
     int lane = laneid(), left = Tiles;
 #pragma unroll
@@ -405,7 +421,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
                 v[k] = op(chosen(upper, got, own), chosen(upper, own, got));
             }
     }
-    /* Now a lane has a piece of the tile whose number is in the lane's low bits. */
+    /* Now a lane has a partial result of tile number (lane index modulo Tiles). */
     T value = v[0];
 #pragma unroll
     for (int bit = Tiles; bit < 32; bit *= 2)
@@ -416,7 +432,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
     return value;
 }
 
-/* The fold of some whole tiles, of the first of which a lane has the elements from i on. */
+/* Reduces `Tiles` complete tiles; i is the index of the lane's first element in the first tile. */
 template <int Tiles, class T, class Source, class Op>
 NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
     typename Source::piece raw[Tiles];
@@ -430,8 +446,9 @@ NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
     return fold_tiles(v, op);
 }
 
-/* Groups up to `end`, of which there is at least one; moves `at` behind them. The next one is on
- * its way while one is folded: that pays where there is much to do for each byte. */
+/* Reduces groups of `Tiles` tiles from `at` to `end`, at least one group, and moves `at` past them.
+ * The next group is loaded while the current one is reduced: this is faster for operations that do
+ * much work for each byte. */
 template <int Tiles, class T, class Source, class Op>
 NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, maybe<T> &total,
                                     Op op) {
@@ -463,7 +480,7 @@ NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, 
     }
 }
 
-/* A warp's fold of the elements from begin to end; the same in all lanes. */
+/* A warp's reduction of the elements from begin to end; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 end, Op op) {
     constexpr int count = Source::count, tile = 32 * count, few = 4, many = 8;
@@ -502,8 +519,8 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     return total;
 }
 
-/* A thread's last pieces, `step` elements apart from i on, fewer than `Most` and one more: all are on their way before
- * one is folded. */
+/* Reduces a thread's last pieces, at most `Most`, `step` elements apart, from index i on: all loads
+ * are issued before the first value is used. */
 template <int Most, class T, class Source, class Op>
 NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int64 last,
                                   maybe<T> &total, Op op) {
@@ -518,12 +535,12 @@ NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int
             append(total, Source::fold(raw[k], i + k * step, op), op);
 }
 
-/* Have the elements that a source's pieces consist of at least 4 bytes? Compilers put arrays of smaller ones into
- * memory. */
+/* Do the elements of a source's pieces have at least 4 bytes? Compilers put arrays of smaller
+ * elements into local memory. */
 template <class S> struct is_word { static constexpr bool value = sizeof(S) >= 4; };
 template <> struct is_word<void> { static constexpr bool value = false; };
 
-/* The elements of some pieces, which come together. */
+/* Adds the elements of several pieces in one step. */
 template <class T, class Source, int N, class Op>
 NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::piece (&raw)[N],
                                       int64 i, Op op) {
@@ -534,16 +551,17 @@ NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::pi
     total.has = true;
 }
 
-/* The fold of the elements from begin to end that are thread number `thread`'s of `Threads`: every
- * Threads-th 16 bytes, several of them at a time, which are folded as a tree: a total of many
- * numbers is as accurate as that of few. Elements before and after whole pieces are for the first
- * threads. */
+/* Reduces the elements from begin to end that thread `thread` of `Threads` reads: every Threads-th
+ * 16 bytes. Several pieces at a time are combined as a tree, so that a total of many numbers is as
+ * accurate as a total of few. The first threads also read the elements before and after the whole
+ * 16-byte pieces. */
 template <int Threads, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int64 end, int thread,
                                           Op op) {
     constexpr int count = Source::count, step = Threads * count;
     constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
-    /* Of which the last one may be of fewer elements. */
+    /* The elements are parts of an earlier launch. The last part may have fewer elements than the
+     * others, so Op::even must not combine it. */
     constexpr bool are_parts = nl_detail::is_same_type<typename Source::element, T>::value;
     constexpr bool together =
         takes_chunks<Op>::value && !are_parts && is_word<typename Source::element>::value;
@@ -555,7 +573,8 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
     int64 last = end - (end - first) % count;
     for (int64 k = begin + thread; k < first; k += Threads)
         append(total, source.at(k, op), op);
-    /* All threads go round as often: one that did not would wait for memory once more. */
+    /* All threads run the same number of iterations: a thread with one more would wait once more
+     * for memory. */
     int64 at = first;
     for (; at + ahead * step <= last; at += ahead * step) {
         const int64 i = at + thread * count;
@@ -587,7 +606,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
     return total;
 }
 
-/* A warp's fold of the elements from begin to end; the same in all lanes. */
+/* A warp's reduction of the elements from begin to end; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_by_warp(const Source &source, int64 begin, int64 end, Op op) {
     if constexpr (Op::commutes && !Masked) {
@@ -599,14 +618,14 @@ NUMBALITE_FUNCTION maybe<T> fold_by_warp(const Source &source, int64 begin, int6
     }
 }
 
-/* The fold of all warps' folds, for the block's first thread. */
+/* Combines the totals of all warps; only the block's first thread receives the result. */
 template <class T, class Op> NUMBALITE_FUNCTION void fold_warps(maybe<T> &total, Op op) {
     __shared__ maybe<T> of_warps[TEAM];
     if (laneid() == 0)
         of_warps[threadIdx.x / 32] = total;
     __syncthreads();
     if (threadIdx.x == 0) {
-        maybe<T> others[TEAM]; /* all are read before the first is needed */
+        maybe<T> others[TEAM]; /* all are read before the first is used */
 #pragma unroll
         for (int w = 1; w < TEAM; ++w)
             others[w] = of_warps[w];
@@ -616,8 +635,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void fold_warps(maybe<T> &total,
     }
 }
 
-/* A block's fold of the elements from begin to end, for its first thread: pieces of whole tiles, as
- * many as need be, one for each warp. */
+/* A block's reduction of the elements from begin to end; only its first thread has the result. Each
+ * warp reduces one range of complete tiles. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
     maybe<T> total;
@@ -635,11 +654,14 @@ NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int
     return total;
 }
 
-/* Of the threads that have the same column, the first one's gets the totals of all `left`; `apart` is the distance from
- * one to the next, and `row` the thread's number among them. For all threads of the block. */
+/* Combines the totals of threads that share a column: `row` is the thread's row, `left` the number
+ * of rows, and `apart` the distance in threads between two rows. The thread in row 0 receives the
+ * total. `totals` is in shared memory, indexed by thread. All threads of the block must call
+ * this. */
 template <class T, class Op>
 NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int apart, Op op) {
-    constexpr int fewer = 8; /* of so many one is left, until there is no other */
+    /* each pass combines groups of this many rows, until one row is left */
+    constexpr int fewer = 8;
     while (left > 1) {
         const int others = (left + fewer - 1) / fewer;
         if (row < others) {
@@ -654,15 +676,15 @@ NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int
     }
 }
 
-/* Blocks of TEAM warps. */
+/* Schedule "rows", for blocks of TEAM warps. */
 template <class T, class O, class Source, bool Masked, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
     int64 slot = p.team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
     if (slot >= p.results * p.parts)
-        return; /* whole warps, and no barrier follows */
+        return; /* complete warps return, and no barrier follows */
     int64 result = slot, part = 0;
-    if (p.parts > 1) { /* for all threads or for none: a division less */
+    if (p.parts > 1) { /* the same branch in all threads; saves a division */
         result = quotient(slot, p.parts);
         part = slot - result * p.parts;
     }
@@ -679,8 +701,9 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
 
 /* --------------------------------------------------------------------------------- threads */
 
-/* Elements from number `first` on, with equal strides between them: some at a time as a tree, and several of these
- * before they are added to all that came before, so that a sum of many numbers is as accurate as one of few. */
+/* Reduces `count` elements with equal strides, the first of which has index `first`. A few elements
+ * are combined as a tree, and several such groups are combined before they are added to the total,
+ * so that a sum of many numbers is as accurate as a sum of few. */
 template <class S, bool Masked, class T, class Op>
 NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, const char *where,
                                  int64 where_step, int64 first, int64 count, Op op) {

@@ -1,11 +1,13 @@
-/* scan: running folds along an axis (accumulate).
+/* scan: prefix reductions along an axis (accumulate).
  *
- * A line is scanned by one thread, in shared memory where it is short, by a warp, or in tiles, a block for each,
- * which know what is before them from lookback.cuh: everything is read and written once. Lines that lie side by side,
- * as columns do, are scanned by a thread each, or several by one (vec.cuh); if there are not enough of them, in tiles of
- * 32 lines by 64 elements, or, if they are few and long, in parts, whose folds have been made and scanned before.
- * Everything is combined in order, as in reduce.cuh, whose plan this uses: the kept dimensions are the
- * lines', the one folded dimension is the axis. */
+ * A row (a 1-D slice along the axis) is scanned by one thread (in shared memory, if it is short),
+ * by a warp, or in tiles with a block for each tile. Tiles use the decoupled look-back of
+ * lookback.cuh: every element is read and written once. If neighbouring rows have neighbouring
+ * elements, as columns have, one thread scans one or several of them (vec.cuh). If there are too
+ * few columns for that, they are scanned in tiles of 32 columns by 64 elements, or, if they are few
+ * and long, in parts whose totals earlier launches computed and scanned. Elements are combined in
+ * order, as in reduce.cuh, whose plan is used here: the kept dimensions enumerate the rows, the
+ * single reduced dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
 #define NUMBALITE_SCAN_CUH
 
@@ -17,7 +19,8 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* What comes before a part: the initial value, the scanned folds of the parts of its line. */
+/* The prefix of a part: the initial value, and the scanned totals of the earlier parts of its
+ * row. */
 template <class T, class Op>
 NUMBALITE_FUNCTION maybe<T> before_part(const plan &p, const void *before, int64 line, int64 part,
                                         Op op) {
@@ -60,8 +63,9 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     }
 }
 
-/* Short rows, one for each lane, through shared memory: a warp reads and writes those of all its lanes, as neighbours
- * lie. A row has an odd number of places there, so that the lanes' elements are in different banks. */
+/* Short rows in shared memory, one for each lane. A warp reads and writes the rows of all its lanes
+ * in memory order. In shared memory the distance between rows is odd, so that the lanes' elements
+ * are in different banks. */
 template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *before, void *out,
                                   Op op) {
@@ -69,7 +73,7 @@ NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *
     const int length = (int)p.length, pitch = length | 1, lane = laneid();
     const int64 first = ((int64)block_of(p) * (blockDim.x / 32) + threadIdx.x / 32) * 32;
     if (first >= p.results)
-        return; /* whole warps */
+        return; /* complete warps return */
     const int count = (int)(p.results - first < 32 ? p.results - first : 32);
     const int elements = count * length;
     const int64 line = first + (lane < count ? lane : 0);
@@ -115,10 +119,10 @@ NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *
     }
 }
 
-/* The K pieces of V neighbouring elements that a thread has of a tile: neighbouring threads have
- * neighbouring pieces, and a warp the K runs of 32 pieces each that follow one another. */
+/* Indices of a thread's K pieces of V consecutive elements in a tile: neighbouring threads have
+ * neighbouring pieces. A warp has K consecutive runs of 32 pieces each. */
 template <int V, int K> struct pieces {
-    int64 begin; /* of the thread's first one */
+    int64 begin; /* of the thread's first piece */
     NUMBALITE_FUNCTION explicit pieces(int64 tile)
         : begin(tile + ((int64)(threadIdx.x / 32) * K * 32 + laneid()) * V) {}
     NUMBALITE_FUNCTION int64 operator[](int k) const { return begin + k * 32 * V; }
@@ -129,7 +133,7 @@ template <class S, int V> struct __align__(alignment_in(V * (int)sizeof(S))) run
 };
 template <class S> struct run<S, 1> { S item[1]; };
 
-/* Are elements neighbours, and the first one's address a multiple of 16 bytes? */
+/* Are the elements contiguous, and is the first address a multiple of 16 bytes? */
 template <class S> NUMBALITE_FUNCTION bool are_packed(const char *x, int64 step) {
     return step == sizeof(S) && ((size_t)x & 15) == 0;
 }
@@ -170,7 +174,7 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
     }
 }
 
-/* The running folds of the lanes' values. */
+/* The inclusive scan of the lanes' values. */
 template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
     int lane = laneid();
 #pragma unroll
@@ -181,8 +185,8 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
     return value;
 }
 
-/* From the folds of a thread's K pieces: `left`, what is before each of them in its run (nothing before the
- * first lane's), and `of_run`, the folds of the warp's runs so far. */
+/* Scans the totals of the thread's K pieces across the warp: `left` is the prefix of each piece in
+ * its run (undefined in lane 0), and `of_run` is the total of the warp's runs so far. */
 template <class T, int K, class Op>
 NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
     int lane = laneid();
@@ -204,8 +208,9 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
     }
 }
 
-/* A piece of a line, element i and those behind it: `v` are running folds of the piece, `prefix` is what is
- * before it. `wide`: results are neighbours, at a multiple of 16 bytes. */
+/* Stores the results of one piece, the first element of which has index i: `v` is the inclusive
+ * scan of the piece, `prefix` is combined before it. `wide`: the results are contiguous and begin
+ * at a multiple of 16 bytes. */
 template <class O, bool Exclusive, class T, int V, class Op>
 NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
                                     int64 length, bool wide, Op op) {
@@ -227,7 +232,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
     }
 }
 
-/* Running folds of each of a thread's pieces; `sum` is that of all of a piece. */
+/* Scans each of a thread's pieces; `sum` is the total of each piece. */
 template <class T, int V, int K, class Op>
 NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
 #pragma unroll
@@ -239,15 +244,16 @@ NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
     }
 }
 
-/* A tile of a line, by a block: `load` gives a thread its pieces, `store` gets each of them with what is
- * before it, if there is anything; `start` is before the line. Everything that is combined is combined in
- * the same order in each call. What is not wanted is combined all the same, and not taken: lanes that part and meet
- * again cost more. Threads behind the end of a line have no say: nothing is after them. */
+/* A block scans one tile of a row: `load` loads a thread's pieces, `store` receives each scanned
+ * piece and its prefix, if there is one; `start` is the prefix of the row. The order of the
+ * operations is the same in each call. Values that are not needed are computed as well and not
+ * selected, because diverging lanes cost more. Threads past the end of a row need no exception: no
+ * result depends on their values. */
 template <class T, int V, int K, class Load, class Store, class Op>
 NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *memory,
                                   const maybe<T> &start, Load load, Store store, Op op) {
     __shared__ T of_warps[32];
-    __shared__ maybe<T> bases[32]; /* what is before each warp */
+    __shared__ maybe<T> bases[32]; /* the prefix of each warp */
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     pieces<V, K> mine(tile * p.chunk);
 
@@ -278,7 +284,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     __syncthreads();
 
     maybe<T> base = bases[warp];
-    if (base.has) { /* for all threads of a warp, or for none */
+    if (base.has) { /* the same branch for all threads of a warp */
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             T before = k > 0 ? op(base.value, of_run[k > 0 ? k - 1 : 0]) : base.value;
@@ -299,9 +305,9 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     }
 }
 
-/* A block for each tile of each line, the first tiles of all lines first; pieces of V elements are read at once where
- * they are neighbours at multiples of 16 bytes. Exclusive: what is before each element,
- * not with it; there is an initial value then. */
+/* One block for each tile of each row; the first tiles of all rows come first. Pieces of V elements
+ * are read by one access if they are contiguous at multiples of 16 bytes. Exclusive: a result does
+ * not include its own element; this requires an initial value. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
     int64 number = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
@@ -323,16 +329,19 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
 
-/* core/scanplan.c has the same: rows of a tile that a thread has, and statuses of a line. */
+/* The same values as in core/scanplan.c: rows of a tile that one thread has, and statuses of a
+ * column. */
 enum { COLUMN_ROWS = 8 };
 NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
 
-/* Tiles of 32 columns, one for each lane; each warp of a block has some rows of the tile. As many tiles as a block has
- * warps are a group, whose last one publishes the fold of its columns so far. A tile waits for those before it in its
- * group, a warp for each, and for the groups before; so what is combined does not depend on what happens first. */
+/* Tiles of 32 columns, one for each lane; each warp of a block has some rows of the tile. A group
+ * is as many tiles as a block has warps; its last tile publishes the totals of the columns so far.
+ * A tile waits for the earlier tiles of its group, one warp for each, and for the total of the
+ * groups before. So the order of the operations does not depend on timing. */
 template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out, void *memory, Op op) {
-    __shared__ T of_warps[TEAM][32], of_tiles[TEAM][32]; /* the groups before are in the last of these */
+    /* the last row of of_tiles has the total of the earlier groups */
+    __shared__ T of_warps[TEAM][32], of_tiles[TEAM][32];
     const int warp = (int)threadIdx.x / 32, lane = laneid();
     const int64 across = (p.results + 31) / 32, number = next_ticket((nl_status *)memory);
     const int64 tile = quotient(number, across), first = (number - tile * across) * 32;
@@ -400,14 +409,14 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     }
 }
 
-/* A warp for each line, which is of some hundred elements; V and K as for tiles. */
+/* One warp for each row of some hundred elements; V and K as for tiles. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, Op op) {
     constexpr int turn = 32 * V * K;
     const int warp = (int)threadIdx.x / 32, lane = laneid();
     const int64 line = (int64)block_of(p) * (blockDim.x / 32) + warp;
     if (line >= p.results)
-        return; /* whole warps */
+        return; /* complete warps return */
     const place at = place_of(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
@@ -426,7 +435,7 @@ NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, 
             maybe<T> before = start, prefix = {left[k], lane > 0};
             if (k > 0)
                 append(before, of_run[k > 0 ? k - 1 : 0], op);
-            if (before.has) { /* for all lanes, or for none */
+            if (before.has) { /* the same branch for all lanes */
                 prefix.value = chosen(bits_if(lane > 0), op(before.value, left[k]), before.value);
                 prefix.has = true;
             }

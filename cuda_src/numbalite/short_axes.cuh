@@ -1,16 +1,17 @@
-/* short_axes: folds where results lie side by side, and of rows that are too short for a warp. The plan, the
- * operation and the results are as in reduce.cuh. Ways:
+/* short_axes: reductions of neighbouring columns, and of rows that are too short for a warp. The
+ * plan, the operations and the results are as in reduce.cuh. Schedules:
  *
- * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
- *   one 16-byte load; the warps of a block take contiguous pieces of a part.
- * - teams: rows of 16 to 512 bytes, each folded by as many lanes as it has pieces of 16 bytes.
- * - short rows: rows of any length and place up to some hundred elements, by a few lanes each, for
- *   operations that commute.
- * - gapped rows: such rows, several for each result, with gaps between them, as axes 0 and 2 of three have them.
- * - stripes: columns of a few elements. A thread has V neighbouring ones, whole.
- * - narrow: few and long columns whose rows are short, or several groups of them. The threads of a block take rows
- *   in turns, for operations that commute.
- */
+ * - columns: neighbouring results have neighbouring elements, like the columns of a C-contiguous
+ *   matrix. A thread reduces V neighbouring columns by 16-byte loads; the warps of a block reduce
+ *   contiguous ranges of a part.
+ * - teams: rows of 16 to 512 bytes. A row has one lane for each of its 16-byte pieces.
+ * - short rows: rows of up to some hundred elements, of any length and alignment, by a few lanes each,
+ *   for commutative operations.
+ * - gapped rows: such rows, several for each result, with gaps between them, as in a reduction over
+ *   axes 0 and 2 of three.
+ * - stripes: columns of a few elements. A thread reduces V complete neighbouring columns.
+ * - narrow: few and long columns in short rows, or several groups of such columns. The threads of a
+ *   block read rows round-robin, for commutative operations. */
 #ifndef NUMBALITE_SHORT_AXES_CUH
 #define NUMBALITE_SHORT_AXES_CUH
 
@@ -23,12 +24,14 @@ constexpr int BLOCK = 32 * TEAM; /* threads */
 
 /* ------------------------------------------------------------------------------- columns */
 
-/* Wide accesses have 16 bytes at most; results may be wider than the elements. */
+/* V elements for one access of at most 16 bytes. Results may be wider than the elements; then an
+ * access is split. */
 template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours {
     S item[V];
 };
 
-/* V neighbouring folds go on with the next elements, together. */
+/* Adds the next Ahead elements of V neighbouring columns to their totals, in one step for each
+ * column. */
 template <int Ahead, class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
                                     const once<neighbours<S, V>> (&raw)[Ahead], int64 first,
@@ -47,8 +50,8 @@ NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
     }
 }
 
-/* V neighbouring folds go on with the next elements, `count` of them if these are not all of
- * `Ahead`: all are read before one is needed. */
+/* Adds the next elements of V neighbouring columns to their totals: Ahead elements, or `count` if
+ * All is false. All loads are issued before the first value is used. */
 template <bool All, int Ahead, class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
                                   int count, Op op) {
@@ -76,7 +79,8 @@ NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 
         }
 }
 
-/* V neighbouring folds, of elements from number `first` on with equal strides between them. */
+/* Reduces `count` elements of V neighbouring columns; the first element has index `first`, and the
+ * strides are equal. */
 template <int Ahead, class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
                                      int64 first, int64 count, Op op) {
@@ -89,7 +93,8 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
     }
 }
 
-/* V neighbouring results, from number `result` on: by one access if they are neighbours where they go, too. */
+/* Stores V neighbouring results, the first of which has index `result`, by one access if the output
+ * is contiguous and aligned. */
 template <class O, int V, class T, class Op>
 NUMBALITE_FUNCTION void store_columns(const plan &p, const T (&total)[V], bool has, place at,
                                       int64 result, int64 part, void *out, Op op) {
@@ -113,8 +118,8 @@ NUMBALITE_FUNCTION void store_columns(const plan &p, const T (&total)[V], bool h
         *(wide *)((char *)out + at.output - V * step) = results;
 }
 
-/* Blocks of WARPS warps; a lane's V results are along the last kept dimension, whose length is a
- * multiple of V. */
+/* For blocks of WARPS warps. A lane's V results are neighbours along the last kept dimension, whose
+ * length must be a multiple of V. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
     constexpr int WARPS = TEAM, ahead = sizeof(neighbours<S, V>) >= 8 && sizeof(S) > 1 ? 4 : 8;
@@ -174,19 +179,21 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
 
 /* ------------------------------------------------------------------------------ short axes */
 
-/* Two totals in any order, of equally many elements if they are not parts. Op::even may need their order, except of
- * operations that take chunks. */
+/* Combines two totals without regard to their order; they have equally many elements, unless they
+ * are parts of an earlier launch. Op::even may depend on the order, except in operations with
+ * in_chunks. */
 template <bool AreParts, class T, class Op>
 NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {
     return AreParts || !takes_chunks<Op>::value ? op(a, b) : op.even(a, b);
 }
 
-/* A row for Lanes lanes, several rows for each at a time. */
+/* Rows of Lanes 16-byte pieces: Lanes lanes reduce a row, and load several rows at a time. */
 template <class S, class T, class O, int Lanes, class Op>
 NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
     typedef packed<S, T, false> source;
     constexpr int rows = BLOCK / Lanes, several = 4;
-    /* Of which the last one may be of fewer elements. */
+    /* The elements are parts of an earlier launch. The last part may have fewer elements than the
+     * others, so Op::even must not combine it. */
     constexpr bool are_parts = nl_detail::is_same_type<S, T>::value;
     int64 first = (int64)blockIdx.x * (rows * several) + threadIdx.x / Lanes;
     uint4 raw[several];
@@ -199,10 +206,11 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
             load_once((const uint4 *)((const char *)input + at[k].input) + threadIdx.x % Lanes);
     }
     if constexpr (Op::commutes && Lanes >= several) {
-        /* In each step a lane keeps half of its rows and gives its values of the others away, until it has one row. */
+        /* In each step a lane keeps half of its rows and sends its values of the other rows to its
+         * partner, until it has one row. */
         const int lane = threadIdx.x % Lanes;
         T value[several];
-        int number = 0; /* of this row */
+        int number = 0; /* of the row that remains, among the lane's rows */
 #pragma unroll
         for (int k = 0; k < several; ++k)
             value[k] = source::fold(raw[k], lane * source::count, op);
@@ -252,12 +260,13 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     }
 }
 
-/* A row for Lanes lanes, of any length and at any place. */
+/* Rows of any length and alignment, each reduced by Lanes lanes. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
     const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
     const int lane = (int)threadIdx.x % Lanes;
-    const bool inside = row < p.results; /* others go along, with the first row */
+    /* the other lanes compute row 0 as well, because shuffles need all lanes */
+    const bool inside = row < p.results;
     place at = place_of(p, inside ? row : 0, 0, nullptr);
     Source source(p, input, nullptr, at);
     maybe<T> total = fold_in_turns<Lanes, T>(source, at.begin, at.end, lane, op);
@@ -268,8 +277,8 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
     store<T, O>(p, total, at, row, 0, out, nullptr, false, op);
 }
 
-/* Rows with gaps between them, several for each result: a few lanes for each, which take rows in turns. A part is of
- * whole rows, for a block. */
+/* Several rows for each result, with gaps between them: Lanes lanes for each row, and the groups of
+ * lanes process rows round-robin. A part has complete rows and is reduced by one block. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out, Op op) {
     const int64 slot = block_of(p), length = p.dims[p.kept + p.folded - 1].length;
@@ -297,7 +306,8 @@ NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out,
     store<T, O>(p, total, at, result, part, out, nullptr, false, op);
 }
 
-/* V neighbouring columns for a thread, along one folded dimension, of which Ahead elements are read at a time. */
+/* A thread reduces V neighbouring columns along one reduced dimension, and reads Ahead elements of
+ * each at a time. */
 template <class S, class T, class O, int V, int Ahead, class Op>
 NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op op) {
     int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
@@ -308,7 +318,8 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     const int64 step = p.dims[p.kept].input;
     const int length = (int)p.length;
     T total[V];
-    if (Ahead == 8 && sizeof(S) < 4) { /* small accesses, which conditions would slow down */
+    /* no conditions for small accesses: they are slower with them */
+    if (Ahead == 8 && sizeof(S) < 4) {
         bool has = false;
         fold_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
     } else {
@@ -318,8 +329,8 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     store_columns<O>(p, total, true, at, piece * V, 0, out, op);
 }
 
-/* V neighbours of all of the columns, of which there are at most BLOCK, for a thread. The blocks of a group take
- * rows in turns, too: what they read at a time lies together. */
+/* At most BLOCK columns: a thread reduces V neighbouring columns. The parts of a group of columns
+ * interleave their rows, so that the rows that are read at the same time are contiguous. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;
@@ -332,7 +343,8 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
     place at = place_of(p, result, part, nullptr);
     const char *x = (const char *)input + at.input;
     int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = part * rows;
-    int left = first + rows < p.length ? rows : (int)(p.length - first); /* rows that have elements */
+    /* rows of threads that have elements */
+    int left = first + rows < p.length ? rows : (int)(p.length - first);
     neighbours<T, V> total;
     if (row < left) {
         int64 i = first + row;
@@ -358,7 +370,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             }
         }
         constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
-        for (; i < p.length; i += few * turn) { /* the rest: all on their way at once, too */
+        for (; i < p.length; i += few * turn) { /* the remaining rows; all loads are issued first */
             wide rest[few];
 #pragma unroll
             for (int k = 0; k < few; ++k)

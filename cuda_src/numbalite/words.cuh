@@ -1,4 +1,4 @@
-/* words: unsigned numbers of 1 to 16 bytes, as which elements are moved: one access each. */
+/* words: unsigned integers of 1 to 16 bytes; an element is copied as one of them, by one access. */
 #ifndef NUMBALITE_WORDS_CUH
 #define NUMBALITE_WORDS_CUH
 
