@@ -1,13 +1,14 @@
-/* py/known: the arrays of CuPy and PyTorch by their attributes.
+/* py/known: the fast path for CuPy and PyTorch arrays, which reads their attributes.
  *
- * Their __cuda_array_interface__ is a property that builds a dictionary, which costs more than a
- * launch does. What it would say can be had from a few attributes. Only plain arrays are read so,
- * contiguous ones or with strides: exactly of the library's own class, of an element type of ours,
- * and without anything that makes the interface refuse. Whatever is unusual, also an exception,
- * goes the long way.
+ * The property __cuda_array_interface__ of these libraries builds a dictionary, which costs more
+ * than a launch. A few attributes contain the same information. The fast path accepts an array
+ * only if all of this holds: its class is exactly the library's own; the element type is
+ * supported; a CuPy array is C-contiguous, a PyTorch array has no negative stride; and nothing
+ * makes the interface refuse it. For any other array, and after any exception, the caller uses
+ * the interface.
  *
- * A class is known once its module and name have said so; the library's module is never imported
- * here, as its arrays cannot exist without it. */
+ * A class is registered when its module and its name have been verified. The fast path never
+ * imports the library: an array of it exists only if the library is loaded. */
 #include "py/known.h"
 
 #include <string.h>
@@ -53,14 +54,14 @@ static PyObject *call(const nl_py_state *state, PyObject *obj, int which) {
     return PyObject_CallMethodNoArgs(obj, PyTuple_GET_ITEM(state->known_names, which));
 }
 
-/* Takes the reference: 1 or 0 for True and False, -1 for everything else. */
+/* Steals the reference. Returns 1 for True, 0 for False, -1 for anything else, also NULL. */
 static int truth(PyObject *value) {
     int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
     Py_XDECREF(value);
     return result;
 }
 
-/* Takes the reference. */
+/* Steals the reference to an int, which is an address or a handle. Returns 0 or -1. */
 static int take_address(PyObject *value, CUdeviceptr *address) {
     if (value == NULL)
         return -1;
@@ -69,7 +70,8 @@ static int take_address(PyObject *value, CUdeviceptr *address) {
     return *address == (CUdeviceptr)-1 ? -1 : 0;
 }
 
-/* Takes the reference: a tuple of ints that are not negative, each times `unit`. */
+/* Steals the reference to a tuple of ints that are not negative; multiplies each one by `unit`.
+ * Returns 0 or -1. */
 static int take_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit) {
     int good = tuple != NULL && PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) <= NL_MAX_DIMS;
     Py_ssize_t n = good ? PyTuple_GET_SIZE(tuple) : 0;
@@ -83,7 +85,8 @@ static int take_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit)
     return good ? 0 : -1;
 }
 
-/* Like a dictionary of the interface: memory for every element. */
+/* The checks that the dictionary of the interface gets: the address range must be valid, unless
+ * the array is empty. */
 static int check_whole(nl_py_foreign *f) {
     int64_t low, high;
     if (nl_layout_count(&f->layout) == 0)
@@ -97,7 +100,8 @@ static int check_whole(nl_py_foreign *f) {
 
 /* ---- CuPy ---- */
 
-/* Its current stream, which the interface names too; *keeper is a new reference or NULL. */
+/* CuPy's current stream, which the interface also reports. *keeper is a new reference to CuPy's
+ * stream object, or NULL. */
 static int cupy_stream(const nl_py_state *state, CUstream *handle, PyObject **keeper) {
     CUdeviceptr value;
     *keeper = PyObject_CallNoArgs(state->cupy_stream);
@@ -146,7 +150,8 @@ static PyObject *torch_dtypes(const nl_py_state *state) {
     return PyTuple_GET_ITEM(state->torch_parts, 0);
 }
 
-/* The current stream of a device: 1, 0 if this version of PyTorch has no function for it, -1. */
+/* Reads the current stream of a device. Returns 1, or 0 if this version of PyTorch has no
+ * function for it, or -1 with an exception. */
 static int torch_stream(const nl_py_state *state, int device, CUstream *handle) {
     CUdeviceptr value;
     PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);
@@ -187,11 +192,11 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
     return take_address(call(state, obj, NAME_DATA_PTR), &f->address);
 }
 
-/* ---- who is known ---- */
+/* ---- registered classes ---- */
 
-static nl_mutex lock = NL_MUTEX_INIT; /* of who is known; no Python runs under it */
+static nl_mutex lock = NL_MUTEX_INIT; /* of registered classes; never held while Python code runs */
 
-/* The module, if it is loaded and `type` is what it has under this name. */
+/* Returns the module if it is loaded and its attribute `name` is `type`. NULL otherwise. */
 static PyObject *module_of(PyTypeObject *type, const char *module, const char *name) {
     PyObject *text = PyUnicode_FromString(module);
     PyObject *found = text != NULL ? PyImport_GetModule(text) : NULL;
@@ -231,7 +236,7 @@ static PyObject *read_torch_dtypes(PyObject *module) {
     for (size_t i = 0; dict != NULL && i < sizeof torch_types / sizeof *torch_types; i++) {
         PyObject *dtype = PyObject_GetAttrString(module, torch_types[i].name);
         PyObject *code = PyLong_FromLong(torch_types[i].dtype);
-        if (dtype == NULL) /* older versions lack some */
+        if (dtype == NULL) /* older versions of PyTorch lack some dtypes */
             PyErr_Clear();
         else if (code == NULL || PyDict_SetItem(dict, dtype, code) < 0)
             Py_CLEAR(dict);
@@ -241,7 +246,8 @@ static PyObject *read_torch_dtypes(PyObject *module) {
     return dict;
 }
 
-/* device -> the handle of its current stream; None in builds without CUDA. */
+/* Returns PyTorch's function that maps a device to the handle of its current stream, or None in
+ * builds without CUDA. */
 static PyObject *torch_stream_function(PyObject *module) {
     PyObject *internals = PyObject_GetAttrString(module, "_C");
     PyObject *function =
@@ -265,7 +271,7 @@ static void meet_torch(nl_py_state *state, PyTypeObject *type) {
     Py_XDECREF(module);
 }
 
-/* 1 if this made the type known. */
+/* Registers the class if it is CuPy's or PyTorch's array. Returns 1 if this call registered it. */
 static int meet(nl_py_state *state, PyTypeObject *type) {
     PyTypeObject **slot;
     if (strcmp(type->tp_name, "ndarray") == 0)

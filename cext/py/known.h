@@ -1,27 +1,29 @@
-/* py/known: arrays of libraries that are known by name, read without their interface's dictionary.
- */
+/* py/known: the fast path for CuPy and PyTorch arrays, without the dictionary of the CUDA Array
+ * Interface. */
 #ifndef NL_PY_KNOWN_H
 #define NL_PY_KNOWN_H
 
 #include "py/foreign.h"
 
-/* 1 and *out filled like nl_py_foreign_read does; 0 where the object's interface has to be asked,
- * which also says what is wrong with it. Never raises. */
+/* Returns 1 and fills *out like nl_py_foreign_read. Returns 0 if the caller must use the object's
+ * interface, which also reports what is wrong with the object. Never raises. */
 int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
-/* Is it an array of a library that has been seen, and that reports its current stream? */
+/* Is `obj` a CuPy or PyTorch array whose library reports its current stream? Registers the class.
+ */
 int nl_py_known_has_stream(nl_py_state *state, PyObject *obj);
-/* That stream on a device, and what keeps it alive (new reference, or NULL). 1, 0 if the object's
- * library reports none, -1 with an exception. */
+/* Reads the current stream of the object's library on a device. *keeper is a new reference that
+ * keeps the stream alive, or NULL. Returns 1, or 0 if the library reports no stream, or -1 with
+ * an exception. Call it only if nl_py_known_has_stream returned 1. */
 int nl_py_known_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
                         PyObject **keeper);
 
-/* What keeps the stream alive that such an array's interface names; NULL if it is not known. Never
- * raises. */
+/* Returns a new reference to CuPy's current stream object, which keeps the stream of the array's
+ * interface alive. Returns NULL if `obj` is not of the registered CuPy class. Never raises. */
 PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj);
 
-/* Keeps a class that was met, and what goes with it, whose reference this takes; the first of a
- * slot stays. */
+/* Registers a class and its helper object in their slots. Steals the reference to the helper. If
+ * another class was registered before, that one stays. */
 void nl_py_known_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
                          PyObject *helper);
 

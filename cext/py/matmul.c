@@ -1,10 +1,11 @@
-/* py/matmul: products of device arrays, straight to cuBLAS where their layouts allow it.
+/* py/matmul: matrix products of device arrays, which cuBLAS computes without a copy if the
+ * layouts allow it.
  *
- * Arrays are in row order and cuBLAS's matrices in column order, so that c = a b is computed as
- * c' = b' a', which needs no transposing; where c lies in column order, as c = a b. What is not
- * that plain (other dtypes, broadcasting along several axes, layouts that must be copied, arguments
- * of the host, a library that is not loaded yet) is worked out in Python
- * (numbalite/linalg/matmul.py), which comes back with arrays that are. */
+ * Arrays are row-major and cuBLAS's matrices are column-major. So c = a b is computed as c' = b'
+ * a', which needs no transposition; if c is column-major, as c = a b. Python
+ * (numbalite/linalg/matmul.py) handles all other products: other dtypes, broadcasting along
+ * several axes, layouts that require a copy, host arguments, a library that is not loaded yet. It
+ * then calls this file with arrays that cuBLAS can use. */
 #include "py/matmul.h"
 
 #include "core/gemm.h"
@@ -15,7 +16,7 @@
 #include "py/stream.h"
 #include "py/workspace.h"
 
-/* An array as one axis of matrices of (rows, columns), in elements. */
+/* An array as a batch of matrices; strides are in elements. */
 typedef struct matrices {
     int64_t count, rows, columns;
     int64_t step, row, column;
@@ -26,8 +27,8 @@ typedef struct product {
     nl_py_array *a, *b, *out;
     CUstream stream;
     int blocking;
-    int trusted;  /* out= is known to share no memory with a and b, and to be a dtype to write */
-    int bfloat16; /* what is said to be uint16 are bfloat16's bits */
+    int trusted;  /* guaranteed: out shares no memory with a and b, and has a valid dtype */
+    int bfloat16; /* uint16 arrays contain the bits of bfloat16 numbers */
 } product;
 
 static int read_matrices(const nl_py_array *x, matrices *m) {
@@ -45,7 +46,8 @@ static int read_matrices(const nl_py_array *x, matrices *m) {
     return m->step >= 0;
 }
 
-/* As a matrix in column order: (rows, columns) transposed, or as it is. 0 if it is neither. */
+/* Describes a matrix for cuBLAS, which reads column-major memory: transposed or not. `turned`:
+ * describes the transposed matrix. Returns 0 if neither the rows nor the columns are contiguous. */
 static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int turned) {
     int rows_dense = (m->column == 1 || m->columns == 1) &&
                      (m->row >= m->columns || (m->rows == 1 && m->row >= 0));
@@ -64,7 +66,8 @@ static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *ou
     return columns_dense;
 }
 
-/* c = a b with these strides; `turned`: as c' = b' a'. 0 if cuBLAS cannot. */
+/* Plans c = a b for these strides, or, if `turned`, c' = b' a'. Returns 0 if cuBLAS does not
+ * support the strides. */
 static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int turned,
                         nl_gemm *g) {
     const int first = turned ? 1 : 0, second = turned ? 0 : 1;
@@ -76,7 +79,7 @@ static int find_product(const nl_py_array *arrays[3], const matrices sets[3], in
            as_columns(&sets[second], arrays[second]->address, &g->b, turned);
 }
 
-/* The cudaDataType of its elements, or -1. */
+/* The cudaDataType of the elements, or -1. */
 static int type_of(const product *p, const nl_py_array *x) {
     if (x->class != NL_ELEMENT_PLAIN)
         return -1;
@@ -85,7 +88,7 @@ static int type_of(const product *p, const nl_py_array *x) {
     return nl_gemm_type((nl_dtype)x->dtype);
 }
 
-/* 1 and the product, or 0 where it is not plain. */
+/* Fills *g and returns 1, or returns 0 if Python must compute the product. */
 static int plan(const product *p, nl_gemm *g) {
     const nl_py_array *arrays[3] = {p->a, p->b, p->out};
     matrices sets[3];
@@ -104,7 +107,7 @@ static int plan(const product *p, nl_gemm *g) {
             return 0;
     if (g->count > 1 && sets[0].count > 1 && sets[1].count == 1 &&
         sets[0].step == sets[0].rows * sets[0].row && sets[2].step == sets[2].rows * sets[2].row) {
-        for (int i = 0; i < 3; i += 2) { /* the same b for all: one tall product */
+        for (int i = 0; i < 3; i += 2) { /* one b for the whole batch: one product with all rows */
             sets[i].rows *= sets[i].count;
             sets[i].count = 1;
             sets[i].step = 0;
@@ -112,7 +115,7 @@ static int plan(const product *p, nl_gemm *g) {
         g->count = 1;
     }
     if (sets[2].rows == 1 && sets[2].columns == 1 && !p->bfloat16)
-        return 0; /* one number each: a reduction, which Python finds */
+        return 0; /* each result is one number: Python computes it as a reduction */
     return find_product(arrays, sets, 1, g) || find_product(arrays, sets, 0, g);
 }
 
@@ -121,7 +124,7 @@ static int is_plain(const product *p, const nl_py_array *x) {
            !(x->misaligned & (x->itemsize - 1));
 }
 
-/* May the product be written to what is out=? */
+/* Can cuBLAS write the product to `out`? */
 static int fits(const product *p) {
     const nl_py_array *out = p->out;
     if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
@@ -194,7 +197,8 @@ fail:
     return -1;
 }
 
-/* The result as a new reference, NULL without an exception where it is not plain, or with one. */
+/* Returns the result as a new reference. Returns NULL without an exception if Python must compute
+ * the product, or NULL with an exception. */
 static PyObject *multiply(product *p) {
     nl_error err;
     nl_gemm g;
@@ -253,7 +257,7 @@ PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
         return result;
     if (nl_py_is_recording())
         return nl_py_record_named("_operator", "matmul", args, 2, NULL);
-    if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is ours, so both are */
+    if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is a device array, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
@@ -265,14 +269,16 @@ PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
     return ask_python("operator", args, 2, NULL);
 }
 
-/* The array of out=, which NumPy gives as a tuple; NULL if it is anything else. */
+/* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL for
+ * anything else. */
 static PyObject *the_output(const nl_py_state *state, PyObject *out) {
     if (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
         out = PyTuple_GET_ITEM(out, 0);
     return is_array(state, out) ? out : NULL;
 }
 
-/* (a, b[, out], out=), or NULL without an exception where it is not plain. */
+/* Computes matmul(a, b[, out], out=). Returns NULL without an exception if Python must compute
+ * the product. */
 static PyObject *multiply_given(nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *keywords) {
     PyObject *out = nargs == 3 ? args[2] : NULL;
@@ -296,7 +302,7 @@ static PyObject *multiply_given(nl_py_state *state, PyObject *const *args, Py_ss
     return NULL;
 }
 
-/* What is not plain is made in Python. */
+/* numpy.matmul for device arrays; calls Python if cuBLAS cannot compute the product directly. */
 static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                         PyObject *keywords) {
     if (nl_py_is_recording())
@@ -305,7 +311,8 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
     return result || PyErr_Occurred() ? result : ask_python("matmul", args, nargs, keywords);
 }
 
-/* Before cuda.matmul, whose third argument is an epilogue's. */
+/* The `direct` function of the traced cuda.matmul (py/recorded). Only two arguments are accepted,
+ * because the third one of cuda.matmul is an epilogue. */
 static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     PyObject *result =
@@ -313,7 +320,8 @@ static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 
-/* gemm(a, b, out, stream): out = a b, or False where that is not plain. */
+/* gemm(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute it
+ * directly. */
 static PyObject *gemm(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     product p = {.state = state, .trusted = 1};

@@ -1,6 +1,7 @@
-/* py/typecode: what a value is, as one number. A dispatcher without a signature compares these
- * numbers with those of its last call; only where they differ does it ask Python for another
- * kernel. What a number cannot hold has an index in a list that only grows. */
+/* py/typecode: computes the type code of a value. A dispatcher without a signature compares the
+ * type codes of the arguments with those of its last call. It calls Python for another kernel
+ * only if they differ. For an object that does not fit into the code (a record dtype, a tuple's
+ * types), the code contains an index in a list that only grows. */
 #include "py/typecode.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static const char no_size[] = "it does not fit in 64 bits";
 
 #define MAX_DEPTH 16
 
-/* The index of an object that equals this one, from 1. */
+/* Reads the index of the object, from 1. Objects that compare equal have the same index; a new
+ * object is appended. Returns 0, or -1 with an exception. */
 static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *known = NULL;
@@ -42,7 +44,7 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
                 if (result < 0)
                     (void)PyList_SetSlice(state->code_objects, count, count + 1, NULL);
                 else if (PyErr_Occurred())
-                    result = -1; /* the index stays: the next call finds it */
+                    result = -1; /* the index remains valid: the next call finds it */
             }
         }
     }
@@ -80,7 +82,7 @@ static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr
     return 1;
 }
 
-/* The code of the element, for that of an array without dimensions. */
+/* Converts the type code of an array without dimensions to the type code of its element. */
 static uint32_t as_value(uint32_t code) {
     return code & (0xffu | ~0u << NL_PY_CODE_INDEX_SHIFT);
 }
@@ -98,7 +100,8 @@ static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
     return result;
 }
 
-/* What is contiguous in neither order is packed on its way to the device. */
+/* The type code of an array. A host array that is contiguous in neither order is copied to the
+ * device in C order, so its code contains C order. */
 static int array_code(nl_py_state *state, const nl_py_value *v, uint32_t *code,
                       const char **reason) {
     int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
@@ -193,10 +196,11 @@ nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code) {
     return dtype;
 }
 
-/* nl_py_type_code, or nl_py_host_type_code. */
+/* The function for the items of a tuple: nl_py_type_code or nl_py_host_type_code. */
 typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
-/* What a tuple is, is its class and the codes of its items, which are `item_code`'s. */
+/* The type code of a tuple: its object is a pair of the tuple's class and the type codes of its
+ * items, which `item_code` computes. */
 static int tuple_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason,
                       code_fn item_code, int depth) {
     Py_ssize_t n = PyTuple_GET_SIZE(value), size = n * (Py_ssize_t)sizeof(uint32_t);
@@ -226,7 +230,8 @@ static int is_dtype(PyObject *value) {
     return nl_host_is_descr(value) || nl_host_is_scalar_type(value);
 }
 
-/* A type of ours that has a dtype, float32: whoever has one has imported numbalite.types. */
+/* Is the value a numbalite type with a dtype, such as float32? A program that has such a value
+ * has imported numbalite.types, so this function does not import the module. */
 static int is_type_object(PyObject *value) {
     PyObject *name = PyUnicode_FromString("numbalite.types");
     PyObject *types = name ? PyImport_GetModule(name) : NULL;
@@ -267,7 +272,7 @@ static int other_code(nl_py_values *values, PyObject *value, uint32_t *code, con
     return 0;
 }
 
-/* A member of an enum is its value: a number, or a tuple. */
+/* The type code of an enum member is that of its value, a number or a tuple. */
 static int member_code(nl_py_values *values, PyObject *member, uint32_t *code,
                        const char **reason) {
     PyObject *value = PyObject_GetAttrString(member, "value");
@@ -297,7 +302,7 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
         if (PyObject_TypeCheck(obj, state->enum_type))
             return member_code(values, obj, code, reason);
     }
-    /* DLPack before numbers: a tensor of one element may convert to one */
+    /* DLPack before numbers: a tensor of one element may support the conversion to a number */
     nl_py_value *v = nl_py_values_export(values, obj);
     if (!v)
         return -1;
