@@ -1,13 +1,16 @@
-/* py/hostcopy: host arrays that are arguments of a call: noted while the arguments are read,
- * brought to the device when all of them have been accepted, brought back after the kernel.
+/* py/hostcopy: host arrays that are arguments of a call. They are collected while the arguments
+ * are read, copied to the device when all arguments have been accepted, and copied back after the
+ * kernel.
  *
- * There are three ways. A large array has device memory of its own, which is filled by
- * core/transfer. Small ones share a page-locked block:
- *   - a ufunc's kernel, which reads an element once or nearly so, uses it where it is (mapped);
- *   - a kernel of the user's may read it any number of times, each time over the bus, so the block
- *     has its like on the device, and is copied there at once and back at once (packed).
- * A block is used only if something comes back: then the call waits for the stream anyway, and can
- * give the block back. */
+ * There are three code paths. A large array has device memory of its own, which core/transfer
+ * fills. Small arrays share a page-locked block:
+ *   - The kernel of a ufunc reads each element once or a few times. It reads the block itself,
+ *     through the bus (mapped).
+ *   - A kernel of the user may read an element any number of times, each time through the bus. So
+ *     the block is copied to device memory with one copy, and back with one copy (packed).
+ *
+ * A block is used only if something is copied back. Then the call waits for the stream anyway,
+ * and can release the block afterwards. */
 #include "py/hostcopy.h"
 
 #include <string.h>
@@ -17,11 +20,11 @@
 #include "core/wait.h"
 #include "py/devarray.h"
 
-#define ALIGNMENT 256 /* in a block, as of device memory */
-/* Up to so many bytes in all, the arrays of a kernel are copied as one. */
+#define ALIGNMENT 256 /* bytes between arrays in a block: the alignment of device memory */
+/* Limit for the total size of the arrays that are copied to a kernel as one block. */
 #define PACKED_MOST NL_PINNED_BYTES
 
-/* ---- notes ---- */
+/* ---- list of arrays ---- */
 
 static void begin(nl_py_hostcopies *c) {
     c->capacity = NL_PY_FEW_HOSTCOPIES;
@@ -55,7 +58,8 @@ static nl_layout_view view_of(const nl_py_hostcopy *item) {
     return nl_layout_at(&item->host, (uintptr_t)item->data);
 }
 
-/* An earlier one whose copy does for `item`, or -1. */
+/* The index of an earlier item whose copy `item` can share, or -1. If the call writes to either,
+ * they share only with `shares`. */
 static int find_same(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     nl_layout_view wanted = view_of(item);
     for (int i = 0; i < c->count; i++) {
@@ -97,7 +101,8 @@ void nl_py_hostcopies_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order)
 
 /* ---- overlaps ---- */
 
-/* NumPy decides; what is too hard for it counts as an overlap. */
+/* Do the arrays overlap? NumPy decides exactly; if that takes too long
+ * (numpy.exceptions.TooHardError), assume that they do. */
 static int really_overlap(PyObject *a, PyObject *b) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *answer =
@@ -133,18 +138,19 @@ int nl_py_hostcopies_overlap(const nl_py_hostcopies *c, int *first, int *second)
     return 0;
 }
 
-/* ---- the way that they go ---- */
+/* ---- choice of the code path ---- */
 
 static int comes_back(const nl_py_hostcopies *c) {
     return (c->modes & NL_PY_TRANSFER_OUT) != 0;
 }
 
-/* The simulator's checks want to know each array as memory of its own. */
+/* With access checks, the simulator must see each array as a separate allocation. */
 static int is_checked(void) {
     return nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_ACCESSES) != 0;
 }
 
-/* Up to how many bytes in a block are worth it; 0: none. */
+/* The capacity of the block in bytes, up to which a block is faster than separate copies; 0: use
+ * no block. */
 static int64_t room_for(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
     if (!comes_back(c) || is_checked())
@@ -158,7 +164,7 @@ static int64_t aligned(int64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Those of one mode that still fit: are these all of them? */
+/* Assigns offsets in the block to the arrays of one mode that still fit. Returns 1 if all fit. */
 static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
     int all = 1;
     for (int i = 0; i < c->count; i++) {
@@ -175,7 +181,9 @@ static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
     return all;
 }
 
-/* What is only read, what goes both ways, what only comes back: so each way is one piece. */
+/* Assigns offsets in the order inputs, in-out arrays, outputs. So the bytes that are copied to
+ * the device are one range, and the bytes that are copied back are one range. Returns 1 if all
+ * arrays fit. */
 static int place(nl_py_hostcopies *c, int64_t room) {
     int all = place_mode(c, NL_PY_TRANSFER_IN, room);
     c->out_begin = aligned(c->used);
@@ -192,8 +200,8 @@ static void do_without_block(nl_py_hostcopies *c) {
 
 /* ---- memory ---- */
 
-/* Page-locked memory for what has been placed, and where the device sees it: c->block, if there is
- * some to be had. */
+/* Allocates the page-locked block for all assigned offsets, and sets c->block and its device
+ * address. Leaves c->block NULL if no such memory is available. */
 static void lock_block(nl_py_hostcopies *c) {
     nl_error ignored;
     size_t size = (size_t)c->used;
@@ -218,7 +226,8 @@ static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CU
     return nl_buffer_use(*buffer, c->stream, c->blocking, err);
 }
 
-/* The block, on both sides, or no block. */
+/* Sets up the block and, for kernels of the user, its copy in device memory; or chooses to use no
+ * block. */
 static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     int64_t room = room_for(c, reads);
     if (room == 0)
@@ -250,7 +259,8 @@ static int get_memory(nl_py_hostcopies *c, nl_error *err) {
 
 /* ---- in ---- */
 
-/* Does this array itself travel that way? */
+/* Is this array itself copied in the direction `mode`? An item that shares the copy of another is
+ * not. */
 static int travels(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
 }
@@ -316,7 +326,8 @@ int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream,
 
 /* ---- out ---- */
 
-/* The block is the host's again when this returns. */
+/* Copies the block back from the device if it has a copy there, and waits for the stream.
+ * Afterwards the device does not use the block. */
 static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     int64_t size = c->used - c->out_begin;
     if (!c->block)
@@ -331,7 +342,7 @@ static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* The stream has been waited for: whoever wants memory next may have theirs. */
+/* The stream was waited for, so its buffers can be reused without another wait. */
 static void settle(nl_py_hostcopies *c) {
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
@@ -375,8 +386,8 @@ int nl_py_hostcopies_leave(nl_py_hostcopies *c) {
 
 /* ---- the end ---- */
 
-/* After a failure: nobody else may have the block before the device is done with it. 0: the wait
- * was ended, and the device may still use it. */
+/* After a failure: the block must not be reused before the device has finished with it. Returns 0
+ * if the wait was ended early, and the device may still use the block. */
 static int wait_for_block(const nl_py_hostcopies *c) {
     nl_error ignored;
     return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);

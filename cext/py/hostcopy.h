@@ -1,5 +1,5 @@
-/* py/hostcopy: the host arrays of one call, on the device while it runs: of kernels, ufuncs and
- * generalized ufuncs alike. */
+/* py/hostcopy: copies the host arrays of one call to the device and back, for kernels, ufuncs and
+ * generalized ufuncs. */
 #ifndef NL_PY_HOSTCOPY_H
 #define NL_PY_HOSTCOPY_H
 
@@ -12,73 +12,75 @@
 
 #define NL_PY_FEW_HOSTCOPIES 4
 
-/* How often a kernel reads an element of theirs. */
+/* How often a kernel reads an element of the host arrays. */
 typedef enum nl_py_reads {
     NL_PY_READS_ONCE,
-    NL_PY_READS_SOME, /* more often where the loop repeats it */
-    NL_PY_READS_ANY,  /* nobody knows */
+    NL_PY_READS_SOME, /* several times, if the loop repeats the element */
+    NL_PY_READS_ANY,  /* any number of times, as a kernel of the user may */
 } nl_py_reads;
 
-/* One array, and what stands for it on the device. */
+/* A host array and its copy on the device. */
 typedef struct nl_py_hostcopy {
-    /* what the caller says */
+    /* set by the caller */
     int mode;        /* NL_PY_TRANSFER_IN, _OUT */
-    int tag;         /* anything */
-    PyObject *array; /* borrowed; only for nl_py_hostcopies_overlap */
+    int tag;         /* any number; nl_py_hostcopies_overlap reports it */
+    PyObject *array; /* borrowed; used only by nl_py_hostcopies_overlap */
     char *data;      /* the first element on the host */
     nl_layout host;
-    /* what is made of it */
-    int same;            /* -1, or which one before has the same memory: its copy is this one's */
-    nl_layout device;    /* without gaps */
+    /* set by this file */
+    int same;            /* -1, or an earlier array of the same elements, whose copy it shares */
+    nl_layout device;    /* contiguous */
     int64_t size;        /* bytes on the device */
-    int64_t offset;      /* in the block of the call, or -1 */
-    nl_buffer *buffer;   /* its own where it is not in the block, or NULL */
-    CUdeviceptr address; /* on the device, once it is there */
+    int64_t offset;      /* in the page-locked block of the call, or -1 */
+    nl_buffer *buffer;   /* its own device memory if it is not in the block, or NULL */
+    CUdeviceptr address; /* on the device; valid after nl_py_hostcopies_enter */
 } nl_py_hostcopy;
 
-/* Large, and never cleared as a whole. From `shares` on: valid while there are some. */
+/* Large, so nl_py_hostcopies_init does not initialize all of it. The fields after `shares` are
+ * valid only if count > 0. */
 typedef struct nl_py_hostcopies {
     int count;
-    int shares; /* an array that is given twice is one array to the call, also where it is written
-                 */
+    int shares; /* an array that is passed twice has one copy, even if the call writes to it */
     int capacity;
-    int modes; /* of all of them */
+    int modes; /* union of the modes of all items */
     nl_py_hostcopy *items, few[NL_PY_FEW_HOSTCOPIES];
     nl_device *device;
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     int is_pending; /* the device may still be using the block */
-    int was_ended;  /* the wait for that was ended, so no other wait may follow */
-    /* page-locked memory of the call, or NULL, what it is part of, and the device's side of it */
+    int was_ended;  /* the wait for the block was ended early: no other wait may follow */
+    /* the page-locked block of the call, or NULL; the block that contains it (small or large);
+     * its copy in device memory (packed), or NULL; the address that the device uses */
     char *block;
     nl_pinned *small;
     nl_host_block *large;
     nl_buffer *packed;
     CUdeviceptr address;
-    int64_t used, in_end, out_begin; /* bytes of the block; those that go to the device end at
-                                      * in_end, those that come back begin at out_begin */
+    int64_t used, in_end, out_begin; /* input: [0, in_end), output: [out_begin, used) */
 } nl_py_hostcopies;
 
-/* Cheap, whatever the size of the struct. */
+/* Initializes only the fields that an empty struct needs. */
 static inline void nl_py_hostcopies_init(nl_py_hostcopies *c, int shares) {
     c->count = 0;
     c->shares = shares;
 }
-/* A place for one more: the caller fills in its part and adds it, and may keep the pointer until
- * the next one. NULL with an exception. */
+/* Returns an uninitialized item. The caller fills in its part and calls nl_py_hostcopies_add; the
+ * pointer is valid until the next call of this function. NULL with an exception. */
 nl_py_hostcopy *nl_py_hostcopies_next(nl_py_hostcopies *c);
-/* It will lie on the device in the order 'C', 'F' or that of its own strides, 'K'. */
+/* Adds the item. Its copy on the device has the order 'C' or 'F', or for 'K' the axis order of
+ * its own strides. */
 void nl_py_hostcopies_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
-/* Do two of them overlap of which one is written? 1 and their tags, 0, or -1 with an exception. */
+/* Do two arrays overlap, at least one of which is written? 1 and their tags, 0, or -1 with an
+ * exception. */
 int nl_py_hostcopies_overlap(const nl_py_hostcopies *c, int *first, int *second);
-/* Gets memory and copies what goes to the device; every `address` is valid then. The device is
- * bound. */
+/* Binds the device, allocates memory and starts the copies to the device, unless there are no
+ * items. Afterwards each `address` is valid. 0, or -1 with an exception. */
 int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
                            nl_py_reads reads);
-/* After the launch: copies back what comes back. 1 if the stream has been waited for, else 0, -1.
- */
+/* After the launch: copies the outputs back to the host. Returns 1 if it waited for the stream, 0
+ * if not, -1 with an exception. */
 int nl_py_hostcopies_leave(nl_py_hostcopies *c);
-/* Gives everything back; on any path. */
+/* Releases all memory. Call it on every path, also after errors. */
 void nl_py_hostcopies_release(nl_py_hostcopies *c);
 static inline void nl_py_hostcopies_clear(nl_py_hostcopies *c) {
     if (c->count)
