@@ -1,10 +1,14 @@
-/* py/value: reading one Python value, and those of a call.
+/* py/value: reads one Python value, or the values of a call.
  *
- * The order of the questions is the same for everybody: classes of ours and NumPy's, which answer
- * by themselves, then numbers, then DLPack's C functions and the CUDA Array Interface, then
- * sub-classes of NumPy's array, of which some are device arrays, and when an array is wanted,
- * DLPack. What is asked in Python is asked once in a call: owners build dictionaries and capsules
- * for it, and may answer differently the next time. */
+ * All callers test an object in the same order:
+ *   - DeviceArray and NumPy's own classes, which require no Python code;
+ *   - numbers;
+ *   - DLPack's exchange API (C functions) and the CUDA Array Interface;
+ *   - subclasses of numpy.ndarray, after the interface because some are device arrays;
+ *   - if an array is required, DLPack.
+ *
+ * Python attributes are read once in a call: objects build dictionaries and capsules for each
+ * read, and may return something else the next time. */
 #include "py/value.h"
 
 #include <stdio.h>
@@ -39,7 +43,7 @@ void nl_py_value_clear(nl_py_value *v) {
     v->kind = NL_PY_VALUE_OTHER;
 }
 
-/* Of v->array. */
+/* Reads v->array, which is a numpy.ndarray. */
 static int read_host(nl_py_value *v) {
     nl_host_array *host = &v->memory.host;
     if (nl_host_array_read(v->array, host) < 0)
@@ -52,7 +56,7 @@ static int read_host(nl_py_value *v) {
     return 0;
 }
 
-/* `array`: the object itself, or one that was made for it, whose reference this takes. */
+/* `array` is the object itself, or an array that was made from it, whose reference is stolen. */
 static int set_host(nl_py_value *v, PyObject *array) {
     v->array = array;
     v->is_masked = !nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
@@ -92,7 +96,8 @@ static void set_foreign(nl_py_value *v) {
     set_layout(v, f->address, &f->layout);
 }
 
-/* A record is an array without dimensions over its memory, which may be that of an array. */
+/* A NumPy record is read as an array without dimensions over the memory of the record, which may
+ * belong to an array. */
 static int set_record(nl_py_value *v) {
     PyObject *array = nl_host_void_array(v->object);
     v->is_record = 1;
@@ -229,7 +234,7 @@ int nl_py_number_read(PyObject *obj, nl_scalar *s) {
     return load(nl_host_scalar_read(obj, bytes), bytes, s) ? 1 : nl_host_long_double_read(obj, s);
 }
 
-/* Takes the reference. */
+/* Steals the reference. */
 static int take_number(PyObject *number, nl_scalar *s) {
     int result = number ? nl_py_number_read(number, s) : -1;
     Py_XDECREF(number);
@@ -252,7 +257,7 @@ static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
     return take_number(nl_py_values_element(values, v->array), s);
 }
 
-/* Objects that say what number they are. */
+/* Converts an object by __index__ or __float__. */
 static int convert(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     const PyNumberMethods *methods = Py_TYPE(obj)->tp_as_number;
     if (PyUnicode_Check(obj) || PyBytes_Check(obj) || PySequence_Check(obj))
@@ -300,7 +305,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 
 /* ---- the values of a call ---- */
 
-/* A place for one more. */
+/* Returns memory for one more value, uninitialized. NULL with an exception. */
 static nl_py_value *take(nl_py_values *values) {
     nl_error err;
     nl_py_value *v = values->count < NL_PY_FEW_VALUES ? &values->few[values->count]
@@ -315,7 +320,7 @@ static void give(nl_py_values *values, nl_py_value *v) {
         nl_mem_free(v);
 }
 
-/* Does reading it run nobody's code? */
+/* Was the value read without running Python code? */
 static int is_quiet(const nl_py_value *v) {
     return v->kind == NL_PY_VALUE_NUMBER ||
            (v->kind == NL_PY_VALUE_HOST && nl_host_is_exact_array(v->array)) ||
@@ -373,7 +378,7 @@ PyObject *nl_py_values_made(const nl_py_values *values) {
     return made;
 }
 
-/* The deleters of others run under an exception that has to stay. */
+/* Preserves an exception that is set: the deleters of other libraries must not run with it. */
 void nl_py_values_release(nl_py_values *values) {
     PyObject *type, *exception, *traceback;
     int failing = PyErr_Occurred() != NULL;
