@@ -1,5 +1,5 @@
-"""Sources rewritten for the simulator, which the host's compiler then compiles.
+"""Rewrites CUDA C++ sources for the simulator; the host's C++ compiler then compiles them.
 
-`translation` makes C++ for a CPU of CUDA C++; `irpatch` corrects what clang's optimizer assumes and a GPU does not;
+`translation` turns CUDA C++ into C++ for a CPU; `irpatch` gives operations that C++ leaves undefined a GPU's results;
 `ptx` translates inline PTX; `debugger` starts gdb. Begin with translation.py.
 """

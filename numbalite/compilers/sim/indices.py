@@ -1,9 +1,9 @@
-"""Signed arithmetic of indices that overflows, found in LLVM IR as clang's front end gives it.
+"""Instruments signed overflow in the computation of indices, in LLVM IR from clang's front end.
 
-An index is followed back from where it is used - a getelementptr, an element of an array - through local variables,
-sums and products, to the functions that return it and to the callers that pass it. Each signed sum, difference and
-product on that path that C++ leaves undefined where it does not fit gets a call of cuda_src/sim/check.h. What is masked,
-divided or shifted on the way is not followed: hashes and random numbers wrap, and are meant to.
+An index is followed backwards from its use (a getelementptr, an element of an array) through local variables, sums and
+products, to the functions that return it and the callers that pass it. Each signed sum, difference and product on that
+path whose overflow is undefined in C++ gets a call of cuda_src/sim/check.h. Masked, divided and shifted values are not
+followed: hashes and random numbers wrap on purpose.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def arguments(text: str) -> list[str]:
-    """The names of the values in a list of parameters or arguments, "" for constants."""
+    """The value names in a list of parameters or arguments; "" for constants."""
     found, depth, start = [], 0, 0
     for at, sign in enumerate(f"{text},"):
         depth += (sign in "([{<") - (sign in ")]}>")
@@ -75,7 +75,8 @@ class _Function:
         self.reached, self.sums = set(), set()
 
     def follow(self, values):
-        """From these values back. Gives the functions that return indices, and the parameters that are some."""
+        """Follows these values backwards. Returns the functions that return indices, and the parameters that are
+        indices."""
         waiting, functions, parameters = list(values), set(), set()
         while waiting:
             value = waiting.pop()
@@ -100,7 +101,7 @@ class _Function:
 
 
 def watch(functions: list[str], is_watched) -> list[str]:
-    """The functions' texts with the calls. is_watched(head): is the function one of the user's?"""
+    """The texts of the functions with the calls. is_watched(head): is the function user code?"""
     functions_by_name = {}
     for at, text in enumerate(functions):
         head = text.partition("\n")[0]
@@ -130,7 +131,7 @@ def watch(functions: list[str], is_watched) -> list[str]:
 
 
 def declarations(functions: list[str]) -> str:
-    """The declarations of what the calls need."""
+    """The declarations of the intrinsics that the calls need."""
     found = sorted(
         {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
     )

@@ -1,14 +1,13 @@
-"""Local variables that are read before anything has been written in them, told by LLVM IR.
+"""Instruments LLVM IR to detect reads of uninitialized local variables.
 
-Works on the text that clang's front end gives, where each variable is a piece of stack of its own. A watched
-variable gets a second one of the same type beside it, which is zero where nothing has been written; pointers
-to its elements and fields are computed twice, stores and copies are made twice. A value that is read and
-used is told to cuda_src/sim/unset.h with the answer of the second variable. The optimiser takes all of this
-away again where it can tell what the answer is.
+Works on the text from clang's front end, in which each variable is a separate `alloca`. A watched variable gets a
+shadow variable of the same type, whose bytes are zero where the variable is uninitialized. Pointers to its elements
+and fields are computed twice, stores and copies are made twice. Each use of a loaded value calls
+cuda_src/sim/unset.h with the shadow value. The optimizer removes all of this where it can prove the result.
 
-A value is used by arithmetic, a condition, an index, a store to memory. It is not by what only hands it on: a
-copy to another variable, an argument, a return. Functions may take values that they do not look at.
-Once a pointer to the variable goes anywhere else, all of it counts as written.
+Arithmetic, conditions, indices and stores to memory use a value. Copies to another variable, arguments and
+return values do not, because a function may ignore an argument. When a pointer to the variable is passed anywhere
+else, the whole variable counts as initialized.
 """
 
 from __future__ import annotations
@@ -44,31 +43,31 @@ _INDEX = re.compile(
 )
 _DEBUG = re.compile(r", !dbg !\d+")
 _CALLED = re.compile(r"@([\w.$]+)\(")
-# Functions that look at all that they are given, as the C library's do.
+# Functions that use all of their arguments, as those of the C library do.
 _LOOKS = re.compile(
     r"(?:__)?(?:atomic\w+|(?:max|min|abs|fma|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|r?sqrt|r?cbrt|sin"
     r"|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|hypot|floor|ceil|round|rint|trunc|erfc?|fabs|fmax|fmin"
     r"|fmod|fdim|add|sub|mul|div|fadd|fsub|fmul|fdiv|frcp|dadd|dmul|ddiv)f?(?:_r[nzud]|divide)?)"
 )
-# x += y, where that is a function's call: of complex numbers, and of types whose operator stands alone.
+# x += y as a function call: of complex numbers, and of types with a non-member operator.
 _ADDS = re.compile(
     rf"@_Z(?:N9numbalite7complexI[fd]E|(?=\w\wR))(?:pL|mI|mL|dV)\w+\([^%\n]*(?:%[^%\n]*\* [^%\n]*)?({_NAME})"
 )
-# Functions that read the fragments of a warp's matrices: all that follow the first argument.
+# Functions that read the fragments of a warp's matrices: all arguments but the first.
 _MATRICES = re.compile(
     r"@_ZN6nvcuda4wmma(?:8mma_sync|9bmma_sync|17store_matrix_sync)\w*\((?P<given>.*)\)"
 )
 _POINTER = re.compile(rf"(?P<type>ptr|%[^\n]*?\*) [^%\n]*(?P<name>{_NAME})")
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(", re.M)
 _SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
-_LARGEST = 4096  # bytes of a variable that is watched: the second one needs stack, too
+_LARGEST = 4096  # maximum bytes of a watched variable: its shadow needs stack, too
 _TELL, _FETCH, _PUT = "nl_sim_unset", "nl_sim_fetch_written", "nl_sim_put_written"
 NAMES = (_TELL, _FETCH, _PUT)
 """The functions of cuda_src/sim/unset.h."""
 
 
 class Locals:
-    """The local variables of one module."""
+    """Instruments the local variables of one module."""
 
     def __init__(self, ir: str) -> None:
         self._variables = dict(_VARIABLE.findall(ir))
@@ -85,7 +84,7 @@ class Locals:
         self._is_declared = {name: f"@{name}(" in ir for name in (self.memset, self.memmove)}
 
     def watch(self, text: str) -> str:
-        """The text of a function."""
+        """The text of a function, instrumented."""
         head = text.partition("\n")[0]
         if self._checked.isdisjoint(re.findall(r"#\d+", head)):
             return text
@@ -97,7 +96,7 @@ class Locals:
         return _Function(self, text, about).result() if about else text
 
     def tail(self) -> str:
-        """What the module needs beside its functions."""
+        """Declarations and strings that instrumented functions need, for the end of the module."""
         pointer = self.bytes_pointer
         others = {self.memset: "i8", self.memmove: pointer}
         declared = "".join(
@@ -111,7 +110,7 @@ class Locals:
         )
 
     def string(self, name: str) -> str:
-        """A pointer to the name."""
+        """A pointer to a string constant with the name."""
         at = self._strings.setdefault(name, len(self._strings))
         if not self.is_typed:
             return f"ptr @nl.unset.{at}"
@@ -119,7 +118,7 @@ class Locals:
         return f"i8* getelementptr ({kind}, {kind}* @nl.unset.{at}, i64 0, i64 0)"
 
     def looks(self, function: str) -> bool:
-        """Does a function look at all that it is given?"""
+        """Does the function use all of its arguments?"""
         if mangled := re.match(r"_Z(\d+)", function):
             name = function[mangled.end() :][: int(mangled[1])]
             return _LOOKS.fullmatch(name) is not None
@@ -130,9 +129,9 @@ class Locals:
         return f"{type_}*" if self.is_typed else "ptr"
 
     def bytes(self, type_: str) -> int:
-        """About how many bytes a variable of the type has."""
+        """The approximate size in bytes of a variable of the type."""
         if type_ not in self._sizes:
-            self._sizes[type_] = 0  # a type that names itself ends here
+            self._sizes[type_] = 0  # ends the recursion for a type that contains itself
             self._sizes[type_] = self._count(self._structs.get(type_, type_))
         return self._sizes[type_]
 
@@ -145,7 +144,7 @@ class Locals:
 
 
 def _split(text):
-    """The types of a list of them."""
+    """Splits a comma-separated list of types."""
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "[{<(") - (sign in "]}>)")
@@ -156,14 +155,14 @@ def _split(text):
 
 
 def _read_matrices(line):
-    """(type, name) of the pointers to fragments that a line's call reads."""
+    """(type, name) of the pointers to matrix fragments that the call on this line reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
     found = [_POINTER.fullmatch(one) for one in _split(called["given"])[1:]] if called else []
     return [(one["type"], one["name"]) for one in found if one]
 
 
 def _bits(type_):
-    """How many bits a value of this type has if it can be looked at as an integer, else 0."""
+    """The number of bits of a type that can be cast to an integer, else 0."""
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if re.fullmatch(r"i\d+", type_):
@@ -175,7 +174,7 @@ def _bits(type_):
 
 
 def _ones(type_):
-    """A constant whose bytes are not zero."""
+    """A constant of the type whose bytes are all nonzero."""
     if re.fullmatch(r"i\d+", type_):
         return "-1"
     if type_ == "ptr" or type_.endswith("*"):
@@ -200,18 +199,18 @@ def _twin(name):
 
 
 class _Function:
-    """One function: `about` says which pieces of stack are whose variables."""
+    """Instruments one function. `about`: name of an alloca -> the source variable."""
 
     def __init__(self, module, text, about):
         self.module, self.about = module, about
         self.lines = text.split("\n")
         self.roots = {}  # name -> type
-        self.own = set()  # all pieces of stack and pointers into them
-        self.whole = {}  # a pointer into a watched one -> its root
-        self.parts = {}  # the same -> the line that makes it
+        self.own = set()  # all allocas, and pointers into them
+        self.whole = {}  # pointer into a watched variable -> the variable
+        self.parts = {}  # pointer into a watched variable -> the line that computes it
         self.used = {}  # the name of a value -> the lines that mention it
-        self.started = set()  # watched variables that begin anew each time that they are declared
-        self.second = set()  # values that are loaded twice
+        self.started = set()  # watched variables that become uninitialized at each declaration
+        self.second = set()  # loaded values that have a shadow
         self.count = 0
 
     def result(self):
@@ -239,7 +238,7 @@ class _Function:
                 continue
             self.own.add(found[1])
             name, type_ = found[1], found[2]
-            plain = not re.search(r", i\d+ ", type_)  # not so many of them
+            plain = not re.search(r", i\d+ ", type_)  # a single object, not a dynamic array
             if name in self.about and plain and self.module.bytes(type_) <= _LARGEST:
                 self.roots[name] = type_
 
@@ -259,7 +258,7 @@ class _Function:
                         self.whole[found["name"]] = self.whole[found["base"]]
 
     def _leave_out(self):
-        """What is written wherever it begins, and what cannot be followed."""
+        """Excludes variables that are initialized at each declaration, and variables that cannot be tracked."""
         events, block = {root: [] for root in self.roots}, 0
         for line in self.lines:
             block += line[:1] not in (" ", "}", "")  # a label
@@ -271,7 +270,7 @@ class _Function:
             starts = [at for at, (_, line) in enumerate(met) if "@llvm.lifetime.start" in line]
             if starts:
                 self.started.add(root)
-            starts = starts or [0]  # where it gets its piece of stack
+            starts = starts or [0]  # at its alloca
             follow = [(met[at], met[at + 1]) if at + 1 < len(met) else None for at in starts]
             written = all(
                 f is None or (f[0][0] == f[1][0] and self._writes(f[1][1], root)) for f in follow
@@ -282,7 +281,7 @@ class _Function:
 
     @staticmethod
     def _is_idle(line):
-        """Does a line that mentions a pointer do nothing to what it points to?"""
+        """Does a line that mentions a pointer neither read nor write its target?"""
         return (
             "dbg.declare" in line
             or "#dbg_" in line
@@ -293,7 +292,7 @@ class _Function:
         )
 
     def _writes(self, line, root):
-        """Does it write, or count as if it wrote, all of a variable?"""
+        """Does the line initialize all of a variable, or must it be treated so?"""
         if any(self.whole.get(name) == root for _, name in _read_matrices(line)):
             return False
         if store := _STORE.match(line):
@@ -303,7 +302,7 @@ class _Function:
             return move["kind"] == "set" or "@__const." in line
         return " = load " not in line and not _ADDS.search(line)
 
-    # ---- what is put in ----
+    # ---- inserted code ----
 
     def _line(self, line, out):
         names = [name for name in _TOKEN.findall(line) if name in self.whole]
@@ -337,7 +336,7 @@ class _Function:
         return f"%nl.local.{self.count}"
 
     def _second(self, line):
-        """The line about the second variable."""
+        """The same address computation for the shadow variable."""
         found = _PART.match(line)
         names = {found["name"]: _twin(found["name"]), found["base"]: _twin(found["base"])}
         head, tail = line[: found.end()], line[found.end() :]
@@ -349,13 +348,13 @@ class _Function:
             self._fill(found[1], 0, self._length(found[1]), out)
 
     def _length(self, root):
-        """The size of a variable, as the compiler says it."""
+        """The size of a variable, as a constant expression of LLVM IR."""
         type_ = self.roots[root]
         pointer = self.module.pointer(type_)
         return f"i64 ptrtoint ({pointer} getelementptr ({type_}, {pointer} null, i64 1) to i64)"
 
     def _fill(self, name, value, size, out):
-        """Sets the bytes of the second variable behind a pointer: that of the variable, or one to bytes."""
+        """Sets the bytes of the shadow variable. `name` is the variable or a pointer to its bytes."""
         to = self.module.bytes_pointer
         second = _twin(name)
         if name in self.roots and self.module.is_typed:
@@ -387,7 +386,7 @@ class _Function:
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug[0]}")
 
     def _add(self, line, out):
-        """Tells of a number that a function changes; its first byte speaks for it."""
+        """Reports a number that a function updates; the shadow of its first byte represents it."""
         found, debug = _ADDS.search(line), _DEBUG.search(line)
         name = found[1] if found and debug else None
         if name not in self.roots:
@@ -401,7 +400,7 @@ class _Function:
         out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug[0]}")
 
     def _add_matrices(self, line, out):
-        """Tells of the fragments that a function reads; the first byte of each speaks for it."""
+        """Reports the fragments that a function reads; the shadow of the first byte represents each."""
         debug, kind = _DEBUG.search(line), self.module.bytes_pointer
         for type_, name in dict.fromkeys(_read_matrices(line)):
             if name not in self.whole or not debug:
@@ -433,7 +432,7 @@ class _Function:
         return number
 
     def _what(self, pointer, out):
-        """The arguments that say what is read: the name, how many indices (-1: a field), the indices."""
+        """The arguments that describe the read: variable name, number of indices (-1: a field), the indices."""
         root, indices, at = self.whole[pointer], [], pointer
         while at != root:
             line = self.parts[at]

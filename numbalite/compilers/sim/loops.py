@@ -1,11 +1,12 @@
-"""Calls at the iterations of loops, written into LLVM IR for images that count accesses.
+"""Inserts calls at loop iterations into LLVM IR, for images of the profiler.
 
-Lanes of a warp run one after the other on the simulator. A profiler groups their accesses into those of the whole
-warp, for which it must know in which iteration of which loops each access was made: two lanes whose inner loops have
-different lengths meet again in the next iteration of the outer loop.
+The simulator runs the lanes of a warp one after another. The profiler combines their accesses into accesses of the
+whole warp. It needs the iteration of each loop in which an access was made: two lanes whose inner loops have different
+lengths continue together in the next iteration of the outer loop.
 
 A loop is a back edge of the depth-first search from the function's first block, with all blocks that reach the edge
-without its head. The calls do not access memory that the optimiser knows of, so it still moves loads and stores.
+without passing its head. The calls are declared not to access program memory, so the optimizer still moves loads and
+stores across them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Block:
 
 
 def mark(text: str, first: int) -> tuple[str, int]:
-    """A function with the calls, and the number of the next loop. first: the number of its first loop."""
+    """(the function with the calls, the number of the next loop). first: the number of its first loop."""
     lines = text.split("\n")
     blocks = _blocks(lines)
     loops = _loops(blocks)
@@ -55,7 +56,7 @@ def mark(text: str, first: int) -> tuple[str, int]:
 
 
 def declarations(functions: list) -> str:
-    """Of the functions that the calls are of."""
+    """The declarations of the called functions."""
     effect = _KEEPS_MEMORY[any(" memory(" in text for text in functions)]
     return "".join(
         f"\ndeclare void @{name}(i32) {effect} nounwind willreturn\n" for name in (_REPEAT, _LEAVE)
@@ -67,7 +68,7 @@ def _call(name, number):
 
 
 def _blocks(lines):
-    """Label -> block, the first one first."""
+    """Label -> block, beginning with the entry block."""
     found: dict[str, _Block] = {}
     block = None
     for at, line in enumerate(lines[1:], 1):

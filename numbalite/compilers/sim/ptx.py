@@ -1,11 +1,10 @@
-"""Inline PTX as C++: one asm statement becomes statements that do the same with cuda_src/sim/ptx.h.
+"""Translates inline PTX to C++ for the simulator: each asm statement becomes statements that use cuda_src/sim/ptx.h.
 
-A register is a local variable of the size and kind of its type; an instruction reads its operands as its own
-type has them, and writes its result into the register: bits stay bits where the kinds differ, integers are
-widened by their sign. No compiler on a CPU reads PTX, so this does. `{`, `}`, predicates and labels become
-blocks, ifs and gotos. An instruction that is not in the tables is named in an error.
+A register becomes a local variable of the size and kind of its type. An instruction converts its operands to its own
+type and stores its result in the register: bits are kept if the kinds differ, integers are sign-extended. `{`, `}`,
+predicates and labels become blocks, ifs and gotos. An instruction that is not in the tables is an error that names it.
 
-ptxtext.py reads the text. Here are statements, arithmetic and conversions; ptxmemory.py, ptxbits.py,
+ptxtext.py parses the text. This module has statements, arithmetic and conversions; ptxmemory.py, ptxbits.py,
 ptxmatrix.py, ptxasync.py and ptxthreads.py have the other instructions.
 """
 
@@ -64,8 +63,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 
 
 def statement(tokens: Sequence[Token], text: str, number: int) -> str:
-    """C++ for what stands between the parentheses of an asm statement of `text`; Unknown if there is none.
-    `number` differs for each statement of a source."""
+    """Translates the tokens between the parentheses of an asm statement of `text`. Raises Unknown if it cannot.
+    `number` must be different for each statement of a source."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -102,14 +101,14 @@ def _template(tokens):
                     )
                 )
         elif token.text == "#" or (before is not None and before.text == "#"):
-            continue  # a macro's argument, such as the cache operator of a load: "ld." #op ".u32"
+            continue  # a stringized macro argument, such as the cache operator in "ld." #op ".u32"
         else:
             raise Unknown(f"with the macro {token.text} in its text")
     return _COMMENT.sub(" ", "".join(out))
 
 
 def _operands(tokens, text, is_output):
-    """(constraint, expression, is an output) of each."""
+    """(constraint, expression, is_output) of each operand."""
     found, at = [], 0
     while at < len(tokens):
         if tokens[at].text == ",":
@@ -133,7 +132,7 @@ def _operands(tokens, text, is_output):
 
 
 def _joined(tokens):
-    """The tokens as text, together where they stand together: `>>` is two."""
+    """The text of the tokens, with a blank only between tokens that are apart in the source (`>>` is two tokens)."""
     out = ""
     for before, token in itertools.pairwise([None, *tokens]):
         apart = before is not None and before.start + len(before.text) != token.start
@@ -146,7 +145,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         self.template, self.number = template, number
         self.operands = operands
         self.is_extended = is_extended
-        self.registers = []  # a dict for each open block: name -> (variable, type)
+        self.registers = []  # for each open block: name -> (variable, type)
         self.serial = 0
         self.labels = {}
         self.uses_carry = False
@@ -157,7 +156,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         for i, (constraint, expression, is_output) in enumerate(self.operands):
             letter = constraint.lstrip("=+&%")
             if letter.isidentifier() and letter not in _CONSTRAINTS and not is_output:
-                before.append(f"auto nl_{i} = {PTX}operand({expression});")  # it is a macro's
+                before.append(f"auto nl_{i} = {PTX}operand({expression});")  # a macro's parameter
                 continue
             if letter not in _CONSTRAINTS:
                 raise Unknown(f"with the constraint {constraint!r}")
@@ -175,7 +174,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return f"do {{ {inner} }} while (0)"
 
     def block_of(self, text):
-        """The instructions of a template, one after the other."""
+        """Translates the instructions of a template in order."""
         out, heads, at = [], [], 0
         self.registers.append({})
         for piece in pieces(text):
@@ -193,7 +192,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                     out.append(self.instruction(rest))
             elif piece.strip():
                 out.append(self.instruction(piece.strip()))
-        if self.labels:  # a jump must not cross a variable's beginning: all of them stand in front
+        if self.labels:  # a goto must not cross a declaration: declare all variables first
             heads, out = self.hoisted(out)
         del at
         return " ".join([*heads, *out])
@@ -214,7 +213,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
     # ---- operands ----
 
     def value(self, operand, kind):
-        """An operand as a value of a C++ type."""
+        """The expression for an operand, converted to a C++ type."""
         operand = operand.strip()
         if operand.startswith("!"):
             return f"(!{self.value(operand[1:], 'bool')})"
@@ -268,7 +267,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return f"{PTX}put({self.register(operand.strip())[0]}, {value});"
 
     def address(self, operand, modifiers):
-        """The address of [register + number], as a number."""
+        """The address [register + offset], as an integer."""
         inner = operand.strip()
         if not (inner.startswith("[") and inner.endswith("]")):
             raise Unknown(f"with the address {operand}")
@@ -296,7 +295,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         name, *modifiers = [part for part in re.split(r"\.", opcode) if part]
         operands = [one.strip() for one in split(rest)]
         if "L2::cache_hint" in modifiers:
-            operands.pop()  # the policy: there is one kind of cache here
+            operands.pop()  # the cache policy has no effect on the simulator
         method = getattr(self, f"do_{name}", None)
         try:
             if method is not None:
@@ -330,7 +329,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return " ".join(out)
 
     def simple(self, name, modifiers, operands):
-        """d = name(a, b, c), all of one type."""
+        """An instruction d = name(a, b, c) with operands and result of one type."""
         kind = type_of(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
             raise Unknown(".".join([name, *modifiers]))
@@ -373,7 +372,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], result)
 
     def sixteen(self, name, kind, modifiers, operands):
-        """Of numbers of 16 bits, or pairs of them."""
+        """An instruction on 16-bit numbers, or pairs of them."""
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
             raise Unknown(".".join([name, *modifiers]))
@@ -546,7 +545,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], result)
 
     def cvt_of_pairs(self, modifiers, operands):
-        """Two numbers of 8, 6 or 4 bits in a register."""
+        """Conversions from and to pairs of 8-, 6- or 4-bit numbers in one register."""
         to, source = [m for m in modifiers if m in _PAIRS or m in TYPES]
         rest = {*modifiers} - {to, source}
         if to in _PAIRS and source in ("f32", "f16x2") and rest == {"rn", "satfinite"}:

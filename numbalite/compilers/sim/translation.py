@@ -1,29 +1,28 @@
-"""What must be changed in CUDA C++ text before a host compiler can read it.
+"""Translates CUDA C++ text into C++ that a host compiler accepts.
 
-Nearly all of CUDA's language is macros and functions of cuda_src/sim/prelude.h. Some things no macro
-can do, and they are done here on the tokens of the source; lines stay where they are.
+Macros and functions of cuda_src/sim/prelude.h implement nearly all of CUDA's language. This module edits the tokens of
+the source where no macro can. Line numbers do not change.
 
-* ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
-  scope the declaration goes, and each function that mentions the name gets the reference first thing.
-* ``alignas`` after ``__shared__`` goes before it.
-* For instrumented images, a struct or union that is defined in such a declaration is defined in front of it.
-* ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
-  variables, too, become references, to memory that the engine gives: it keeps them apart.
-* ``asm(...)`` becomes C++ that does the same (ptx.py), or an error that names the instruction.
-* A launch inside of a kernel, ``k<<<1, 32>>>(x)``, becomes a call of nested.h.
-* What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
-  with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
-  __typeof__. (GNU's other extensions the compilers themselves tell: host.py, hostbuild.py.)
-* So does, for the simulator, a variable outside of functions, or a static one, whose value is no constant:
-  NUMBALITE_SIM_CONSTANT lets the compiler look.
-* Declarations that a goto or a switch jumps over lose their values to assignments (gotos.py).
-* For instrumented images, an atomicExch whose value nobody asks for says so: it reads nothing.
-* A declaration of ``void __syncthreads()`` and its like, which are declared already, is one of another name.
-* ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
-* For g++, divisions by what may be zero are marked (divisions.py).
+* ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. A declaration at namespace
+  scope is removed, and each function that mentions the name begins with the reference.
+* ``alignas`` after ``__shared__`` is moved before it.
+* For instrumented images, a struct or union that such a declaration defines gets a declaration of its own before it.
+* ``static`` next to ``__shared__`` is removed, because the macro contains it. For instrumented images, these
+  variables become references, too, to memory from the engine, which separates them.
+* ``asm(...)`` becomes equivalent C++ (ptx.py), or an error that names the instruction.
+* A launch inside a kernel, ``k<<<1, 32>>>(x)``, becomes a call of a function in nested.h.
+* Code that host compilers accept and NVRTC rejects becomes an error before its statement: shared variables with an
+  initializer, __constant__ and __device__ variables of a function that are not static, thread_local, __typeof__.
+  (The compilers themselves report the other GNU extensions: host.py, hostbuild.py.)
+* For the simulator, a namespace-scope or static variable whose initializer is not constant is an error, too: the
+  compiler checks it by NUMBALITE_SIM_CONSTANT.
+* Initializers of declarations that a goto or a switch jumps over become assignments (gotos.py).
+* For instrumented images, an atomicExch whose result is unused is marked: it does not count as a read.
+* A declaration of ``void __syncthreads()`` and similar builtins, which the prelude declares already, is renamed.
+* ``__noinline__`` of lambdas, ``[] __noinline__ (float x) {...}``, is removed, because clang++ rejects it.
+* For g++, divisions by values that may be zero are marked (divisions.py).
 
-And one thing that the host compiler could read is taken from it: headers of the host's library, which
-no GPU compiler finds.
+Includes of the host's library headers become errors, too: the host compiler would find them, but no GPU compiler does.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _TRIGGER = re.compile(
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
     r"|\bvoid\s+__(?:syncthreads|threadfence)"
 )
-_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # what #include is given
+_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # the rest of an #include line
 _CONDITIONS = ("if", "ifdef", "ifndef")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
@@ -66,7 +65,9 @@ _NO_VARIABLES = frozenset(
     """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
     requires ( =""".split()
 )
-_NO_NAMES = frozenset(("return", "else", "do"))  # a name after them is no part of theirs
+_NO_NAMES = frozenset(
+    ("return", "else", "do")
+)  # keywords that end before a name, unlike type specifiers
 _OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _DROPPED_VALUE = "::numbalite_sim::drop_value(), "
@@ -77,11 +78,11 @@ _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__
 def translate(
     text: str, checked: bool = False, kind: str = "sim", spared: frozenset | None = None
 ) -> str:
-    """The source as the host compiler gets it, after the prelude.
+    """Returns the translated source, which follows the prelude.
 
-    checked: for an image in which accesses of memory are looked at. kind: "host" for the CPU itself,
-    whose functions may use what no GPU has. spared: what divisions.py gave for the unit, None for a
-    compiler that needs no marks.
+    checked: for an image whose memory accesses are instrumented. kind: "sim", or "host" for code of the CPU targets,
+    which may use features that no GPU has. spared: the result of divisions.py for the unit; None for a compiler that
+    needs no marks.
     """
     if not _concerns(text, spared):
         return text
@@ -102,7 +103,7 @@ _HOST_HEADERS = frozenset(
     unordered_map unordered_set valarray variant vector complex.h ctype.h errno.h fenv.h locale.h
     setjmp.h signal.h stdarg.h tgmath.h uchar.h wchar.h wctype.h unistd.h pthread.h""".split()
 )
-_SYSTEM = (  # where host compilers look by themselves
+_SYSTEM = (  # default include folders of host compilers
     *("/usr/local/include", "/usr/include", "/usr/include/*-linux-*", "/usr/include/c++/*"),
     *(
         "/usr/lib*/gcc/*/*/include",
@@ -114,7 +115,7 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 
 
 def is_of_the_host(name: str) -> bool:
-    """Is it a header of the host's library, which no compiler of kernels has?"""
+    """Does the name denote a header of the host's library, which kernel compilers do not have?"""
     if name in headers.in_memory() or toolkit.packages_for(name):
         return False
     if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
@@ -135,8 +136,8 @@ _REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of
 
 
 def without_host_headers(text: str, given, folders) -> str:
-    """The source with an error in place of such #includes; what is among the names ``given``, or in one
-    of ``folders``, is the user's."""
+    """Replaces #includes of host library headers by errors. Headers named in ``given``, or found in one of
+    ``folders``, are the user's and stay."""
 
     def replace(match):
         name = match[1]
@@ -155,7 +156,7 @@ def _literal(text):
 
 
 def _branches(tokens):
-    """(directive, tokens) for each way through the #if among the tokens, one of them at most; without it ("", tokens).
+    """(directive, tokens) for each branch of the #if among the tokens, at most one; without an #if ("", tokens).
     An asm statement that has it is written once for each branch."""
     places = [i for i, token in enumerate(tokens) if token.kind == "directive"]
     words = [scanner.directive_word(tokens[i].text) for i in places]
@@ -179,13 +180,15 @@ class _Translation:
         self.spared = spared
         self.tokens = scanner.tokenize(text)
         self.edits = []  # (start, end, replacement)
-        self.externs = {}  # name of extern shared memory -> (words of its type, where)
-        self.partner = scanner.brackets(self.tokens)  # index of a bracket -> of the one that fits
-        self.inside_function = inside_function  # a macro's body is taken for a function's
+        self.externs = {}  # name of extern shared memory -> (tokens of its type, position)
+        self.partner = scanner.brackets(
+            self.tokens
+        )  # index of a bracket -> index of the matching bracket
+        self.inside_function = inside_function  # also for the bodies of macros
 
     def result(self):
         bodies, scopes = self._scopes()
-        wide = []  # (index of the token, name, reference) of what is declared at namespace scope
+        wide = []  # (token index, name, reference) of shared variables at namespace scope
         for at, token in enumerate(self.tokens):
             if token.kind == "directive":
                 self._directive(token)
@@ -219,16 +222,16 @@ class _Translation:
         out, at = [], 0
         for start, end, replacement in sorted(self.edits):
             if start < at:
-                continue  # inside of what another edit replaced
+                continue  # inside the range of another edit
             out += self.text[at:start], replacement
             at = end
         out.append(self.text[at:])
         return "".join(out)
 
-    # ---- places ----
+    # ---- positions ----
 
     def _replace(self, first, last, replacement):
-        """Tokens first to last (inclusive) become `replacement`, with their line ends kept."""
+        """Replaces the tokens first to last (inclusive); keeps the number of line ends."""
         start, end = self.tokens[first].start, self._end(last)
         lost = self.text.count("\n", start, end) - replacement.count("\n")
         self.edits.append((start, end, replacement + "\n" * lost))
@@ -267,7 +270,7 @@ class _Translation:
         return bodies, scopes
 
     def _variable_with_value(self, head, at, stack):
-        """Lets the compiler look whether a variable that lives longer than a call has a constant value."""
+        """Makes the compiler check that the initializer of a static or namespace-scope variable is constant."""
         for i in range(head, at):
             if self.tokens[i].kind == "directive":
                 head = i + 1
@@ -305,7 +308,7 @@ class _Translation:
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
 
     def _is_statement(self, at):
-        """Is the call whose name is at `at` a statement, so that nobody gets its value?"""
+        """Is the call whose name is at `at` a whole statement, so that its result is unused?"""
         if not self._opens(at + 1) or at == 0:
             return False
         after = self.partner[at + 1] + 1
@@ -319,7 +322,7 @@ class _Translation:
     # ---- shared memory ----
 
     def _shared(self, at, in_function):
-        """One declaration with __shared__; gives what must be declared in functions instead."""
+        """Translates one __shared__ declaration. Returns the declarations that functions need instead."""
         first = self._behind_type(self._declaration_start(at))
         last = self._declaration_end(at)
         own = self._own_type(first, last)
@@ -358,7 +361,7 @@ class _Translation:
         return pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else "")
 
     def _shared_of_own_type(self, at, first, last, own, in_function, pattern):
-        """A declaration that defines the struct or union of its variables: the type first, then references."""
+        """Splits a declaration that also defines its struct or union: the type definition, then references."""
         keyword, opening, closing, name = own
         declared = [name for name, _ in self._declarators(first, last, own, "")]
         if not declared:
@@ -379,7 +382,7 @@ class _Translation:
         return [] if in_function else [(at, variable, text) for variable, text in found]
 
     def _behind_type(self, first):
-        """The start of a declaration, if its specifiers begin with the definition of a type."""
+        """The start of a declaration whose specifiers begin with a type definition; otherwise `first`."""
         opening = self.partner.get(first - 1)
         if opening is not None and self.tokens[first - 1].text == "}":
             head = self._declaration_start(opening)
@@ -388,7 +391,7 @@ class _Translation:
         return first
 
     def _own_type(self, first, last):
-        """(keyword, {, }, name or None) of the struct or union that a declaration defines; or None."""
+        """Token indices (keyword, {, }, name or None) of the struct or union that a declaration defines; or None."""
         for keyword in range(first, last):
             text = self.tokens[keyword].text
             if text in ("{", "=", "["):
@@ -415,15 +418,15 @@ class _Translation:
         return keyword, at, self.partner[at], name
 
     def _name_position(self, keyword, opening):
-        """Where a type without a name gets one: after its attributes."""
+        """The position at which an unnamed type gets a name: after its attributes."""
         end = keyword
         while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens(end + 2):
             end = self.partner[end + 2]
         return self._end(end)
 
     def _alignas(self, first, last, is_replaced):
-        """alignas stands where a declaration begins. NVRTC takes it after __shared__, too, which is an
-        attribute there and two specifiers here."""
+        """Moves alignas to the start of its declaration. NVRTC accepts it after __shared__, which is an attribute
+        for NVRTC and two specifiers for host compilers."""
         specifiers = list(self._specifiers(first, last))
         at = next(i for i in specifiers if self.tokens[i].text == "alignas")
         if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
@@ -437,7 +440,7 @@ class _Translation:
             self._replace(at, closing, "")
 
     def _one_type(self, first, last):
-        """Refuses a second type for a name, as far as these are types that the language has by itself."""
+        """Rejects two declarations of one name with different builtin types."""
         for name, type_ in self._declarators(first, last):
             words = re.findall(r"\w+", type_)
             if not _OWN_TYPES.issuperset(words):
@@ -448,7 +451,7 @@ class _Translation:
                 self._refuse(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
 
     def _has_value(self, first, last):
-        """Does a declaration give its variables values, by = or {...}?"""
+        """Does a declaration have an initializer, by = or {...}?"""
         at, is_type = first, False
         while at < last:
             token = self.tokens[at]
@@ -461,7 +464,7 @@ class _Translation:
         return False
 
     def _is_plain(self, first, last):
-        """A declaration without `extern` that is to become a reference, and can."""
+        """Can a declaration without `extern` become a reference (in instrumented images only)?"""
         if not self.checked:
             return False
         texts = set(self._texts(first, last))
@@ -473,7 +476,7 @@ class _Translation:
         )
 
     def _outside(self, first, last):
-        """The tokens outside of a template's arguments."""
+        """The texts of the tokens outside template arguments."""
         angles = 0
         for text in self._texts(first, last):
             angles += text.count("<")
@@ -485,7 +488,7 @@ class _Translation:
         return [token.text for token in self.tokens[own[2] + 1 : last]]
 
     def _texts(self, first, last):
-        """The tokens' texts, without the inside of an alignment's parentheses and of a type's definition."""
+        """The texts of the tokens, without the arguments of alignas and the members of a type definition."""
         at = first
         own = self._own_type(first, last)
         while at < last:
@@ -496,7 +499,7 @@ class _Translation:
                 at = own[2]
 
     def _has_list(self, first, last):
-        """Does the declaration declare several names? Commas in the arguments of a template are none."""
+        """Does the declaration declare several names? Commas in template arguments do not count."""
         at, angles = first, 0
         while at < last:
             text = self.tokens[at].text
@@ -529,15 +532,15 @@ class _Translation:
         return at
 
     def _specifiers(self, first, last):
-        """The tokens before the first declarator's name, without what is in parentheses."""
+        """Indices of the tokens before the first declarator's name, without parenthesized ones."""
         at = first
         while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
             yield at
             at = self.partner[at] + 1 if self._opens(at) else at + 1
 
     def _declarators(self, first, last, own=None, type_name=None):
-        """(name, type) of each variable that a declaration declares. own: the type that it defines, and
-        type_name the name of that type."""
+        """(name, type) of each variable that a declaration declares. own: the type definition in it, if there is
+        one; type_name: the name of that type."""
         parts, kept = [[]], []
         at, angles = first, 0
         while at < last:
@@ -563,13 +566,13 @@ class _Translation:
                 continue
             if base is None:
                 if own and name_at == 0:
-                    continue  # the type alone
+                    continue  # only a type
                 base = " ".join(texts[:name_at])
             kept.append((texts[name_at], " ".join([base, *texts[name_at + 1 :]])))
         return kept
 
     def _bring_into(self, bodies, wide):
-        """Declares names of namespace scope in the functions that mention them."""
+        """Declares the shared variables of namespace scope in each function that mentions them."""
         for head, opening, closing in bodies:
             mentioned = {
                 self.tokens[i].text
@@ -591,16 +594,16 @@ class _Translation:
                 self.edits.append((after, after, text + " {"))
                 self.edits.append((self.tokens[closing].start, self.tokens[closing].start, "} "))
 
-    # ---- what cannot be done ----
+    # ---- errors ----
 
     def _refuse(self, at, macro):
-        """Puts an error in front of the statement that a token belongs to."""
+        """Inserts an error macro before the statement that contains a token."""
         if self.kind == "sim":
             start = self.tokens[self._declaration_start(at)].start
             self.edits.append((start, start, f"{macro} "))
 
     def _variable_of_a_function(self, at):
-        """__constant__ and __device__ in a function: of static variables, lambdas and local classes."""
+        """Rejects __constant__ and __device__ in a function, except for static variables, lambdas and local classes."""
         first = self._declaration_start(at)
         words = [token.text for token in self.tokens[first:at]]
         if not self.in_macro and set(words) <= {"const", "volatile", "constexpr"}:
@@ -642,7 +645,7 @@ class _Translation:
             end += 1
 
     def _nest(self, at, end):
-        """The launch whose <<< and >>> are at these tokens."""
+        """Rewrites the launch whose <<< and >>> are at these tokens."""
         first = self._name_before(at)
         if first is None or self.kind != "sim":
             self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
@@ -659,7 +662,7 @@ class _Translation:
         self._replace(end, end + 2, "))")
 
     def _name_before(self, at):
-        """The first token of the name, with its namespaces and arguments, that ends before one; or None."""
+        """The first token of the qualified name (with template arguments) that ends before a token; or None."""
         at -= 1
         if self.tokens[at].text == ">":
             depth = 0
@@ -677,7 +680,7 @@ class _Translation:
         return at
 
     def _templates(self):
-        """The last names of kernels that are templates or overloaded."""
+        """The unqualified names of kernels that are templates or overloaded."""
         found = scanner.scan(self.text)[0]
         return {
             scanner.last_name(k.name.partition("(")[0])
@@ -686,7 +689,7 @@ class _Translation:
         }
 
     def _directive(self, token):
-        """The body of a macro is taken for code inside of a function."""
+        """Translates the body of a macro as code inside a function."""
         if scanner.directive_word(token.text) != "define" or not _concerns(token.text, self.spared):
             return
         head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+(\w+)(?:\([^)]*\))?", token.text)
