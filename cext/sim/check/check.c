@@ -1,9 +1,9 @@
-/* sim/check/check: what is checked, and the accesses of memory.
+/* sim/check/check: the settings of checks, and memory accesses.
  *
- * A thread whose access is found to be impossible ends there, as if it had returned, and the rest
- * of the grid goes on: so one run finds more than one mistake, and nothing is damaged. That is
- * reported whatever was asked for, as long as accesses are looked at. A read of what was never
- * written is reported and made. */
+ * A thread that makes an invalid access is ended, as if it had returned, and the rest of the grid
+ * continues: so one run finds several errors, and no memory is damaged. Invalid accesses are
+ * reported whichever checks are enabled, as long as accesses are instrumented. A read of memory
+ * that was not written is reported and then executed. */
 #include "sim/check/check.h"
 
 #include <signal.h>
@@ -135,8 +135,8 @@ static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned
     nl_sim_check_report(w, &f);
 }
 
-/* Does the shadow say of all its bytes that they are there and have been written? Only of one size
- * or another, at addresses that fit it. */
+/* Does the shadow mark all bytes as allocated and written? Handles only aligned accesses of 4 or 8
+ * bytes; returns 0 for others. */
 static int is_plain(uintptr_t address, size_t size) {
     const unsigned char *shadow = nl_sim_shadow.shadow + (address - nl_sim_shadow.low);
     uint64_t word = 0, wanted = UINT64_C(0x0303030303030303);
@@ -151,7 +151,8 @@ static int is_plain(uintptr_t address, size_t size) {
     return 0;
 }
 
-/* One that is in simulated memory. Is nothing wrong with it that others need not look at? */
+/* Checks an access to simulated memory. Returns 1 if the race check must still see it, 0 if it was
+ * reported already. */
 static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                         const void *pc) {
     if (is_plain(address, size))
@@ -172,7 +173,8 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     return 1;
 }
 
-/* A thread whose stack ends is left where it is: not in here, where locks are held. */
+/* Ends the thread here if its stack is nearly full: it must not overflow later in this code, where
+ * locks are held. */
 static void require_stack(nl_sim_worker *w, const void *pc) {
     enum { ROOM = 8192 };
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
@@ -200,7 +202,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     return 0;
 }
 
-/* As a function of the C library that is not instrumented does it. */
+/* Checks a copy by a function of the C library, which is not instrumented, and copies. */
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc) {
     if (!size)
         return;
@@ -244,10 +246,10 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
     nl_sim_thread_exit(w->current);
 }
 
-/* "uses t[5], but t has 4 elements"; of an array with several dimensions, the axis. `type` is
- * "float[3][4]", without quotes. The type alone does not say which axis it is: t[1] of the one
- * above has the type float[4], as has an array of one dimension. The indices after the name do, if
- * the elements are numbers. */
+/* Formats "uses t[5], but t has 4 elements", or names the axis if the array has several dimensions.
+ * `type` is for example "float[3][4]", without quotes. The type alone does not determine the axis:
+ * t[1] of that array has the type float[4], as a 1-D array has. The number of indices after the
+ * name determines it, if the elements are numbers. */
 static void describe_subscript(const char *type, long long index, unsigned long long extent,
                                unsigned ndim, const nl_sim_name *name, nl_sim_finding *f) {
     size_t length = strcspn(type, "'"), element = strcspn(type, "[");
@@ -268,7 +270,8 @@ static void describe_subscript(const char *type, long long index, unsigned long 
                  index, extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
 }
 
-/* Those who own such memory see for themselves whether an access is within. */
+/* Arrays in shared memory that the arena owns are skipped: their accesses are checked by
+ * address. */
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc) {
     nl_sim_worker *w = nl_sim_current;
@@ -305,7 +308,7 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
     nl_sim_check_report(w, &f);
 }
 
-/* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
+/* Checks only memory that also exists on a GPU: the compiler decides how the stack is aligned. */
 void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uintptr_t address = (uintptr_t)at;

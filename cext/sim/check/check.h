@@ -1,10 +1,10 @@
-/* sim/check/check: looking for mistakes in kernels while they run.
+/* sim/check/check: finds errors in kernels while they run.
  *
- * A launch that is checked runs an image of its kernel that is compiled for it
- * (sim/driver/module.h), whose accesses of memory come here when the shadow (sim/engine/shadow.h)
- * does not plainly allow them, or all of them if somebody wants all. Everything that is found is
- * put into the launch's list (sim/check/finding.h). job->check is NULL for a launch that is not
- * checked, and nothing here runs. */
+ * A checked launch runs an instrumented image of its kernel (sim/driver/module.h). Its memory
+ * accesses call this code if the shadow memory (sim/engine/shadow.h) does not plainly allow them,
+ * or always if a check needs every access. All findings are added to the launch's list
+ * (sim/check/finding.h). For a launch that is not checked, job->check is NULL and this code does
+ * not run. */
 #ifndef NL_SIM_CHECK_CHECK_H
 #define NL_SIM_CHECK_CHECK_H
 
@@ -13,21 +13,23 @@
 #include "sim/check/launch.h"
 #include "sim/engine/worker.h"
 
-/* What the calling thread's launches are to be checked for (nl_driver.SetChecks). */
+/* Set the checks of the calling thread's launches (nl_driver.SetChecks), and those of the
+ * process. */
 void nl_sim_check_set(const nl_checks *checks);
 void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile);
-/* Never NULL; mask 0: nothing. */
+/* The checks of the calling thread's launches. Never NULL; mask 0: no checks. */
 const nl_checks *nl_sim_check_wanted(void);
 uint32_t nl_sim_check_mask(void);
 nl_checks_compile_fn nl_sim_check_compiler(void);
 
-/* Around a checked launch, of a kernel in `image`; what the rest of it says is the caller's to fill
- * in. NULL without memory. */
+/* Creates the state of one checked launch of a kernel in `image`; the caller must set the other
+ * members. NULL without memory. */
 nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *image);
-/* Releases it. Returns the status of the launch: CUDA_SUCCESS, or with the report in `fault`. */
+/* Frees it. Returns the status of the launch: CUDA_SUCCESS, or an error whose report is in
+ * `fault`. */
 CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, nl_fault *fault);
 
-/* What instrumented images call (nl_sim_checker). */
+/* Functions that instrumented images call (nl_sim_checker). */
 int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc);
 void nl_sim_check_fill(void *to, int value, unsigned long long size);

@@ -1,5 +1,5 @@
-/* sim/check/clock: a hash table with a count of its users. Who is its only user writes into it,
- * others write into a copy. */
+/* sim/check/clock: a reference-counted hash table. Its only owner modifies it in place; with
+ * several owners, a modification makes a copy. */
 #include "sim/check/clock.h"
 
 #include "base/mem.h"
@@ -40,7 +40,7 @@ uint32_t nl_sim_clock_get(const nl_sim_clock *clock, uint64_t key) {
     return clock ? slot((nl_sim_clock *)clock, key)->time : 0;
 }
 
-/* A copy with room for at least one more fact, and one user. */
+/* A copy with space for at least one more entry, and a reference count of 1. */
 static nl_sim_clock *copy(const nl_sim_clock *clock) {
     unsigned count = clock ? clock->count : 0, capacity = 8;
     while (capacity * 3 / 4 <= count + 1)

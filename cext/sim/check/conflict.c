@@ -1,5 +1,5 @@
-/* sim/check/conflict: between the checks (check.h) and those who know about races (race.h) and
- * turns (interleave.h). */
+/* sim/check/conflict: connects the checks (check.h) with the race search (race.h) and the
+ * scheduling of threads (interleave.h). */
 #include "sim/check/conflict.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const char *verb(const nl_sim_race_side *side) {
     return side->write ? "writes" : "reads";
 }
 
-/* What the kernel's language calls what is missing. */
+/* Remedies in the terms of the kernel's language. */
 typedef struct words {
     const char *atomic_of_grid, *atomic_of_block, *warp, *block, *lock;
 } words;
@@ -66,8 +66,9 @@ static const words in_cxx =
 static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()",
                                      "cuda.syncwarp()", "cuda.threadfence()");
 
-/* What would have put the one before the other, or made one of both. What some thread changes by an
- * atomic is most likely the block's, whichever two have met. */
+/* The synchronization that would have ordered the two accesses or made them one operation. A value
+ * that some thread updates by an atomic is most likely shared by the block, even if the two threads
+ * are of one warp. */
 static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c, const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     int by_atomic = c->earlier.atomic || c->later.atomic;
@@ -88,7 +89,8 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
     return ORDERLESS;
 }
 
-/* Variables in an image that are not the user's: our own, and the compiler's. */
+/* Is the variable in the image but not the user's (this library's or the compiler's)? Then no line
+ * of the user's source makes either access. */
 static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
     const nl_sim_object *image = w->job->check->image;
     nl_sim_site site;
@@ -226,14 +228,14 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
 
 /* Accesses */
 
-/* Of the block, or of one of its cluster. */
+/* Shared memory of the block, or of another block of its cluster. */
 static int is_shared(const nl_sim_worker *w, uintptr_t address) {
     return nl_sim_arena_has(w, address) ||
            (w->cluster && address - nl_sim_shadow.low < nl_sim_shadow.span &&
             nl_sim_cluster_owner(w, address));
 }
 
-/* Which memory is it? */
+/* The memory space of an address. */
 static space find_space(const nl_sim_worker *w, uintptr_t address) {
     if (is_shared(w, address))
         return SHARED;
@@ -262,7 +264,7 @@ int nl_sim_conflict_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     return 1;
 }
 
-/* With what operations of other streams do. */
+/* Compares the access with operations of other streams, and reports a conflict. */
 static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                             const void *pc) {
     nl_sim_overlap_clash clash;

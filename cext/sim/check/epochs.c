@@ -1,15 +1,16 @@
 /* sim/check/epochs: each four bytes have the last plain write, one plain read, and a list of all
- * other accesses since that write: a segment for each block and kind of access, with the last
- * moment of each thread. Four bytes of which parts are touched have that for each byte.
+ * other accesses since that write. The list has a segment for each block and kind of access, with
+ * the last access of each thread. If some access covers only a part of the four bytes, each byte
+ * has its own record.
  *
- * A plain write ends the life of all records: those with which it conflicts have been reported, and
- * the others are ordered before it. A plain read replaces plain reads that are ordered before it.
- * Atomic and volatile accesses do not replace plain ones, with which other accesses conflict.
+ * A plain write drops all older records: conflicting accesses have been reported, and the others
+ * are ordered before it. A plain read replaces plain reads that are ordered before it. Atomic and
+ * volatile accesses do not replace plain ones, because other accesses conflict with plain ones.
  *
- * Of blocks that have ended without a fence, one access of a kind is enough: nothing can become
- * ordered after them before the next barrier over the grid, so a later access conflicts with all
- * of them or with none. A segment whose block has passed a barrier since is emptied by its block:
- * what the block does then is ordered after it. */
+ * For blocks that ended without a fence, one access of a kind is enough: no access can become
+ * ordered after them before the next barrier of the grid, so a later access conflicts with all of
+ * them or with none. If a block has passed a barrier since its segment was filled, its next access
+ * empties the segment, because that access is ordered after all accesses in it. */
 #include "sim/check/epochs.h"
 
 #include <string.h>
@@ -18,30 +19,33 @@
 
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
-    FEW = 4,   /* threads of a new segment */
-    MANY = 16, /* of one that is still searched; a larger one has an item for each thread */
+    FEW = 4, /* threads of a new segment */
+    /* capacity of the largest segment that is searched linearly; a larger one has one item for each
+     * thread */
+    MANY = 16,
     STRONG = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE,
-    KIND = STRONG | NL_SIM_MARK_WRITE | NL_SIM_MARK_NARROW, /* bits of who: one segment each */
-    HAS_FENCED = 1,                                         /* of a block */
+    /* bits of nl_sim_mark.who; one segment for each combination */
+    KIND = STRONG | NL_SIM_MARK_WRITE | NL_SIM_MARK_NARROW,
+    HAS_FENCED = 1, /* flag of a block */
     HAS_ENDED = 2,
 };
 
 typedef struct item {
-    uint32_t time; /* 0: none */
+    uint32_t time; /* 0: empty */
     int32_t pc;
     uint32_t thread;
 } item;
 
 typedef struct segment {
     struct segment *next;
-    uint32_t block, barrier; /* the last barrier of the block when the first item came */
+    uint32_t block, barrier; /* the block's last barrier when the first item was stored */
     uint16_t era, kind;
-    uint16_t count, capacity; /* count: of items, or `capacity` where each thread has one */
+    uint16_t count, capacity; /* count: of items, or `capacity` if each thread has one */
     item items[];
 } segment;
 
 typedef struct cell {
-    nl_sim_mark write; /* SPLIT: .block is the index of its four in epochs->bytes */
+    nl_sim_mark write; /* if SPLIT is set, .block is the index of the four bytes in epochs->bytes */
     nl_sim_mark read;
     segment *more;
 } cell;
@@ -50,9 +54,9 @@ struct nl_sim_epochs {
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
-    segment *spare; /* segments of FEW items */
+    segment *spare; /* free segments of FEW items */
     uint64_t blocks;
-    unsigned char *block; /* HAS_FENCED, HAS_ENDED */
+    unsigned char *block; /* flags of each block: HAS_FENCED, HAS_ENDED */
 };
 
 nl_sim_epochs *nl_sim_epochs_open(uint64_t blocks) {
@@ -108,7 +112,7 @@ void nl_sim_epochs_note_end(nl_sim_epochs *e, uint32_t block) {
 
 /* Cells */
 
-/* The four bytes at `address`; NULL without memory. */
+/* The cell of the four bytes at `address`; NULL without memory. */
 static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
     return nl_sim_shadow_find(&e->cells, address, sizeof(cell));
 }
@@ -133,7 +137,7 @@ static segment *copy_segments(const segment *first, int *failed) {
     return made;
 }
 
-/* Gives each byte of a cell a cell; NULL without memory. */
+/* Creates a cell for each byte of a cell; NULL without memory. */
 static cell *split(nl_sim_epochs *e, cell *c) {
     int failed = 0;
     if (is_split(c))
@@ -177,17 +181,18 @@ static nl_sim_mark mark_of(const segment *s, const item *i) {
                          .era = s->era};
 }
 
-/* Has the block passed a barrier since all of the segment? Asked by a thread of the block. */
+/* Has the block passed a barrier since all accesses of the segment? Only for accesses of that
+ * block. */
 static int is_over(const nl_sim_visit *v, const segment *s) {
     return s->block == v->mark.block && s->barrier < v->order->barrier;
 }
 
-/* Nothing can become ordered after what the block did. */
+/* Can no later access become ordered after the block's accesses? */
 static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
     return e->block[block] == HAS_ENDED;
 }
 
-/* Can an access of the segment conflict with this one, if nothing orders them? */
+/* Can an access of the segment conflict with this one, if they are unordered? */
 static int concerns(const nl_sim_visit *v, const segment *s) {
     uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
     if (!(any & NL_SIM_MARK_WRITE))
@@ -199,8 +204,8 @@ static int concerns(const nl_sim_visit *v, const segment *s) {
     return (both & NL_SIM_MARK_VOLATILE) && s->block == v->mark.block;
 }
 
-/* The first item that nothing orders before the access and that is not compatible with it; with
- * `strong`, compatible ones count too. NULL: none. */
+/* The first item that does not happen before the access and is not compatible with it; with
+ * `strong`, compatible items count as well. NULL: none. */
 static const item *find_unordered(const nl_sim_visit *v, const segment *s, int strong) {
     if (is_over(v, s))
         return NULL;
@@ -215,7 +220,7 @@ static const item *find_unordered(const nl_sim_visit *v, const segment *s, int s
     return NULL;
 }
 
-/* A segment for `threads` more items than FEW, or for FEW. */
+/* Returns a segment of this capacity, if possible a free one. NULL without memory. */
 static segment *make(nl_sim_epochs *e, unsigned capacity) {
     segment *s = capacity == FEW ? e->spare : NULL;
     if (s) {
@@ -225,7 +230,7 @@ static segment *make(nl_sim_epochs *e, unsigned capacity) {
     return nl_mem_alloc(sizeof *s + capacity * sizeof *s->items, NULL);
 }
 
-/* Makes the segment at *at larger; -1 without memory. */
+/* Enlarges the segment at *at; -1 without memory. */
 static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
     segment *old = *at;
     unsigned capacity = old->capacity < MANY ? MANY : threads;
@@ -248,7 +253,7 @@ static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
     return 0;
 }
 
-/* Records the access in the segment of its block and kind; -1 without memory. */
+/* Stores the access in the segment of its block and kind; -1 without memory. */
 static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     item made = {v->mark.time, v->mark.pc, v->thread};
     segment *s = *at;
@@ -278,8 +283,8 @@ static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     return 0;
 }
 
-/* Drops segments of this kind that say nothing more: those before the access, and all but one of
- * the blocks to which nothing more can happen. */
+/* Drops segments of this kind that are no longer needed: those that happen before the access, and
+ * all but one segment of ended blocks that made no fence. */
 static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {
@@ -351,7 +356,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
     int mine = is_same_moment(c->write, v->mark);
     if (mine && plain) {
         if (!writes)
-            return 0; /* an access that conflicts with the read conflicts with the write */
+            return 0; /* an access that conflicts with the read also conflicts with the write */
         c->write.who |= v->mark.who & NL_SIM_MARK_UPDATE;
         if (!c->read.era && !c->more)
             return 0;

@@ -20,7 +20,7 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
            (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
 }
 
-/* The one that is the same mistake at the same place, or NULL. */
+/* The finding of the same error at the same instruction, or NULL. The lock must be held. */
 static nl_sim_finding *find_lock_held(nl_sim_findings *f, unsigned kind, const void *pc,
                                       nl_sim_site site, uint64_t variable) {
     for (unsigned i = 0; i < f->count; i++) {
@@ -68,7 +68,8 @@ void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) 
 }
 
 typedef struct place {
-    nl_sim_site site, header; /* the user's line, and the toolkit's that it calls, if any */
+    /* line of the user's source, and line of the toolkit header that it calls, if any */
+    nl_sim_site site, header;
 } place;
 
 static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site site,
@@ -83,8 +84,8 @@ static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site sit
     return p;
 }
 
-/* Is it to be told rather than the other? By block; but where threads race, that some of them read
- * what was not written yet is a consequence. */
+/* Should the report show a, not b? The finding of the earlier block is shown. But a race is shown
+ * before a read of unwritten memory, because the read may be a consequence of the race. */
 static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
     unsigned kinds = a->kind | b->kind;
     if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))

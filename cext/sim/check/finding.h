@@ -1,8 +1,8 @@
-/* sim/check/finding: mistakes that a checked kernel makes, collected while it runs on.
+/* sim/check/finding: errors of a checked kernel, collected while it runs.
  *
- * One launch has one list. The same mistake at the same place, made by many threads, is one finding
- * with a count. The text is made at once, by who knows what it is about; the place in the source is
- * found at the end, because that takes long. */
+ * Each launch has one list. If many threads make the same error at the same instruction, there is
+ * one finding and a count. The checker formats the message immediately; the source line is looked
+ * up at the end, because that is slow. */
 #ifndef NL_SIM_CHECK_FINDING_H
 #define NL_SIM_CHECK_FINDING_H
 
@@ -17,50 +17,50 @@ enum { NL_SIM_FINDINGS = 32, NL_SIM_FINDING_TEXT = 480 };
 
 typedef struct nl_sim_finding {
     unsigned kind;        /* the NL_CHECK_ bit */
-    const void *pc;       /* where; NULL: `site` says it */
-    nl_sim_site site;     /* outlives the launch */
-    const void *other_pc; /* of a conflict: where the other side was; NULL: there is none */
+    const void *pc;       /* instruction; NULL: `site` has the source line */
+    nl_sim_site site;     /* must outlive the launch */
+    const void *other_pc; /* for a conflict: instruction of the other access; NULL: none */
     nl_sim_site other_site;
-    nl_sim_site call;  /* in the user's text, of the header in which pc or `site` is; file NULL:
-                          none,  or inlined there */
-    uint64_t variable; /* tells apart what the same place does to several variables */
+    /* line of the user's source that calls the header in which pc or `site` is; file NULL: none, or
+     * inlined there */
+    nl_sim_site call;
+    uint64_t variable; /* distinguishes findings of one instruction about several variables */
     nl_sim_dim block;
     nl_sim_dim thread;
-    uint64_t order; /* of the block in the grid */
-    const char
-        *access; /* what the thread does with the element; NULL: it is about something else */
+    uint64_t order;     /* index of the block in the grid */
+    const char *access; /* verb: "writes"; NULL: not about an access */
     nl_fault_element element;
     uint64_t address, size;
     struct {
-        const char *access; /* NULL: there is no other side, or it is no thread */
+        const char *access; /* NULL: there is no other access, or it is not a thread's */
         nl_sim_dim block, thread;
     } other;
-    /* What happened: "writes out[127], but out has 100 elements". "%o" in it stands for the place
-     * of the other side. */
+    /* The message: "writes out[127], but out has 100 elements". "%o" in it is replaced by the
+     * source line of the other access. */
     char text[NL_SIM_FINDING_TEXT];
-    const char *remedy; /* what is missing, told after the text; NULL: nothing */
+    const char *remedy; /* hint that is appended to the text; NULL: none */
 } nl_sim_finding;
 
 typedef struct nl_sim_findings {
     nl_mutex lock;
-    unsigned count;                      /* of different ones */
-    uint64_t total;                      /* with all repetitions */
-    unsigned kinds;                      /* of all, as bits */
-    nl_sim_finding all[NL_SIM_FINDINGS]; /* the first ones */
+    unsigned count;                      /* of different findings */
+    uint64_t total;                      /* including repetitions */
+    unsigned kinds;                      /* kinds of all findings, as bits */
+    nl_sim_finding all[NL_SIM_FINDINGS]; /* the first ones found */
 } nl_sim_findings;
 
 void nl_sim_findings_init(nl_sim_findings *findings);
 void nl_sim_findings_clear(nl_sim_findings *findings);
-/* Adds one, or counts it if it is known. */
+/* Adds a finding, or counts a repetition. */
 void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Describes the finding of the same mistake by these threads instead. Its position among the others
+/* Replaces the finding of the same error by this one, with its threads. Its position in the list
  * stays. */
 void nl_sim_findings_replace(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Is this one known already, from this block or one before it in the grid? Then it need not be
- * described. Counts it if so. */
+/* Is this finding in the list already, from the same block or an earlier block of the grid? If so,
+ * counts it and returns 1; then the caller need not format it. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
                          uint64_t variable, uint64_t order);
-/* The whole report: the first finding, and how many more there were. `image` tells lines. */
+/* Writes the report: the first finding, and the number of others. `image` has the line table. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,
                             const nl_sim_object *image, nl_fault *fault);
 

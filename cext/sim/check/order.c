@@ -1,13 +1,14 @@
-/* sim/check/order: the events that put accesses in an order.
+/* sim/check/order: the events that order accesses.
  *
- * A fence notes what its thread could hand over from then on; the next atomic that the thread
- * makes, wherever, hands it over to whoever reads that place with an atomic later. A barrier after
- * fences hands over what they noted within the block: it is usual that all threads make their fence
- * and, after the barrier, one of them tells the other blocks. Reading acquires without a fence:
- * that is more than CUDA promises, but what real programs do.
+ * A fence takes a snapshot of the accesses that happened before it. The thread's next atomic, at
+ * any address, releases the snapshot: a thread that later reads that address with an atomic is
+ * ordered after these accesses. A barrier after fences makes their snapshots available to all
+ * threads of the block. Programs commonly do this: all threads make a fence, and after the barrier
+ * one of them signals the other blocks. An atomic read acquires without a fence: CUDA does not
+ * guarantee that, but real programs rely on it.
  *
- * Where there is no memory for a clock, something that was ordered looks as if it were not. Who
- * asks is told by `starved`, and believes no conflict from then on. */
+ * If there is no memory for a clock, ordered accesses look unordered. Then `starved` is set, and
+ * the caller must not report conflicts from then on. */
 #include "sim/check/order.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ void nl_sim_order_end(nl_sim_order *o) {
     o->threads = 0;
 }
 
-/* Time goes on from block to block, so that nothing need be cleared. */
+/* The time continues from block to block, so that the tables need not be cleared. */
 void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *starved) {
     nl_sim_order_end(o);
     o->starved = starved;
@@ -78,7 +79,7 @@ static void raise(nl_sim_order *o, nl_sim_clock **clock, uint64_t key, uint32_t 
         *o->starved = 1;
 }
 
-/* What a fence of `thread` noted, into a clock. */
+/* Adds the snapshot of `thread`'s last fence to a clock. */
 static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
     const nl_sim_fenced *f = &o->fenced[thread];
     if (!f->barrier)
@@ -95,7 +96,7 @@ static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
     }
 }
 
-/* At a barrier: what single threads have fenced is the whole block's to hand over. */
+/* At a barrier: any thread of the block can now release the snapshots of all threads. */
 static void share_fences(nl_sim_order *o) {
     int all = 1;
     for (unsigned i = 0; i < o->threads && all; i++)
@@ -112,7 +113,8 @@ static void share_fences(nl_sim_order *o) {
     o->warp_fences = 0;
 }
 
-/* What threads know, into a clock. Those of a tile, or of a warp, often know the same. */
+/* Joins the clocks of threads `first` to `end` - 1. Threads of a tile or a warp often share one
+ * clock, which is joined once. */
 static void join_known(nl_sim_order *o, nl_sim_clock **clock, unsigned first, unsigned end) {
     for (unsigned i = first; i < end; i++) {
         if (i == first || o->thread_known[i] != o->thread_known[i - 1])
@@ -132,7 +134,7 @@ void nl_sim_order_barrier(nl_sim_order *o) {
     o->barrier = ++o->time;
 }
 
-/* The lanes' fences become one. */
+/* Gives each of the lanes the union of their snapshots. */
 static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
     nl_sim_fenced joined = {.barrier = 0};
     FOR_LANES(lane, lanes) {
@@ -195,7 +197,7 @@ void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
         share_acquired(o, first, lanes);
 }
 
-/* Fences of single threads are the tile's to hand over. */
+/* Gives each thread of the tile the union of the snapshots of all. */
 static void share_tile_fences(nl_sim_order *o, unsigned first, unsigned end) {
     nl_sim_clock *fenced = NULL;
     uint32_t barrier = 0;
@@ -244,7 +246,7 @@ void nl_sim_order_fence(nl_sim_order *o, unsigned thread) {
     o->warp_fences |= 1u << warp;
 }
 
-/* Handing over */
+/* Release and acquire */
 
 static nl_sim_handed *place(const nl_sim_handover *h, uintptr_t address) {
     uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;

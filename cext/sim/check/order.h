@@ -1,10 +1,10 @@
-/* sim/check/order: what comes before what in a block of a kernel that is checked for races.
+/* sim/check/order: happens-before relation between accesses of a kernel that is checked for races.
  *
- * Each block counts the events at which its threads synchronise: its time. A thread's own time is
- * that of its last event. All that happened before the time of the last barrier is known to all;
- * what lanes of a warp know of one another since then is in a table of 32 by 32; everything else
- * (other warps, other blocks) is known only where memory was handed over, by way of a clock
- * (clock.h). */
+ * Each block has a clock that advances at every synchronization of its threads. The time of a
+ * thread is the block's time at the thread's last synchronization. All threads of the block are
+ * ordered after everything that the block did before its last barrier. For lanes of one warp, a
+ * table of 32 by 32 contains the order that was established since then. Order across warps and
+ * blocks is created only by fences and atomics, and is stored in vector clocks (clock.h). */
 #ifndef NL_SIM_CHECK_ORDER_H
 #define NL_SIM_CHECK_ORDER_H
 
@@ -14,31 +14,34 @@
 
 enum { NL_SIM_ORDER_THREADS = 1024, NL_SIM_ORDER_LANES = 32, NL_SIM_ORDER_WARPS = 32 };
 
-/* What a thread had done, and knew to be done, when it made its last fence. */
+/* Snapshot of a thread's order at its last fence: accesses that happened before the fence. */
 typedef struct nl_sim_fenced {
-    uint32_t barrier;                 /* all of its block before this time; 0: no fence yet */
-    uint32_t row[NL_SIM_ORDER_LANES]; /* of the lanes of its warp, up to this time */
+    /* everything that the block did before this time; 0: the thread has made no fence */
+    uint32_t barrier;
+    uint32_t row[NL_SIM_ORDER_LANES]; /* for each lane of its warp: everything up to this time */
     nl_sim_clock *of_block, *of_thread;
 } nl_sim_fenced;
 
 typedef struct nl_sim_order {
     uint32_t block; /* linear index */
     unsigned threads;
-    uint32_t time, barrier; /* now; of the last barrier */
-    unsigned fences;        /* since then */
-    unsigned acquired;      /* threads that know something of their own */
-    uint32_t released;      /* what all threads did before this time has been fenced by all */
+    uint32_t time, barrier; /* current time; time of the last barrier */
+    unsigned fences;        /* number of fences since the last barrier */
+    unsigned acquired;      /* number of threads with a clock of their own */
+    /* accesses of all threads before this time are covered by fences of all threads */
+    uint32_t released;
     nl_sim_clock *known, *released_known;
-    int *starved;         /* is set where there was no memory: then what is known is too little */
-    uint32_t warp_fences; /* bit per warp: some lane has made a fence since the barrier */
+    /* is set if memory ran out: then some order is missing, and conflicts must not be reported */
+    int *starved;
+    uint32_t warp_fences; /* bit per warp: a lane has made a fence since the barrier */
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
-    uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* it has written since its last fence */
+    uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* the thread has written since its last fence */
     nl_sim_clock *thread_known[NL_SIM_ORDER_THREADS];
     nl_sim_fenced fenced[NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
 } nl_sim_order;
 
-/* What has been handed over at which address, in one launch. */
+/* Table of one launch: the vector clock that was released at each address. */
 typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
     nl_sim_clock *clock;
@@ -48,15 +51,15 @@ typedef struct nl_sim_handover {
     nl_sim_handed *table;
 } nl_sim_handover;
 
-/* An order is made with calloc. Zero is one that has run no block. */
+/* Allocate an order with calloc: all zeros means that it has run no block. */
 void nl_sim_order_begin(nl_sim_order *order, uint32_t block, unsigned threads, int *starved);
 void nl_sim_order_end(nl_sim_order *order);
 void nl_sim_order_barrier(nl_sim_order *order);
 void nl_sim_order_warp(nl_sim_order *order, unsigned warp, uint32_t lanes);
-/* Threads `first` to `first` + `count` - 1, all of some warps, have synchronised. */
+/* Threads `first` to `first` + `count` - 1, which are complete warps, have synchronized. */
 void nl_sim_order_tile(nl_sim_order *order, unsigned first, unsigned count);
 void nl_sim_order_fence(nl_sim_order *order, unsigned thread);
-/* An atomic or volatile access of `thread`. */
+/* Called for an atomic or volatile access of `thread`. */
 void nl_sim_order_acquire(nl_sim_order *order, unsigned thread, const nl_sim_handover *handover,
                           uintptr_t address);
 void nl_sim_order_release(nl_sim_order *order, unsigned thread, nl_sim_handover *handover,
@@ -68,8 +71,8 @@ static inline uint32_t nl_sim_order_now(const nl_sim_order *order, unsigned thre
     return own > order->barrier ? own : order->barrier;
 }
 
-/* Is what thread `other` of `block` did at `time` before what `thread` does now? read: it was no
- * write. */
+/* Does the access of thread `other` of `block` at `time` happen before the current access of
+ * `thread`? read: the earlier access was not a write. */
 int nl_sim_order_knows(const nl_sim_order *order, unsigned thread, uint32_t block, unsigned other,
                        uint32_t time, int read);
 static inline int nl_sim_order_before(const nl_sim_order *order, unsigned thread, uint32_t block,
