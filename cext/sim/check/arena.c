@@ -1,5 +1,5 @@
-/* sim/check/arena: a list of the variables, in the order in which they were asked for; it is kept
- * from block to block of a launch. */
+/* sim/check/arena: a list of variables in the order of their first use. It stays the same for all
+ * blocks of a launch. */
 #include "sim/check/arena.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { MOST = 128, ALIGNMENT = 128, ZONE = 4096, SIZE = 4 << 20 };
 
 struct nl_sim_arena {
-    uintptr_t low, at; /* at: where the next variable can begin */
+    uintptr_t low, at; /* at: end of the last variable */
     nl_sim_arena_entry dynamic;
     nl_sim_arena_entry all[MOST];
     unsigned count;
@@ -32,7 +32,7 @@ static struct nl_sim_arena *make(void) {
     return a;
 }
 
-/* Room for `size` bytes, with as much again in front of it that is nobody's. */
+/* Allocates `size` bytes, after an inaccessible gap of at least the same size. */
 static int place(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
     uintptr_t base = a->at + (size > ZONE ? size : ZONE);
     base = (base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -73,7 +73,7 @@ _Noreturn static void too_much(nl_sim_worker *w) {
                        w->current, (nl_sim_site){.file = NULL});
 }
 
-/* The variable of a worker's block. */
+/* The address of a variable in a worker's block; allocates it at first use. */
 static void *shared_of(nl_sim_worker *w, const nl_sim_shared *variable) {
     struct nl_sim_arena *a = w->arena;
     if (variable->size == 0) {

@@ -1,38 +1,39 @@
-/* sim/check/arena: the shared memory of the block that a worker runs in a checked launch.
+/* sim/check/arena: the shared memory of a worker's block in a checked launch.
  *
- * It is simulated memory like that of devices, so that the shadow covers it. The dynamic memory
- * comes first, then each __shared__ variable, when the first thread comes to its declaration;
- * between them is more that nobody may touch than an index is likely to be wrong by. */
+ * It is simulated memory like that of devices, so that shadow memory covers it. The dynamic shared
+ * memory comes first, then each __shared__ variable, allocated when the first thread reaches its
+ * declaration. Inaccessible gaps between them are larger than a wrong index is likely to skip. */
 #ifndef NL_SIM_CHECK_ARENA_H
 #define NL_SIM_CHECK_ARENA_H
 
 #include "sim/engine/worker.h"
 
-/* Before a worker runs blocks of a checked launch. -1 without memory. */
+/* Call before a worker runs blocks of a checked launch. -1 without memory. */
 int nl_sim_arena_open(nl_sim_worker *w);
-/* A block begins: nothing has been written. */
+/* A block begins: marks all variables as unwritten. */
 void nl_sim_arena_block(nl_sim_worker *w);
-/* nl_sim_checker.shared */
+/* Implements nl_sim_checker.shared. */
 void *nl_sim_arena_shared(const nl_sim_shared *variable);
-/* A block of a cluster has ended: nobody may touch what was its own. */
+/* A block of a cluster has ended: makes its shared memory inaccessible. */
 void nl_sim_arena_end(nl_sim_worker *w);
-/* What an address in the worker's arena is in that of another block of its cluster. */
+/* The address in the arena of `other`, a block of the same cluster, that corresponds to an address
+ * in the worker's arena. */
 uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
-/* Is the address in the worker's arena, wherever? */
+/* Is the address anywhere in the worker's arena? */
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address);
 
-/* A variable in it. */
+/* A variable in the arena. */
 typedef struct nl_sim_arena_entry {
-    const nl_sim_shared *variable; /* NULL: dynamic memory that has got no name */
+    const nl_sim_shared *variable; /* NULL: dynamic memory without a name */
     uintptr_t base;
     size_t size;
 } nl_sim_arena_entry;
-/* The one that the address is in, or is nearest to. 0 if there is none. */
+/* The variable that contains the address, or the nearest one. 0 if there is none. */
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry);
 
-/* The n-th variable, the dynamic memory first. 0 if there are not so many. */
+/* The n-th variable; 0 is the dynamic memory. Returns 0 if there are fewer. */
 int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry);
-/* Is there a variable of these dimensions, or of more of which these are the last? */
+/* Is there a variable whose last dimensions are these? */
 int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim, const unsigned long long *extents);
 
 #endif

@@ -1,4 +1,5 @@
-/* sim/check/explore: a queue of schedules, and a table of all that were ever in it. */
+/* sim/check/explore: a queue of schedules, and a hash table of all schedules that were ever
+ * added. */
 #include "sim/check/explore.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ typedef struct choice {
 struct nl_sim_explorer {
     unsigned count, next;
     choice *choices;
-    uint32_t table[TABLE]; /* of indices, plus 1 */
+    uint32_t table[TABLE]; /* index of a choice plus 1; 0: free */
 };
 
 nl_sim_explorer *nl_sim_explorer_open(void) {
@@ -45,7 +46,7 @@ static int is_same(const choice *a, const choice *b) {
     return 1;
 }
 
-/* Adds one, unless it was there. */
+/* Adds a schedule, unless it was added before or the queue is full. */
 static void add(nl_sim_explorer *e, const choice *c) {
     uint64_t hash = c->count;
     for (unsigned i = 0; i < c->count; i++) {

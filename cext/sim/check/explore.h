@@ -1,10 +1,8 @@
-/* sim/check/explore: the schedules of a launch in which atomics order the threads, one after the
- * other.
+/* sim/check/explore: enumerates schedules of a launch in which atomics order the threads.
  *
- * The first run has no switches. Where an atomic access of a thread came after one of another
- * thread's, of the same memory, and only the schedule decided so, another schedule lets the later
- * thread run first. Schedules have at most NL_SIM_SWITCHES switches; those with fewer come first.
- */
+ * The first run has no switches. If two threads made atomic accesses to the same memory, and only
+ * the schedule determined their order, a further schedule lets the later thread run first. A
+ * schedule has at most NL_SIM_SWITCHES switches; schedules with fewer switches run first. */
 #ifndef NL_SIM_CHECK_EXPLORE_H
 #define NL_SIM_CHECK_EXPLORE_H
 
@@ -14,9 +12,9 @@ typedef struct nl_sim_explorer nl_sim_explorer;
 
 nl_sim_explorer *nl_sim_explorer_open(void); /* NULL without memory */
 void nl_sim_explorer_close(nl_sim_explorer *explorer);
-/* The launch has run in this schedule: remembers those that follow from it. */
+/* Call after the launch has run with this schedule: adds the schedules that follow from it. */
 void nl_sim_explorer_ran(nl_sim_explorer *explorer, const nl_sim_schedule *schedule);
-/* The next schedule to run; 0 if there is none. */
+/* Returns the next schedule to run; 0 if there is none. */
 int nl_sim_explorer_next(nl_sim_explorer *explorer, nl_sim_schedule *schedule);
 
 #endif

@@ -1,13 +1,14 @@
-/* sim/check/overlap: operations of different streams that touch the same memory with nothing that
- * puts them in an order.
+/* sim/check/overlap: finds operations of different streams that access the same memory and are
+ * unordered.
  *
- * Each stream has a vector clock: for every other, up to which of its operations all has happened
- * before what is issued next. The host has one, too, for whatever it has waited for. Events, waits
- * and the default stream's rule join them. For each byte that a watched operation touches, its last
- * writer and a reader are noted; who touches it next, and does not come after them, is told.
+ * Each stream has a vector clock: for every other stream, the last operation that happens before
+ * the next operation issued. The host has a clock for the operations that it has waited for.
+ * Events, waits and the default stream's rule join clocks. For each byte that a watched operation
+ * accesses, its last writer and one reader are stored; the next access that is not ordered after
+ * them is reported.
  *
- * Where something is not known (there are more streams than clocks have room for, a stream is gone,
- * there is no memory), it counts as ordered. Nothing is kept before somebody asks for it. */
+ * Operations count as ordered if their order cannot be determined: more streams than a clock has
+ * entries, a destroyed stream, or no memory. Nothing is stored until the check is first enabled. */
 #ifndef NL_SIM_CHECK_OVERLAP_H
 #define NL_SIM_CHECK_OVERLAP_H
 
@@ -16,15 +17,15 @@
 
 enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_WHERE = 96, NL_SIM_OVERLAP_TEXT = 176 };
 
-/* A vector clock. Streams share places when there are too many of them. */
+/* A vector clock. Streams share entries if there are too many of them. */
 typedef struct nl_sim_streamclock {
     uint64_t ticket[NL_SIM_OVERLAP_STREAMS];
 } nl_sim_streamclock;
 
-/* A watched operation, from when it is issued. */
+/* A watched operation; created when it is issued. */
 typedef struct nl_sim_overlap nl_sim_overlap;
 
-/* The other operation, and what it does with the memory. */
+/* The other operation of a conflict, and its access. */
 typedef struct nl_sim_overlap_clash {
     char who[NL_SIM_OVERLAP_TEXT]; /* "kernel fill on stream 2 (program.py, line 9)" */
     const char *verb;              /* "writes" */
@@ -32,26 +33,28 @@ typedef struct nl_sim_overlap_clash {
     uintptr_t address;
 } nl_sim_overlap_clash;
 
-/* Is anything kept? Begins; 0, or -1 without memory. */
+/* Is the check enabled? Enables it; 0, or -1 without memory. */
 int nl_sim_overlap_is_kept(void);
 int nl_sim_overlap_keep(void);
 
-/* A new one, which free() releases: the number `number` of all, the last in `clock` of the stream
- * at `place`; "kernel fill", "on stream 2 (program.py, line 9)". NULL without memory. */
+/* Creates an operation; release it with free(). `number` counts all operations; the operation is
+ * the last one in `clock`, whose stream has the entry `place`. what: "kernel fill"; where: "on
+ * stream 2 (program.py, line 9)". NULL without memory. */
 nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_streamclock *clock,
                                     unsigned place, const char *what, const char *where);
-/* What has happened before it. */
+/* The operations that happen before it. */
 const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *operation);
 
-/* While the operation runs: it touches these bytes. Returns 1 if another does, unordered. */
+/* Called while the operation runs: it accesses these bytes. Returns 1 if an unordered operation has
+ * accessed them too, and the accesses conflict. */
 int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,
                          int writes, int atomic, nl_sim_overlap_clash *clash);
 /* "on stream 2 (program.py, line 9)", "on the default stream" */
 const char *nl_sim_overlap_stream(const nl_sim_overlap *operation);
-/* What would have ordered them. */
+/* The hint for the report: which call would have ordered them. */
 extern const char nl_sim_overlap_remedy[];
 
-/* Memory comes or goes: nobody has touched it. */
+/* Memory was allocated or freed: drops its accesses. */
 void nl_sim_overlap_drop(uintptr_t low, size_t size);
 
 #endif

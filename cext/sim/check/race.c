@@ -1,23 +1,27 @@
-/* sim/check/race: for each four bytes that are touched: who wrote them last, and two of those who
- * have read them since; four bytes of which parts are touched have that for each byte. An access
- * conflicts with what is noted there if nothing puts the noted one before it (order.h).
+/* sim/check/race: stores for each four bytes of accessed memory the last write and two reads since
+ * then. If an access covers only a part of four bytes, each of the bytes has its own record. An
+ * access conflicts with a stored access if the stored one does not happen before it (order.h).
  *
- * Two readers are enough to find that a later write conflicts, if they are as far from each other
- * as possible: two warps, or two blocks. Forgetting a reader can hide a race, never make one up.
+ * Two readers suffice to find that a later write conflicts, if they are as far apart as possible:
+ * in two warps or two blocks. A reader that is not stored can hide a race, but never causes a false
+ * report.
  *
- * What looks like a conflict and is none:
- * - Several threads write the same value (a flag that many set). Whether it was the same is known
- * once the write is done, that is at the next event of the thread; until then the conflict waits in
- *   `write`.
- * - A plain read that only feeds an atomicCAS on the same address, or finds it unnecessary, as in
- *   everybody's atomicMax for floats. It waits in `reads` until the thread has either done the
- *   atomicCAS or gone past the next event at which threads synchronise; and where some thread has
- * read what it then gave to an atomicCAS, the reads of all are forgiven. A plain read of what
- * another has written waits there, too: if its thread writes the same place before it synchronises
- * with others, both have updated it, and the report says so.
- * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
- *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
- * indeed: written right after a fence. */
+ * Some accesses look like conflicts but are not:
+ *
+ * - Several threads write the same value (a flag that many threads set). The value can be
+ *   compared only after the write, which is at the next event; until then the conflict waits
+ *   in `write`.
+ * - A plain read whose value is only used for an atomicCAS on the same address, or makes the
+ *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict waits in `reads`
+ *   until the thread makes the atomicCAS or its next synchronization. If any thread makes an
+ *   atomicCAS at an address that it read before, no read by that instruction is reported.
+ * - Volatile accesses of different warps, which implement flags. Within a warp, code for GPUs
+ *   before Volta used them instead of __syncwarp; there they conflict, except for a flag that is
+ *   written right after a fence.
+ *
+ * A plain read of a value that another thread wrote also waits in `reads`: if the reading thread
+ * writes the same address before it synchronizes, both threads have updated it, and the report says
+ * so. */
 #include "sim/check/race.h"
 
 #include <string.h>
@@ -34,8 +38,8 @@
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
     KNOWN_PAIRS = 512,
-    GUARDS = 32, /* places of plain reads for an atomicCAS */
-    LATEST = 4,  /* plain reads of a thread that are remembered for this */
+    GUARDS = 32, /* maximum of guards */
+    LATEST = 4,  /* plain reads of a thread that are stored to find guards */
     UPDATES = 32,
     WRITE = NL_SIM_MARK_WRITE,
     ATOMIC = NL_SIM_MARK_ATOMIC,
@@ -43,14 +47,14 @@ enum {
     UPDATE = NL_SIM_MARK_UPDATE,
     NARROW = NL_SIM_MARK_NARROW,
     SPLIT = NL_SIM_MARK_SPLIT,
-    MAX_BYTES = 16, /* of an access whose value can be compared */
+    MAX_BYTES = 16, /* maximum size of an access whose value is compared */
 };
 
 typedef nl_sim_mark mark;
 typedef nl_sim_visit visit;
 
 typedef struct cell {
-    mark write; /* SPLIT: .block is the index of its four in race->bytes */
+    mark write; /* if SPLIT is set, .block is the index of the four bytes in race->bytes */
     mark read[2];
 } cell;
 
@@ -64,18 +68,19 @@ struct nl_sim_race {
     nl_sim_race_report *report;
     uint16_t era;
     int starved;           /* memory has run out: no conflict is certain any more */
-    nl_sim_epochs *epochs; /* of an exact search, which uses no cells; else NULL */
-    int depends;           /* exact: the schedule decides the order of some atomic accesses */
+    nl_sim_epochs *epochs; /* for an exact search, which does not use `cells`; otherwise NULL */
+    /* exact search: the schedule determines the order of some atomic accesses */
+    int depends;
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
     nl_sim_handover handover;
     unsigned pair_count;
-    pair pairs[KNOWN_PAIRS]; /* of places that have been reported: a hash table */
+    pair pairs[KNOWN_PAIRS]; /* hash table of reported pairs of instructions */
     unsigned guard_count;
     int32_t guards[GUARDS];
     unsigned update_count;
-    pair updates[UPDATES]; /* a read, and the write by the same thread of what it has read */
+    pair updates[UPDATES]; /* a read, and a write by the same thread to the address that it read */
 };
 
 /* A plain read. */
@@ -85,10 +90,10 @@ typedef struct latest {
     uint32_t time;
 } latest;
 
-/* A conflict that may yet turn out to be none. */
+/* A conflict that may still turn out to be none. */
 typedef struct waiting {
     int on;
-    int plain; /* no side is atomic */
+    int plain; /* neither access is atomic */
     uintptr_t granule;
     nl_sim_race_conflict conflict;
 } waiting;
@@ -96,13 +101,13 @@ typedef struct waiting {
 struct nl_sim_race_block {
     nl_sim_order order;
     waiting write;
-    unsigned char before[MAX_BYTES]; /* what was there before the write */
+    unsigned char before[MAX_BYTES]; /* the bytes before the write */
     unsigned reads_on;
     waiting reads[NL_SIM_ORDER_THREADS];
     latest latest[NL_SIM_ORDER_THREADS][LATEST];
     uint8_t latest_next[NL_SIM_ORDER_THREADS];
-    /* The last compare-and-swap or exchange of each thread, and the block's last barrier then. No
-     * two blocks have the same barrier. */
+    /* The last compare-and-swap or exchange of each thread, and the block's last barrier at that
+     * time. The times of barriers differ between blocks of a worker. */
     struct {
         uint32_t barrier;
         uintptr_t granule;
@@ -148,12 +153,12 @@ int nl_sim_race_depends(const nl_sim_race *race) {
 
 /* Cells */
 
-/* The four bytes at `address`; NULL without memory, and nothing is found there. */
+/* The cell of the four bytes at `address`; NULL without memory: then no race is found there. */
 static cell *find_cell(nl_sim_race *race, uintptr_t address) {
     return nl_sim_shadow_find(&race->cells, address, sizeof(cell));
 }
 
-/* Gives each byte of a cell a cell; NULL without memory. */
+/* Creates a cell for each byte of a cell; NULL without memory. */
 static cell *split(nl_sim_race *race, cell *c) {
     if (c->write.who & SPLIT)
         return race->bytes[c->write.block];
@@ -181,7 +186,7 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
                                                                               : NL_SIM_RACE_BLOCK;
 }
 
-/* The entry of this pair of places, made if there is room; NULL if not. */
+/* The entry of this pair of instructions; a new entry if the table has space, otherwise NULL. */
 static pair *find_pair(nl_sim_race *race, int32_t earlier, int32_t later) {
     uint32_t at = ((uint32_t)earlier * 31 + (uint32_t)later) * 2654435761u >> 16;
     for (;; at++) {
@@ -198,8 +203,8 @@ static pair *find_pair(nl_sim_race *race, int32_t earlier, int32_t later) {
     }
 }
 
-/* Reports the first conflict between two places, and then those of threads that are farther from
- * each other: they need more to be put in an order. */
+/* Reports the first conflict of two instructions, and later conflicts of the pair with a larger
+ * scope, because those need a stronger synchronization. */
 static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
     if (race->starved)
@@ -217,7 +222,7 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     race->report(w, c);
 }
 
-/* The write that waited is done: has it changed anything? */
+/* The write that waited has been executed: reports the conflict if the write changed the bytes. */
 static void settle_write(nl_sim_worker *w) {
     nl_sim_race_block *b = w->race_block;
     if (!b->write.on)
@@ -236,7 +241,7 @@ static int is_guard(const nl_sim_race *race, const void *pc) {
     return 0;
 }
 
-/* The side of a conflict that is a plain read, while the other is atomic. */
+/* The access that is a plain read in a conflict whose other access is atomic. */
 static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
     return c->later.atomic ? &c->earlier : &c->later;
 }
@@ -258,7 +263,7 @@ static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
         settle_read(w, i);
 }
 
-/* The thread writes what it has read, and another has changed meanwhile. */
+/* The thread writes to an address that it read and that another thread changed in the meantime. */
 static void settle_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
     waiting *wait = &w->race_block->reads[thread];
     if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
@@ -268,7 +273,7 @@ static void settle_update(nl_sim_worker *w, unsigned thread, uintptr_t address, 
     settle_read(w, thread);
 }
 
-/* The latest plain read of the thread there, or NULL. */
+/* The thread's latest plain read of these four bytes, or NULL. */
 static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
         const latest *l = &b->latest[thread][i];
@@ -278,7 +283,7 @@ static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, ui
     return NULL;
 }
 
-/* The thread did an atomicCAS at an address that it had read before. */
+/* The thread makes an atomicCAS at an address that it read before: its read is no conflict. */
 static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
                          uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
@@ -293,9 +298,9 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
     }
 }
 
-/* Notes that the code at `pc` writes what the code of `read` has read, if both are one statement:
- * the thread has synchronised with no other since the read, and has not read another element by the
- * same code, as a loop over several elements does. */
+/* Stores that the instruction at `pc` writes to the address that `read` has read, if both belong to
+ * one statement: the thread has not synchronized since the read, and the same instruction has not
+ * read another element since, as in a loop over several elements. */
 static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
                         const latest *read, int32_t pc) {
     if (read->time != nl_sim_order_now(&b->order, thread))
@@ -315,8 +320,8 @@ static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned 
         race->updates[race->update_count++] = (pair){.earlier = read->pc, .later = pc};
 }
 
-/* Is the read one of an update, as the comparison of `if (x > *p) *p = x`, and the write that
- * update's write? Then the two threads execute the same statement for the same element. */
+/* Are the read and the write parts of one statement, as in `if (x > *p) *p = x`? Then the two
+ * threads execute the same statement for the same element. */
 static int are_one_update(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
@@ -325,7 +330,7 @@ static int are_one_update(const nl_sim_race *race, mark read, mark write) {
     return 0;
 }
 
-/* Does the thread hold a lock at another address? A lock is 1 while a thread holds it. */
+/* Does the thread hold a lock at another address? The value of a lock is 1 while it is held. */
 static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
     uintptr_t lock = b->swapped[thread].granule;
     return b->swapped[thread].barrier == b->order.barrier && lock != granule &&
@@ -376,7 +381,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         settle_read(v->w, nl_sim_mark_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
         wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
-        if (wait->on) /* one is enough to tell */
+        if (wait->on) /* one conflict is enough for the report */
             return;
     }
     if (one_reads && !one_atomic)
@@ -391,7 +396,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     }
 }
 
-/* An exact search reports each pair that nothing orders. */
+/* Called for each unordered pair of an exact search. */
 static void conflict_exactly(visit *v, mark m, uintptr_t address) {
     int one_reads = !(m.who & v->mark.who & WRITE);
     nl_sim_race_conflict c = {.address = address,
@@ -411,11 +416,11 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
     report(v->w, &c);
 }
 
-/* Notes a reader. What is before it need not be kept. */
+/* Stores a read. Reads that happen before it are replaced. */
 static void note_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
         mark *m = &c->read[i];
-        /* a plain read says more than an atomic one of the same thread */
+        /* a stored plain read covers an atomic read of the same thread */
         if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
             m->time == v->mark.time && m->era == v->mark.era)
             return;
@@ -468,7 +473,7 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) 
     if (kind & NL_SIM_ACCESS_ATOMIC)
         result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
-        /* right after a fence: a flag */
+        /* a write right after a fence is a flag */
         result |= (kind & NL_SIM_ACCESS_WRITE) && b->order.fenced[thread].barrier &&
                           !b->order.unfenced[thread]
                       ? ATOMIC
@@ -576,7 +581,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     return 0;
 }
 
-/* Does a thread of the block know that it has happened? */
+/* Does the access happen before the current access of some thread of the block? */
 static int is_known_to_any(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (nl_sim_order_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m), m.time,

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/mem.h"
 
-/* Where the cells of a page begin. */
+/* Offset of a page's cells. */
 #define HEAD ((sizeof(nl_sim_shadow_page) + 15) / 16 * 16)
 
 static nl_sim_shadow_page **slot_of(nl_sim_shadow_page **table, size_t capacity, uintptr_t number) {

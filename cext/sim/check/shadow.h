@@ -1,5 +1,6 @@
-/* sim/check/shadow: a cell of a checker's data for each four bytes of memory. Pages of cells are
- * allocated when one of them is first used, and found in a hash table by their address. */
+/* sim/check/shadow: shadow memory of a checker: one cell for each four bytes of memory. Pages of
+ * cells are allocated when one of their cells is first used, and are found in a hash table by
+ * address. */
 #ifndef NL_SIM_CHECK_SHADOW_H
 #define NL_SIM_CHECK_SHADOW_H
 
@@ -15,16 +16,17 @@ enum {
 
 typedef struct nl_sim_shadow_page {
     uintptr_t number; /* address / NL_SIM_SHADOW_PAGE */
-    void *cells;      /* NL_SIM_SHADOW_CELLS, zero at first */
+    void *cells;      /* NL_SIM_SHADOW_CELLS cells, initially zero */
 } nl_sim_shadow_page;
 
 typedef struct nl_sim_shadow {
     size_t count, capacity;
-    nl_sim_shadow_page **pages; /* the hash table; NULL where it has none */
+    nl_sim_shadow_page **pages; /* the hash table; NULL: free slot */
     nl_sim_shadow_page *recent[NL_SIM_SHADOW_RECENT];
 } nl_sim_shadow;
 
-/* The page of a number, allocated if it is new, and among the recent ones; NULL without memory. */
+/* The page with this number. Allocates a new page if necessary, and caches the page in `recent`.
+ * NULL without memory. */
 nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *shadow, uintptr_t number,
                                             size_t cell_size);
 /* Frees all pages. */

@@ -1,5 +1,5 @@
-/* sim/check/visit: one access of memory while it is compared with earlier accesses of the same
- * bytes, and the mark that remains of an access. Used by race.c and epochs.c. */
+/* sim/check/visit: a memory access that is being compared with earlier accesses of the same bytes,
+ * and the compact record (mark) of an access. Used by race.c and epochs.c. */
 #ifndef NL_SIM_CHECK_VISIT_H
 #define NL_SIM_CHECK_VISIT_H
 
@@ -10,23 +10,23 @@
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* nl_sim_mark.who: the thread, and */
+/* Bits of nl_sim_mark.who: the thread, and these flags. */
 enum {
     NL_SIM_MARK_THREAD = 0x3ff,
     NL_SIM_MARK_WRITE = 0x400,
     NL_SIM_MARK_ATOMIC = 0x800,
-    NL_SIM_MARK_VOLATILE = 0x1000, /* and not ATOMIC */
-    NL_SIM_MARK_UPDATE = 0x2000,   /* a plain write of what its thread has just read */
-    NL_SIM_MARK_NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
-    NL_SIM_MARK_SPLIT = 0x8000,    /* of a cell: the bytes have cells of their own */
+    NL_SIM_MARK_VOLATILE = 0x1000, /* not combined with ATOMIC */
+    NL_SIM_MARK_UPDATE = 0x2000,   /* a plain write to an address that its thread has just read */
+    NL_SIM_MARK_NARROW = 0x4000,   /* only with ATOMIC: atomic for the threads of its block only */
+    NL_SIM_MARK_SPLIT = 0x8000,    /* for a cell: each of its bytes has its own cell */
 };
 
-/* One access; all zero: none. */
+/* The record of one access; all zeros: none. */
 typedef struct nl_sim_mark {
     uint32_t block, time;
-    int32_t pc; /* from the launch's code */
+    int32_t pc; /* relative to the launch's code */
     uint16_t who;
-    uint16_t era; /* barriers over the grid until then, plus 1 */
+    uint16_t era; /* number of grid barriers before the access, plus 1 */
 } nl_sim_mark;
 
 typedef struct nl_sim_visit {
@@ -40,25 +40,26 @@ typedef struct nl_sim_visit {
     uintptr_t address;
     size_t size;
     const void *pc;
-    int is_reported; /* a conflict of this access has been reported: others are of the same kind */
+    /* a conflict of this access was reported; its other conflicts are of the same kind */
+    int is_reported;
 } nl_sim_visit;
 
 static inline unsigned nl_sim_mark_thread(nl_sim_mark m) {
     return m.who & NL_SIM_MARK_THREAD;
 }
 
-/* Can both blocks touch the shared memory of one of them at a time? */
+/* Are both blocks in one cluster, so that both can access the shared memory of one of them? */
 static inline int nl_sim_visit_share_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
     return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
 }
 
-/* Does the marked access belong to shared memory of an earlier block? */
+/* Is the marked access an access to the shared memory of an earlier block at this address? */
 static inline int nl_sim_visit_is_foreign(const nl_sim_visit *v, uint32_t block) {
     return v->shared && block != v->mark.block &&
            !nl_sim_visit_share_cluster(v->w, block, v->mark.block);
 }
 
-/* Did the marked access happen before this one, or does it not concern it? */
+/* Does the marked access happen before this one, or concern other memory? */
 static inline int nl_sim_visit_follows(const nl_sim_visit *v, nl_sim_mark m) {
     if (m.era != v->mark.era || nl_sim_visit_is_foreign(v, m.block))
         return 1;
@@ -71,7 +72,7 @@ static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m
            nl_sim_mark_thread(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
 }
 
-/* May both happen at once, because both are atomic or volatile? */
+/* May both be unordered without a conflict, because both are atomic or volatile? */
 static inline int nl_sim_visit_is_compatible(const nl_sim_visit *v, nl_sim_mark m) {
     uint16_t strong = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE;
     if (!(m.who & strong) || !(v->mark.who & strong))
