@@ -1,4 +1,4 @@
-/* sim/check/launch: what is asked of a launch, and told to it, by every checker. */
+/* sim/check/launch: functions that all checkers use. */
 #include "sim/check/launch.h"
 
 #include "sim/debuginfo/lines.h"
@@ -9,7 +9,8 @@ int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
     return w->job->check && (w->job->check->wanted.mask & bit);
 }
 
-/* The thread is in a function of a header. */
+/* If the finding is in a function of a header, finds the line of the user's source that calls
+ * it. */
 static void find_call(nl_sim_worker *w, nl_sim_finding *f) {
     nl_sim_site site = f->site, header = {.file = NULL};
     if (f->pc && !site.file && !nl_sim_lines_find_call(w->job->image, f->pc, &site, &header))

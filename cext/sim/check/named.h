@@ -1,16 +1,16 @@
-/* sim/check/named: the arrays that generated code hands to the user's (NUMBALITE_NAMED in
- * cuda_src/numbalite/gufunc.cuh), which each thread lists while it has them. */
+/* sim/check/named: names of the arrays that generated code passes to the user's code
+ * (NUMBALITE_NAMED in cuda_src/numbalite/gufunc.cuh). Each thread has a list of its current
+ * arrays. */
 #ifndef NL_SIM_CHECK_NAMED_H
 #define NL_SIM_CHECK_NAMED_H
 
 #include "sim/engine/worker.h"
 
-/* What images call (nl_sim_checker): the running thread has this array from now on, or no longer.
- */
+/* Called by images (nl_sim_checker): adds an array to the running thread's list, or removes it. */
 void nl_sim_named_begin(nl_sim_named *array);
 void nl_sim_named_end(nl_sim_named *array);
-/* Of the running thread's, the one whose elements are nearest to the address among those that begin
- * in [low, high); NULL: none. */
+/* Of the running thread's arrays that begin in [low, high), the one whose elements are nearest to
+ * the address; NULL: none. */
 const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *worker, uintptr_t address,
                                          uintptr_t low, uintptr_t high);
 

@@ -1,4 +1,4 @@
-/* sim/check/observer: which checker hears what. */
+/* sim/check/observer: passes each event to the checkers that need it. */
 #include "sim/check/observer.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static void end_block(nl_sim_worker *w) {
         nl_sim_arena_end(w);
 }
 
-/* Who ends has arrived at the barrier of the cluster for good. */
+/* A thread that ends counts as arrived at the barrier of its cluster from then on. */
 static void end_thread(nl_sim_worker *w, unsigned thread) {
     nl_sim_shuffle_settle(w, thread);
     if (w->race && w->cluster)
@@ -145,7 +145,8 @@ static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
         nl_sim_race_renew(w, address, size);
 }
 
-/* What instrumented code does not tell by itself: g++'s has no call for quotients that overflow. */
+/* Reports an error that instrumented code does not report: g++ has no call for quotients that
+ * overflow. */
 static void overflowed(nl_sim_worker *w, const void *instruction) {
     nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
     (void)w;
@@ -208,7 +209,7 @@ static void copy(void *to, const void *from, unsigned long long size, const void
     memmove(to, from, size);
 }
 
-/* An asynchronous copy is a load and a store of the thread that begins it. */
+/* Counts an asynchronous copy as a load and a store of the thread that starts it. */
 static void copying(const nl_sim_copying *what, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     if (!w->job->check->profile)

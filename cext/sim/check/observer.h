@@ -1,13 +1,14 @@
-/* sim/check/observer: where the engine and instrumented images reach the checkers. */
+/* sim/check/observer: the hooks by which the engine and instrumented images call the checkers. */
 #ifndef NL_SIM_CHECK_OBSERVER_H
 #define NL_SIM_CHECK_OBSERVER_H
 
 #include "sim/engine/observer.h"
 
-/* Of launches that have a job->check. */
+/* For launches that have a job->check. */
 extern const nl_sim_observer nl_sim_check_observer;
 
-/* Puts what instrumented images call into the shadow's table; before any is loaded. */
+/* Stores the functions that instrumented images call in the table of the shadow memory. Call this
+ * before any image is loaded. */
 void nl_sim_check_install(void);
 
 #endif

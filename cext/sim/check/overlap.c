@@ -1,6 +1,6 @@
-/* sim/check/overlap: a note of 8 bytes for every 4 of memory, in chunks that are made
- * when somebody touches them. An allocation is further than a chunk from its neighbours, so that a
- * chunk belongs to one. */
+/* sim/check/overlap: 8 bytes of shadow memory for every 4 bytes of memory, in chunks that are
+ * allocated at their first access. Allocations are more than a chunk apart, so that a chunk belongs
+ * to one allocation. */
 #include "sim/check/overlap.h"
 
 #include <stdio.h>
@@ -22,7 +22,8 @@ struct nl_sim_overlap {
     char where[NL_SIM_OVERLAP_WHERE];
 };
 
-/* What is remembered of a watched operation when it is gone. */
+/* The data of a watched operation that is kept after its end. A later operation reuses the
+ * entry. */
 typedef struct note {
     uint32_t id;
     unsigned place;
@@ -30,16 +31,17 @@ typedef struct note {
     char who[NL_SIM_OVERLAP_TEXT];
 } note;
 
-/* Who has touched 4 bytes last: the id of an operation, whether it was by an atomic, and which of
- * the bytes. */
+/* The last write and one read of 4 bytes: the operation's id, whether the access was atomic, and
+ * which of the bytes it accessed. */
 typedef struct granule {
     uint32_t writer, reader;
 } granule;
 
-/* Under this lock, which is the last to be taken. */
+/* Protects all variables below. It must be the last lock that is acquired. */
 static nl_mutex lock = NL_MUTEX_INIT;
 static uintptr_t low, span;
-static granule **chunks, untold; /* &untold: memory of another kind, of which nothing is kept */
+/* &untold marks a chunk of host or shared memory, which is not watched */
+static granule **chunks, untold;
 static note *notes;
 static uint32_t kept;
 
@@ -62,7 +64,8 @@ static int open_lock_held(void) {
 }
 
 int nl_sim_overlap_keep(void) {
-    nl_sim_memory_hear(nl_sim_overlap_drop); /* before the lock: that of the memory comes first */
+    /* before the lock, because the memory's lock must be acquired first */
+    nl_sim_memory_hear(nl_sim_overlap_drop);
     nl_mutex_lock(&lock);
     int status = open_lock_held();
     nl_mutex_unlock(&lock);
@@ -98,7 +101,7 @@ static granule *find_chunk(uintptr_t address) {
     granule **place = &chunks[(address - low) / CHUNK];
     if (*place)
         return *place == &untold ? NULL : *place;
-    nl_mutex_unlock(&lock); /* the memory's lock is taken before this one */
+    nl_mutex_unlock(&lock); /* the memory's lock must be acquired before this one */
     int found = nl_sim_memory_find(address, &info);
     nl_mutex_lock(&lock);
     if (!found)
@@ -122,7 +125,8 @@ void nl_sim_overlap_drop(uintptr_t address, size_t size) {
     nl_mutex_unlock(&lock);
 }
 
-/* Has it happened before the operation began? Itself has, too. */
+/* Does the access happen before the operation, or belong to it? Also returns 1 if the access's data
+ * is no longer kept. */
 static int is_before(const nl_sim_overlap *o, uint32_t touched) {
     uint32_t id = touched >> ID_SHIFT;
     const note *n = &notes[id % NOTES];
@@ -142,7 +146,7 @@ static uint32_t replace(const nl_sim_overlap *o, uint32_t before, uint32_t bytes
     return ((before | bytes) & ~(uint32_t)ATOMIC) | atomic;
 }
 
-/* The bytes of one granule. Returns who is in the way, or 0. */
+/* Records an access of some bytes of 4. Returns the conflicting access, or 0. */
 static uint32_t touch(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
     uint32_t other = 0;
     if (clashes(o, g->writer, bytes))

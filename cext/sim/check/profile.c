@@ -1,5 +1,5 @@
-/* sim/check/profile: one part for each worker, which is added to the launch when the worker leaves.
- */
+/* sim/check/profile: each worker counts in a part of its own, which is added to the launch when the
+ * worker leaves. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -25,13 +25,16 @@ typedef struct barrier_line {
     uint64_t waits;
 } barrier_line;
 
-/* What one worker has counted. */
+/* The counters of one worker. */
 struct nl_sim_profile_part {
     nl_sim_requests *requests;
     unsigned barrier_count;
     barrier_line barriers[MAX_BARRIERS];
-    uint64_t loaded, stored;                /* distinct sectors that it was the first to touch */
-    uintptr_t updating[NL_SIM_MAX_THREADS]; /* by an atomic whose first half was counted */
+    /* sectors whose first access in the launch was by this worker */
+    uint64_t loaded, stored;
+    /* per thread: address of an atomic of which the load was counted, but not yet the
+     * compare-and-swap */
+    uintptr_t updating[NL_SIM_MAX_THREADS];
 };
 
 /* One launch. */
@@ -39,13 +42,13 @@ struct nl_sim_profile {
     nl_mutex lock;
     int incomplete;
     uint64_t loaded, stored;
-    uint64_t *loaded_bits, *stored_bits; /* a bit for each sector of simulated memory */
+    uint64_t *loaded_bits, *stored_bits; /* one bit for each sector of simulated memory */
     size_t bits_size;                    /* bytes */
     unsigned count, capacity;
     nl_profile_line *lines;
 };
 
-/* Blocks of code */
+/* Sessions */
 
 typedef struct session {
     uint64_t token;
@@ -141,7 +144,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
     return 0;
 }
 
-/* As numbalite/compilers/image.py computes it. */
+/* The checksum that numbalite/compilers/image.py computes. */
 static uint64_t sum_of(const nl_sim_object *image) {
     const char *bytes = image->bytes;
     uint64_t total = 0, totals = 0;
@@ -281,7 +284,7 @@ static void count_waits(nl_sim_worker *w) {
     while (i < part->barrier_count && !nl_sim_same_site(part->barriers[i].site, w->barrier.site))
         i++;
     if (i == MAX_BARRIERS)
-        i--; /* the rest is counted together */
+        i--; /* further barriers share the last entry */
     else if (i == part->barrier_count)
         part->barriers[part->barrier_count++] = (barrier_line){.site = w->barrier.site};
     part->barriers[i].waits += waits;
@@ -302,8 +305,8 @@ void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
 
 /* Accesses */
 
-/* Returns 0 for memory that is not counted: parameters, and the thread's own variables, which the
- * compiler for a GPU keeps in registers. */
+/* Finds the address space. Returns 0 for memory that is not counted: parameters, and local
+ * variables, which a GPU compiler keeps in registers. */
 static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
                       nl_sim_request_space *space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
@@ -318,7 +321,7 @@ static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
     return 1;
 }
 
-/* Counts the sectors that no access of the launch has touched before. */
+/* Returns the number of sectors that no access of the launch has touched before. */
 static uint64_t touch(uint64_t *bits, uintptr_t address, size_t size) {
     uint64_t count = 0;
     size_t first = (address - nl_sim_shadow.low) / SECTOR;
@@ -331,13 +334,13 @@ static uint64_t touch(uint64_t *bits, uintptr_t address, size_t size) {
     return count;
 }
 
-/* What the launch itself has written is in a cache. */
+/* Has the launch written the sector, so that it is in a cache? */
 static int was_stored(const struct nl_sim_profile *p, uintptr_t address) {
     size_t s = (address - nl_sim_shadow.low) / SECTOR;
     return (int)(nl_atomic_load(&p->stored_bits[s / 64]) >> s % 64 & 1);
 }
 
-/* An access of one instruction of a GPU. */
+/* Counts an access that a GPU makes by one instruction. Returns 1 if other lanes must run first. */
 static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                        const void *pc, nl_sim_request_space space) {
     struct nl_sim_profile *p = w->job->check->profile;
@@ -357,7 +360,7 @@ static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
     return 0;
 }
 
-/* The largest access that a GPU has of so many bytes at the address. */
+/* The size of the largest GPU access at the address, at most `size` bytes. */
 static size_t piece_of(uintptr_t address, size_t size) {
     size_t piece = MAX_ACCESS;
     while (piece > 1 && (address % piece || piece > size))
@@ -397,7 +400,8 @@ int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsi
     return 0;
 }
 
-/* The copy of a struct: a GPU has its local variables in registers. */
+/* Counts the copy of a struct. Local variables are not counted, because a GPU keeps them in
+ * registers. */
 void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc) {
     nl_sim_request_space space;

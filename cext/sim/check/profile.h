@@ -1,8 +1,8 @@
 /* sim/check/profile: the counters of launches that are profiled.
  *
- * A launch with nl_checks.profile runs an image of its kernel that was compiled with calls at every
- * access (sim/check/check.h). Each worker groups the accesses of its warps into requests
- * (sim/check/request.h). At the end of the launch the counters are added up by lines of the user's
+ * A launch with nl_checks.profile runs an image of its kernel that calls this code at every access
+ * (sim/check/check.h). Each worker groups the accesses of its warps into requests
+ * (sim/check/request.h). At the end of the launch the counters are summed by line of the user's
  * source, and the result is kept until Python takes it. */
 #ifndef NL_SIM_CHECK_PROFILE_H
 #define NL_SIM_CHECK_PROFILE_H
@@ -11,31 +11,32 @@
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* A block of code whose launches are profiled: nl_driver.OpenProfile and its siblings. */
+/* A profiling session, whose launches are profiled: nl_driver.OpenProfile and related calls. */
 uint64_t nl_sim_profile_open(void);
 void nl_sim_profile_close(uint64_t token);
-/* The oldest finished launch, which the caller frees with nl_mem_free; NULL if there is none. */
+/* The result of the oldest finished launch; the caller must free it with nl_mem_free. NULL if there
+ * is none. */
 nl_profile *nl_sim_profile_take(uint64_t token);
 
-/* Around a launch; job->check is set. -1 without memory. */
+/* Call before and after a launch whose job->check is set. begin returns -1 without memory. */
 int nl_sim_profile_begin(nl_sim_job *job);
 void nl_sim_profile_end(nl_sim_job *job, CUresult status);
 
-/* The hooks of the observer (sim/check/observer.c), of launches whose job->check->profile is set.
- */
+/* Hooks that the observer calls (sim/check/observer.c) for launches with job->check->profile. */
 void nl_sim_profile_enter(nl_sim_worker *worker);
 void nl_sim_profile_leave(nl_sim_worker *worker);
 void nl_sim_profile_begin_block(nl_sim_worker *worker);
 void nl_sim_profile_end_block(nl_sim_worker *worker);
-/* All threads of the block have synchronised; is_barrier: at its barrier. */
+/* All threads of the block have synchronized; is_barrier: at the block's barrier. */
 void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
-/* Lanes of a warp have. */
+/* These lanes of a warp have synchronized. */
 void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
-/* Called by instrumented images. Returns 1 if other lanes must run first. */
+/* Called by instrumented images for each access. Returns 1 if other lanes must run first; then the
+ * access is repeated. */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
-/* Of the running thread. */
+/* The running thread begins the next iteration of loop `number`, or leaves the loop. */
 void nl_sim_profile_loop(unsigned number, int leaves);
 void nl_sim_profile_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc);

@@ -1,11 +1,11 @@
-/* sim/check/request: the accesses of a warp's lanes, grouped into the requests that a GPU would
- * make, and the counters of these requests.
+/* sim/check/request: groups the accesses of a warp's lanes into the requests that a GPU would make,
+ * and counts them.
  *
  * The engine runs lanes one after the other. Each instruction of the image that accesses memory is
  * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
  * the same request as the n-th access of another lane of its warp there. A request is open until
- * the lanes of its warp synchronise; then the addresses of its lanes are counted: distinct sectors
- * of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
+ * the lanes of its warp synchronize. Then the addresses of its lanes are evaluated: distinct
+ * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
 #ifndef NL_SIM_CHECK_REQUEST_H
 #define NL_SIM_CHECK_REQUEST_H
 
@@ -26,10 +26,10 @@ typedef enum nl_sim_request_kind {
     NL_SIM_REQUEST_ATOMIC,
 } nl_sim_request_kind;
 
-/* One instruction, with the memory that it accessed. */
+/* One instruction and the address space that it accessed. */
 typedef struct nl_sim_request_site {
     const void *pc;
-    unsigned size; /* bytes of one lane */
+    unsigned size; /* bytes per lane */
     nl_sim_request_space space;
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
@@ -37,29 +37,29 @@ typedef struct nl_sim_request_site {
 
 typedef struct nl_sim_requests nl_sim_requests;
 
-/* Of one worker. NULL without memory. */
+/* The requests of one worker. NULL without memory. */
 nl_sim_requests *nl_sim_requests_create(void);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
-/* An access of a lane. Returns 1 if the lane must let the other lanes of its warp run, and then
- * call this again: too many requests of its warp are open. */
+/* Adds an access of a lane. Returns 1 if too many requests of its warp are open: then the caller
+ * must let the other lanes of the warp run, and call this again. */
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
                         uintptr_t address, unsigned size, nl_sim_request_space space,
                         nl_sim_request_kind kind);
-/* A lane begins the next iteration of a loop; it has left the loop. */
+/* repeat: a lane begins the next iteration of a loop. leave: it has left the loop. */
 void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
 void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
-/* The lanes of a warp have synchronised, or ended: counts its requests. */
+/* The lanes of a warp have synchronized or ended: counts the warp's requests. */
 void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
 /* The threads of a block begin: no lane is in a loop. */
 void nl_sim_requests_begin(nl_sim_requests *requests);
 
-/* The sites, after all warps were closed. */
+/* The sites; call this after all warps were closed. */
 const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
-/* Was there too little memory? Then the counters are too small. */
+/* Has memory run out? Then the counters are too small. */
 int nl_sim_requests_are_starved(const nl_sim_requests *requests);
 
-/* Adds the counters of one request to `counters`. mask: the lanes that take part. */
+/* Adds the counters of one request to `counters`. mask: the participating lanes. */
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *counters);
 

@@ -1,4 +1,5 @@
-/* sim/check/undo: a hash table of four bytes each, with a bit for each byte that was written. */
+/* sim/check/undo: a hash table with an entry for each four bytes and a flag for each byte that was
+ * written. */
 #include "sim/check/undo.h"
 
 #include <string.h>

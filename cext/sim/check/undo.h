@@ -1,5 +1,5 @@
-/* sim/check/undo: the memory that launches write, so that the same launch can run again from the
- * same memory, in another schedule. */
+/* sim/check/undo: saves the memory that launches write, so that a launch can be repeated from the
+ * same state with another schedule. */
 #ifndef NL_SIM_CHECK_UNDO_H
 #define NL_SIM_CHECK_UNDO_H
 
@@ -10,12 +10,14 @@ typedef struct nl_sim_undo nl_sim_undo;
 
 nl_sim_undo *nl_sim_undo_open(void); /* NULL without memory */
 void nl_sim_undo_close(nl_sim_undo *undo);
-/* These bytes are about to be written. Without memory the log is of no use from then on. */
+/* Call before these bytes are written. Without memory the log becomes incomplete and must not be
+ * used. */
 void nl_sim_undo_note(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
-/* The memory is as the first launch left it: remembers that. */
+/* Call after the first launch: saves its results. */
 void nl_sim_undo_keep(nl_sim_undo *undo);
-/* Makes the memory what it was before all launches; what the first launch left. */
+/* restore: restores the memory before all launches. finish: restores the results of the first
+ * launch. */
 void nl_sim_undo_restore(nl_sim_undo *undo);
 void nl_sim_undo_finish(nl_sim_undo *undo);
 

@@ -1,4 +1,4 @@
-/* sim/check/verdict: a list, under a lock. */
+/* sim/check/verdict: a linked list, protected by a lock. */
 #include "sim/check/verdict.h"
 
 #include <stdio.h>
