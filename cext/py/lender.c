@@ -1,4 +1,5 @@
-/* py/lender: the current stream of PyTorch, by DLPack's C functions or its own, and of CuPy. */
+/* py/lender: reads the current stream of PyTorch through DLPack's exchange API or PyTorch's own
+ * function, and the one of CuPy. */
 #include "py/lender.h"
 
 #include "py/known.h"
@@ -19,10 +20,11 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
 
 /* ---- a Stream over a foreign handle ---- */
 
-static nl_mutex lock = NL_MUTEX_INIT; /* of the slot below; no Python runs under it */
+static nl_mutex lock = NL_MUTEX_INIT; /* of foreign_stream; never held while Python code runs */
 
-/* The Stream made last for a foreign stream, if it is the one for this handle. It keeps what
- * the handle belongs to, so that no other stream can have the handle meanwhile. */
+/* Returns the last Stream created for a foreign handle, if it is for this handle, else NULL. The
+ * Stream keeps the owner of the handle alive, so that no other stream can get the same handle
+ * meanwhile. */
 static PyObject *take_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);

@@ -1,9 +1,9 @@
-/* py/owner: finding the streams of owners, and ordering a call with them.
+/* py/owner: finds the streams of the arguments' owners, and orders a call with them.
  *
- * Foreign streams are treated as unordered with the default stream without a question to the
- * driver: events between streams that are ordered already cost little, and a wrong order is a race.
- * While a stream is captured by its owner, it is not ordered with streams outside of the capture:
- * the program that launches the graph does that. */
+ * Foreign streams are treated as unordered with the default stream, without a query to the
+ * driver: an event between streams that are already ordered costs little, but a missing order is
+ * a race. While the owner captures its stream, the call is not ordered with streams outside of
+ * the capture: the program that launches the graph is responsible for this order. */
 #include "py/owner.h"
 
 /* ---- the owners of a call ---- */
@@ -59,8 +59,9 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
     return result;
 }
 
-/* An object whose class does not say what it is. One that cannot be read is refused later, by a
- * message that names the parameter. */
+/* Adds the stream of an object that is neither a device array nor of a library with a current
+ * stream: it may have the CUDA Array Interface. An object that cannot be read is ignored here;
+ * the call itself refuses it later, with a message that contains the parameter's name. */
 static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
     if (!values || obj == Py_None || nl_host_is_scalar(obj) || PyUnicode_Check(obj) ||
         PyBytes_Check(obj) || PyComplex_CheckExact(obj))
@@ -120,7 +121,7 @@ void nl_py_owners_clear(nl_py_owners *owners) {
     owners->count = 0;
 }
 
-/* `leave`: the others wait for the first, else the first waits for the others. */
+/* If `leave`, the other streams wait for the first one; else the first one waits for the others. */
 static int order(const nl_py_owners *owners, int leave, nl_error *err) {
     CUstream first = owners->streams[0].handle;
     int result = 0;
@@ -158,7 +159,7 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
 
 /* ---- the device of a call ---- */
 
-/* The device in a pair of __dlpack_device__. */
+/* The CUDA device that __dlpack_device__() returns, or NL_PY_DEVICE_IS_OPEN. */
 static int dlpack_device(PyObject *obj) {
     enum { CUDA = 2 }; /* kDLCUDA */
     int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;
@@ -170,8 +171,8 @@ static int dlpack_device(PyObject *obj) {
     return found;
 }
 
-/* The device of another library's array. The call that follows reads the object again, and reports
- * what is wrong with it. */
+/* The device of another library's array. Errors are ignored here: the call that follows reads the
+ * object again and reports them. */
 static int device_of_object(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
@@ -218,7 +219,7 @@ int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t co
     return device_of(state, args, count, 0);
 }
 
-/* Keeps the exception of the call, if there is one. */
+/* Restores the device selection. Preserves the exception of the call, if there is one. */
 static int select_again(int before) {
     nl_py_exception taken;
     nl_error err;
@@ -245,7 +246,8 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
 
 /* ---- calls ---- */
 
-/* The Stream of an owner: a bound array has it, for a foreign stream one is made. */
+/* The Stream of the first owner, a new reference: that of a bound array, or one that is created
+ * for a foreign handle. */
 static PyObject *stream_of(const nl_py_owners *owners) {
     PyObject *stream = owners->streams[0].stream;
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class))
@@ -278,17 +280,18 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
         return 1;
     }
-    if (nl_py_stream_here) { /* it was chosen: only arrays of one other bound stream move the call
-                              */
+    if (nl_py_stream_here) { /* a current stream is set: only arrays bound to one other stream
+                                change it */
         PyObject *bound = nl_py_arrays_find_stream(state, args, count);
         if (bound)
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
         return bound != NULL;
     }
-    /* not nl_device_current: a recorder counts its calls (nl_device_uses) */
+    /* not nl_device_current, which would count as a device use (nl_device_uses) and invalidate a
+     * trace */
     nl_device *dev = nl_capture_is_here() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
-        return 0; /* what the call is about to do reports the error */
+        return 0; /* the call itself reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
     int runs = !possible || owners.count;
     if (possible && owners.count)

@@ -1,12 +1,13 @@
 /* py/owner: the device of a call's arrays, and the streams on which their owners work.
  *
- * A call of a ufunc or of a NumPy function runs on the device of its arrays, other libraries' too:
- * if none of them is on the current device, the device of the first one is current during the call.
+ * A call of a ufunc or of a NumPy function runs on the device of its arrays, including arrays of
+ * other libraries. If none of them is on the current device, the device of the first one is
+ * current during the call.
  *
- * A call that names no stream runs on the stream of its arrays' owner: the current stream of
+ * A call without stream= runs on the stream of its arrays' owner. This is the current stream of
  * PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
- * array, the stream of a CUDA Array Interface. If there are several owners, the call runs on the
- * stream of one of them, after the earlier work of the others and before their later work. */
+ * array, or the stream of a CUDA Array Interface. If there are several owners, the call runs on
+ * the stream of one of them, after the earlier work of the others and before their later work. */
 #ifndef NL_PY_OWNER_H
 #define NL_PY_OWNER_H
 
@@ -16,30 +17,31 @@
 
 #define NL_PY_MAX_OWNERS 8
 
-/* The streams of one call without order with the default stream, each once. The first one is where
- * the call runs. */
+/* The streams of one call that are not ordered with the default stream, each once. The call runs
+ * on the first one. */
 typedef struct nl_py_owners {
     nl_py_state *state;
     nl_device *device;      /* current; arrays on other devices have no influence */
-    nl_dl_current *current; /* of the call */
+    nl_dl_current *current; /* the exchange API's current stream, read once in a call */
     int has_default;        /* an owner works on the default stream, or in order with it */
-    int captured, mode;     /* streams[0] is captured by its owner; the thread's mode before */
+    int captured, mode;     /* captured: the owner captures streams[0]; mode: the thread's before */
     int count;
     struct nl_py_owner {
         CUstream handle;
-        PyObject *stream; /* strong: a Stream, or what keeps a foreign one alive, or NULL */
+        PyObject *stream; /* strong: a Stream, or the keeper of a foreign one, or NULL */
     } streams[NL_PY_MAX_OWNERS];
 } nl_py_owners;
 
-/* Values that have no stream. Asking their classes for attributes which they do not have is slow.
- */
+/* Is it a value without a stream? These types are tested first, because a lookup of missing
+ * attributes in their classes is slow. */
 static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
     return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
            PyFloat_CheckExact(obj) || nl_host_is_exact_array(obj) || nl_host_is_scalar(obj);
 }
 
-/* Can this argument have an owner's stream? Objects that only have a CUDA Array Interface are read
- * later. */
+/* Can this argument have an owner's stream? Tuples, lists and instances of heap types count as
+ * possible; nl_py_owners_read decides. Objects with only a CUDA Array Interface are read later
+ * (`values` of nl_py_owners_read). */
 static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (obj == state->no_value)
@@ -65,31 +67,33 @@ static inline int nl_py_owners_are_possible(const nl_py_state *state, PyObject *
     return 0;
 }
 
-/* Collects the streams of these arguments, in tuples and lists, too. `values`, or NULL: reads
- * objects with a CUDA Array Interface. 0, or -1 with an exception; nl_py_owners_clear afterwards.
- */
+/* Collects the streams of these arguments, also in tuples and lists. If `values` is not NULL,
+ * objects with a CUDA Array Interface are read, too. 0, or -1 with an exception; call
+ * nl_py_owners_clear afterwards in both cases. */
 int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *device,
                       nl_py_values *values, PyObject *const *args, Py_ssize_t count);
 void nl_py_owners_clear(nl_py_owners *owners);
-/* Makes streams[0] wait for the other owners' work. 0, or -1 with an exception; else
- * nl_py_owners_leave has to follow: after a successful call it makes the other owners wait for
- * streams[0]. `result` is that of the call, which it returns, or -1 with an exception. */
+/* Makes streams[0] wait for the work of the other owners. Returns 0, or -1 with an exception.
+ * After 0 the caller must call nl_py_owners_leave with the result of its own call (0 or -1). If
+ * the call succeeded, nl_py_owners_leave makes the other owners wait for streams[0]. It returns
+ * `result`, or -1 with an exception. */
 int nl_py_owners_enter(nl_py_owners *owners);
 int nl_py_owners_leave(const nl_py_owners *owners, int result);
 
-/* The ordinal of the device on which a call with these arguments, in tuples and lists, too, runs if
- * that is not the current one, or one of: */
-enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* there is no array */ };
+/* The ordinal of the device on which a call with these arguments must run, also in tuples and
+ * lists, if that is not the current device; or one of: */
+enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* no argument is an array */ };
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
-/* function(callable, args...) with another device current. */
+/* Calls function(callable, args...) while another device is current. */
 PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
                                      PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* Runs function(callable, args...) on the device of the arguments, or on the stream of the owners:
- * 1 and *result, a new reference or NULL with an exception. 0: the call can run where it is. */
+/* Runs function(callable, args...) on the device of the arguments, or on the stream of the
+ * owners. Returns 1 and *result, which is a new reference or NULL with an exception. Returns 0 if
+ * the caller can make the call on the current device and stream. */
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
-/* The same, without a call where no class of the arguments can have a stream. */
+/* Like nl_py_owners_run, inlined for the case that no argument can have a stream. */
 static inline int nl_py_owners_call(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                                     PyObject *const *args, size_t nargsf, PyObject *keywords,
                                     PyObject **result) {
