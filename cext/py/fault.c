@@ -1,18 +1,19 @@
 /* py/fault: records of failed checks.
  *
- * A checked kernel's module has one record, in device memory. A launch of such a kernel is waited
- * for and the record is read, with one small copy in the order of the launch's own stream: work on
- * other streams, and kernels without checks, are not waited for. What is found is wiped out, and
- * the hook, a Python callable, is called as
+ * The module of a checked kernel has one record, in device memory. After a launch of such a
+ * kernel, this file waits for the launch and reads the record with one small copy on the same
+ * stream. It does not wait for work on other streams, or for kernels without checks. If the
+ * record contains a fault, it is reset to zero, and the hook, a Python callable, is called as
  *
  *     hook(record: bytes, kernels: tuple of names, arrays: list)
  *
- * with the names of the kernels that may have left the record (several only in a graph), and for
- * each array that they were given (name, address, shape, strides, itemsize) or (name, object).
+ * `kernels` are the names of the kernels that may have written the record (several only for a
+ * graph). `arrays` has an item for each array or pointer argument of these kernels: (name,
+ * address, shape, strides, itemsize) or (name, object).
  *
- * Launches of one module that run at the same time share the record: whoever looks first reports
- * what is in it. A record that is just being written (its kind is -1) belongs to another launch,
- * which will be waited for as well, and is left alone. */
+ * Concurrent launches of one module share the record: the first thread that reads it reports the
+ * fault. If the kind of a record is -1, another launch is writing it. It is not touched, because
+ * the thread of that launch waits for it and reads the record, too. */
 #include "py/fault.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
     return 0;
 }
 
-/* ---- what was launched ---- */
+/* ---- arguments of the launch ---- */
 
 static PyObject *array_row(const nl_param *p, const void *value) {
     const int64_t *words = value; /* address, shape, strides */
@@ -95,13 +96,14 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
-    nl_wait_hold(); /* the launch was waited for, and `record` is on the stack */
+    nl_wait_hold(); /* the launch was waited for; the copy must end before this function returns,
+                       because `record` is on the stack */
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();
     return result;
 }
 
-/* Reading and wiping is one step, or two threads would report the same record. */
+/* Held while the record is read and reset, so that two threads do not report the same fault. */
 static nl_mutex record_lock = NL_MUTEX_INIT;
 
 static int take_locked(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
@@ -117,9 +119,10 @@ static int take_locked(const nl_py_kernel *k, CUstream stream, char *record, nl_
     return 1;
 }
 
-/* 1 if there was a fault, which is then wiped out. The launch is waited for before the lock is
- * taken. Where it has failed itself (on the simulator: others wait in vain for the threads that are
- * gone), a record tells why. */
+/* Waits for the launch, then locks, reads and resets the record. Returns 1 if it contains a
+ * fault, 0 if not, -1 with *err. If the launch itself failed, a fault is still reported, because
+ * it is the cause: on the simulator, other threads wait in vain for the threads that the fault
+ * ended. */
 static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;
     nl_error again;
@@ -135,7 +138,8 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     return failed && found <= 0 ? -1 : found;
 }
 
-/* The record as bytes, NULL without an exception if there is none. */
+/* Reads and resets the record. Returns it as bytes, or NULL: without an exception if there is no
+ * fault. */
 static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
@@ -149,7 +153,7 @@ static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
 }
 
 static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels, PyObject *arrays) {
-    PyObject *hook = Py_XNewRef(k->hook); /* it may be cleared meanwhile */
+    PyObject *hook = Py_XNewRef(k->hook); /* the garbage collector may clear it during the call */
     PyObject *result = hook ? PyObject_CallFunctionObjArgs(hook, record, kernels, arrays, NULL)
                             : Py_NewRef(Py_None);
     Py_XDECREF(hook);
@@ -181,7 +185,7 @@ static int was_before(PyObject *kernels, Py_ssize_t i) {
     return 0;
 }
 
-/* The names of all launched kernels with this record, and their arrays. */
+/* Collects the names of all launched kernels with this record, and their arrays. */
 static int gather(CUdeviceptr fault, PyObject *launches, PyObject *names, PyObject *arrays) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(launches); i++) {
         PyObject *pair = PyList_GET_ITEM(launches, i);
@@ -199,7 +203,7 @@ static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launc
     PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
     int result = -1;
     if (names && arrays && gather(k->fault, launches, names, arrays) == 0 &&
-        (PyList_GET_SIZE(names) || /* a ufunc's launch is in no list */
+        (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list */
          append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
     if (kernels)

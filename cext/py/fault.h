@@ -1,20 +1,22 @@
-/* py/fault: what checked kernels (debug=True, boundscheck=True) leave in their record, and the hook
- * that makes an exception of it. */
+/* py/fault: reads the fault records of checked kernels (debug=True, boundscheck=True), and calls
+ * the hook that raises an exception for a record. */
 #ifndef NL_PY_FAULT_H
 #define NL_PY_FAULT_H
 
 #include "py/kernel.h"
 
-/* The most that a record has: numbalite::fault_record and what users of _core make themselves. */
+/* The maximum size of a record in bytes: of numbalite::fault_record, and of the records of
+ * programs that use _core directly. */
 #define NL_PY_FAULT_BYTES 512
 
-/* fault=(variable, hook) of Module.function. 0 or -1. */
+/* Sets the kernel's record and hook from fault=(variable, hook) of Module.function. 0, or -1 with
+ * an exception. */
 int nl_py_fault_set(nl_py_kernel *kernel, nl_module *module, PyObject *fault);
-/* After a launch: waits for the stream; if the kernel has left a record, its hook is called with
- * what the launch was given. 0 or -1. */
+/* After a launch: waits for the stream. If the kernel has written a record, calls the hook with
+ * the arrays of the launch; `values` are the kernel's parameters. 0, or -1 with an exception. */
 int nl_py_fault_check(const nl_py_kernel *kernel, CUstream stream, void *const *values);
-/* The same after the launch of a graph. kernels: a list of those that report; launches: a list of
- * pairs of a kernel and the tuple of its arguments. */
+/* Like nl_py_fault_check, after the launch of a graph. `kernels` is a list of the kernels with a
+ * record; `launches` is a list of pairs of a kernel and the tuple of its arguments. */
 int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stream);
 
 #endif
