@@ -1,17 +1,18 @@
-/* py/dlpack: arrays of other libraries, through DLPack.
+/* py/dlpack: imports arrays of other libraries through DLPack.
  *
- * The producer is asked where its memory is, then for a capsule; it is told the stream on which the
- * array will be used and orders its own work before it. Taking a tensor renames the capsule and
- * hangs the tensor on a capsule of our own, the owner of the array and its views: when the last of
- * them goes, the producer's deleter is called, once. A tensor that is refused stays in the
- * producer's capsule, which gives it back itself.
+ * The import first reads the producer's device, then requests a capsule for the stream on which
+ * the array will be used; the producer orders its own work before that stream. An accepted tensor
+ * is moved from the producer's capsule, which is renamed, to a capsule of this file. This capsule
+ * is the owner of the array and its views: when the last of them is freed, the producer's deleter
+ * is called, once. A refused tensor stays in the producer's capsule, whose destructor releases
+ * it.
  *
- * Tensors of classes that share C functions (DLPack's exchange API) are read in place: nothing is
- * exported, no Python object is made, and the object keeps its memory while it is used.
+ * Tensors of a class with DLPack's exchange API are read in place: nothing is exported, no Python
+ * object is created, and the object keeps its memory alive while it is used.
  *
- * Memory of the host is not imported here: the caller takes it as a host array. On the simulator
- * device memory is host memory, and arrays there are exported as such; whether host memory is a
- * simulated device's is a question to the driver. */
+ * Host memory is not imported here: the caller uses it as a host array. On the simulator, device
+ * memory is host memory, and device arrays are exported as host memory. A driver call decides
+ * whether an address in host memory belongs to a simulated device. */
 #include "py/dlpack.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ void nl_py_dlpack_release(void *managed, int versioned) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* The destructor of an owner. */
+/* The destructor of the capsule that owns an imported tensor. */
 static void owner_dealloc(PyObject *owner) {
     int versioned = PyCapsule_IsValid(owner, owner_names[1]);
     nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
@@ -77,7 +78,8 @@ static int refuse_type(const nl_dl_tensor *t) {
     return -1;
 }
 
-/* Shape, strides in bytes and element type, checked; nothing else of the tensor is trusted. */
+/* Reads and checks the shape, the strides in bytes and the element type. The other fields are not
+ * trusted, and not used here. */
 static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *element) {
     element->class = NL_ELEMENT_PLAIN;
     element->dtype = dtype_of(t);
@@ -107,8 +109,8 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 
 /* ---- the memory ---- */
 
-/* Where devices' memory is the host's: is it some that was given out as a device's, and on which
- * one? 1, 0 or -1. */
+/* Simulator only: was this address allocated as device memory, and on which device? Returns 1 and
+ * *ordinal, 0 or -1 with *err. */
 static int find_given_out(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
     nl_address a;
@@ -122,7 +124,7 @@ static int find_given_out(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     return 1;
 }
 
-/* 1 with the device whose memory the tensor is, 0 for the host's, -1. */
+/* Returns 1 and the device of the tensor's memory, 0 for host memory, -1 with an exception. */
 static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
     nl_error err;
     int ordinal = t->device_id;
@@ -163,7 +165,8 @@ fail:
     return -1;
 }
 
-/* From here on the tensor is ours: its owner, whose end calls the deleter. */
+/* Moves the tensor to a new owner, whose destructor calls the deleter, and renames the producer's
+ * capsule, so that it no longer releases the tensor. */
 static PyObject *take(PyObject *capsule, void *managed, int versioned) {
     PyObject *owner = PyCapsule_New(managed, owner_names[versioned], NULL);
     if (!owner)
@@ -186,9 +189,9 @@ static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_la
     return nl_py_array_over(state, address, layout, parts);
 }
 
-/* 1 and the array, 0 for memory of the host, -1. `lender`, if not NULL, is the array of the
- * capsule, of a library with a current stream: the new array keeps it instead of the capsule, so
- * that each call on the array can ask for this stream. */
+/* Returns 1 and the array, 0 for host memory, -1 with an exception. `lender`, if not NULL, is the
+ * array that exported the capsule, of a library with a current stream. The new array then keeps
+ * `lender` alive instead of the capsule, so that each call on the array can read this stream. */
 static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lender,
                           PyObject **array) {
     int versioned = PyCapsule_IsValid(capsule, capsule_names[1]);
@@ -232,7 +235,8 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
 
 /* ---- the producer ---- */
 
-/* What __dlpack_device__ says: 1, 0 if the object does not speak DLPack, -1. */
+/* Reads the device type from __dlpack_device__. Returns 1, 0 if the object has no such method, -1
+ * with an exception. */
 static int ask_device(PyObject *obj, int *type) {
     PyObject *method, *name, *pair = NULL;
     int id, found;
@@ -256,8 +260,9 @@ static int ask_device(PyObject *obj, int *type) {
     return found ? 1 : -1;
 }
 
-/* __dlpack__(stream=..., max_version=(1, 1)); producers from before version 1 do not know the
- * second. `stream` is a new reference, or NULL with an exception. */
+/* Calls __dlpack__(stream=..., max_version=(1, 1)). Producers from before version 1 have no
+ * parameter max_version, so after a TypeError the call is repeated without it. Steals the
+ * reference to `stream`, which may be NULL with an exception. */
 static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
     PyObject *capsule = NULL, *method = NULL, *none = PyTuple_New(0);
     PyObject *keywords =
@@ -278,10 +283,10 @@ static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
     return capsule;
 }
 
-/* The number by which DLPack knows a stream: 1 is the legacy default one. */
+/* The number of a stream in DLPack: 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
     if (nl_capture_under_way() && nl_capture_has(stream))
-        return PyLong_FromLong(-1); /* no waiting: whoever launches the graph sees to it */
+        return PyLong_FromLong(-1); /* no waiting: the graph's user is responsible */
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }
 
@@ -306,7 +311,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
         return 0;
     PyObject *capsule = ask_capsule(obj, host ? Py_NewRef(Py_None) : stream_number(stream));
     if (!capsule) {
-        /* what cannot be handed over as it is may still be a host array of another kind */
+        /* an array that DLPack cannot export may still be usable as a host array */
         if (host && PyErr_ExceptionMatches(PyExc_BufferError)) {
             PyErr_Clear();
             return 0;
@@ -333,9 +338,9 @@ int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObj
     return *array ? 1 : -1;
 }
 
-/* ---- tensors by the exchange API ---- */
+/* ---- exchange API ---- */
 
-/* Interned once. */
+/* Attribute names, interned once. */
 enum { NAME_EXCHANGE, NAME_REQUIRES_GRAD, NAME_IS_CONJ, NAME_IS_NEG, NAME_COUNT };
 static const char *const names[NAME_COUNT] = {"__dlpack_c_exchange_api__", "requires_grad",
                                               "is_conj", "is_neg"};
@@ -344,7 +349,8 @@ static PyObject *name(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->dlpack_names, which);
 }
 
-/* The functions of a class, which live as long as the process; NULL if it has none of ours. */
+/* Returns the C functions of a class, which live as long as the process. NULL if it has none of a
+ * supported version. */
 static const nl_dl_exchange *functions_of(PyObject *capsule) {
     const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api && api->major > 1)
@@ -352,8 +358,8 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
     return api && api->major == 1 && api->view_tensor ? api : NULL;
 }
 
-/* What is known of a class: its functions, and how an object says that it requires a gradient,
- * which costs half as much by the descriptor as by the name. */
+/* Registers a class: its functions, and the descriptor of requires_grad. Reading the attribute
+ * through the descriptor takes half as long as by name. */
 static void meet(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *grad = NULL;
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_REQUIRES_GRAD), &grad) < 0)
@@ -390,7 +396,7 @@ int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj) {
     return nl_py_dlpack_is_known(state, obj);
 }
 
-/* PyTorch's: does the attribute, or the method, say True? */
+/* Is this attribute of a PyTorch tensor True, or does this method return True? */
 static int says_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value;
     if (nl_py_lookup_attribute(obj, name(state, which), &value) <= 0)
@@ -413,8 +419,9 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
     return value != Py_False;
 }
 
-/* Conjugates and negatives of PyTorch are flags on other tensors' memory: elements are found out
- * when they are read. */
+/* Lazy conjugates and negatives of PyTorch are views with a flag: the memory contains the other
+ * tensor's elements, and a read computes the values. Returns 1 with an exception for such a
+ * tensor. */
 static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *t,
                    const nl_layout *layout) {
     const char *way = NULL;
@@ -430,7 +437,8 @@ static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *
     return way != NULL;
 }
 
-/* The question takes as long as a third of all else about a tensor. */
+/* Reads the current stream into *current, once in a call, because this takes a third of the time
+ * of all other reads of a tensor. */
 static int find_stream(const nl_dl_exchange *api, int device_type, int32_t device_id,
                        nl_dl_current *current) {
     if (current->of == api && current->device_id == device_id)

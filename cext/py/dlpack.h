@@ -1,7 +1,7 @@
-/* py/dlpack: arrays of other libraries, and to them, through DLPack.
+/* py/dlpack: imports arrays of other libraries through DLPack; py/dlpackout exports arrays.
  *
- * The structs are those of the public specification, version 1, declared here so that building
- * needs no header of others. */
+ * The structs are those of the public specification, version 1. They are declared here, so that
+ * the build needs no header of another project. */
 #ifndef NL_PY_DLPACK_H
 #define NL_PY_DLPACK_H
 
@@ -13,7 +13,7 @@ enum {
     NL_DL_CPU = 1,
     NL_DL_CUDA = 2,
     NL_DL_CUDA_HOST = 3,    /* page-locked */
-    NL_DL_CUDA_MANAGED = 13 /* reachable from both sides */
+    NL_DL_CUDA_MANAGED = 13 /* accessible from the host and the device */
 };
 /* Codes of data types. */
 enum {
@@ -39,14 +39,14 @@ typedef struct nl_dl_tensor {
     uint64_t byte_offset;
 } nl_dl_tensor;
 
-/* In a capsule named "dltensor". */
+/* The struct in a capsule named "dltensor". */
 typedef struct nl_dl_managed {
     nl_dl_tensor tensor;
     void *context;
     void (*deleter)(struct nl_dl_managed *self);
 } nl_dl_managed;
 
-/* In a capsule named "dltensor_versioned". */
+/* The struct in a capsule named "dltensor_versioned". */
 typedef struct nl_dl_versioned {
     uint32_t major, minor;
     void *context;
@@ -55,50 +55,56 @@ typedef struct nl_dl_versioned {
     nl_dl_tensor tensor;
 } nl_dl_versioned;
 
-/* What a class shares as __dlpack_c_exchange_api__, in a capsule named "dlpack_exchange_api": its
- * tensors as C functions, which cost no Python object. */
+/* DLPack's exchange API: C functions for the tensors of a class, without Python objects. The
+ * class has it as the attribute __dlpack_c_exchange_api__, in a capsule named
+ * "dlpack_exchange_api". */
 typedef struct nl_dl_exchange {
     uint32_t major, minor;
-    struct nl_dl_exchange *previous; /* of an older version */
+    struct nl_dl_exchange *previous; /* the struct of an older version */
     int (*allocate)(nl_dl_tensor *prototype, nl_dl_versioned **out, void *context,
                     void (*set_error)(void *context, const char *kind, const char *message));
     int (*export_tensor)(void *object, nl_dl_versioned **out);
     int (*import_tensor)(nl_dl_versioned *tensor, void **object);
-    int (*view_tensor)(void *object, nl_dl_tensor *out); /* may be NULL; the object keeps it all */
+    int (*view_tensor)(void *object, nl_dl_tensor *out); /* optional; object keeps the memory */
     int (*current_stream)(int device_type, int32_t device_id, void **stream);
 } nl_dl_exchange;
 
-/* Gives a capsule's tensor back: calls its deleter, if it has one. */
+/* Releases a capsule's tensor: calls its deleter, if it has one. */
 void nl_py_dlpack_release(void *managed, int versioned);
 
-/* 1 and a new array over the memory of `obj`, which is kept, if it has __dlpack__: a DeviceArray,
- * or a numpy.ndarray for the host's memory; 0 if it has not; -1 with an exception. Work on `stream`
- * comes after the producer's. */
+/* Imports an object with __dlpack__, or a capsule. Returns 1 and a new array over the memory,
+ * which the array keeps alive: a DeviceArray, or a numpy.ndarray for host memory. Returns 0 if
+ * `obj` has no __dlpack__, -1 with an exception. Later work on `stream` waits for the producer's
+ * work. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* The same for memory of a device or a capsule only: 0 for memory of the host, too. */
+/* Like nl_py_dlpack_array, for device memory and capsules only. Returns 0 for host memory, too. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* The stream on which such a class works at the time of one call of ours. `of` is NULL before it
- * was asked. */
+/* The current stream of a class with the exchange API, read once in a call. `of` is NULL before
+ * it is read. */
 typedef struct nl_dl_current {
     const nl_dl_exchange *of;
     int32_t device_id;
     CUstream stream;
 } nl_dl_current;
 
-/* 1 and *out filled like nl_py_foreign_read does, for a device's tensor of a class that shares its
- * C functions; 0 where the object has to be asked in other ways, which also say what is wrong with
- * it; -1 with an exception for a tensor whose memory does not hold what its elements are. */
+/* For a tensor in device memory whose class has the exchange API: returns 1 and fills *out like
+ * nl_py_foreign_read. Returns 0 if the caller must use another interface of the object, which
+ * also reports what is wrong with it. Returns -1 with an exception for a tensor whose memory does
+ * not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
-/* The current stream on a device of an object for which nl_py_dlpack_is_known: 1, or -1 with an
- * exception. Asked once in a call, if `current` is that of the call. */
+/* Reads the current stream of a device for an object for which nl_py_dlpack_is_known returns 1.
+ * Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read only
+ * once in the call. */
 int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
                          CUstream *stream);
-/* Is it of the class with such functions that was met first? */
+/* Is the object of the registered class with the exchange API? Only the first such class is
+ * registered. */
 int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
-/* The same, if this object is of the first such class, too. Never raises. */
+/* Like nl_py_dlpack_is_known, but registers the object's class first, if there is none yet and
+ * this class has the exchange API. Never raises. */
 int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj);
 
 #endif

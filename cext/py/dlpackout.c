@@ -1,10 +1,10 @@
-/* py/dlpackout: device arrays to other libraries, through DLPack.
+/* py/dlpackout: exports device arrays to other libraries through DLPack.
  *
- * A GPU's memory is exported as the CUDA device's; the stream that the consumer names is made to
- * wait for what is pending on the array's own stream. On the simulator it is exported as memory of
- * the host, which it is, after waiting for the device: no other library can take it for a GPU's.
- * Whoever asks for the host (dl_device=(1, 0)) gets a copy there from a GPU. An exported struct
- * keeps the array until its deleter is called, by any thread. */
+ * A GPU's memory is exported as memory of the CUDA device; the consumer's stream waits for
+ * pending work of the array's own stream. On the simulator the memory is exported as host memory,
+ * which it is, after a wait for the device: no other library can mistake it for GPU memory. A
+ * consumer that requests host memory (dl_device=(1, 0)) receives a copy of a GPU's array. An
+ * exported struct keeps the array alive until its deleter is called, in any thread. */
 #include "py/dlpackout.h"
 
 #include <string.h>
@@ -19,13 +19,13 @@ typedef struct exported {
         nl_dl_versioned versioned;
     };
     PyObject *array;     /* a device array, or a host array for a copy on the host */
-    nl_device *exporter; /* whose memory the consumer takes for the host's, or NULL */
+    nl_device *exporter; /* the simulated device whose memory is exported as host memory, or NULL */
     int64_t dims[];      /* shape, then strides in elements */
 } exported;
 
 static void drop(exported *e) {
     if (!nl_py_lives())
-        return; /* the memory goes with the process */
+        return; /* the interpreter ends; the process frees the memory */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -45,7 +45,7 @@ static void versioned_deleter(nl_dl_versioned *v) {
     drop(v->context);
 }
 
-/* A capsule that nobody consumed. */
+/* The destructor of a capsule: releases the tensor if no consumer has renamed the capsule. */
 static void capsule_dealloc(PyObject *capsule) {
     int versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
     const char *name = versioned ? "dltensor_versioned" : "dltensor";
@@ -79,8 +79,8 @@ static int fill_type(const nl_element *element, nl_dl_tensor *t) {
     return -1;
 }
 
-/* `owner` is what keeps the memory; `exporter` has counted the export, and still
- * does on failure. */
+/* Creates a capsule. `owner` keeps the memory alive. If `exporter` is not NULL, the caller has
+ * counted the export with nl_device_add_export, and must undo this if the function fails. */
 static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout *layout,
                               const nl_element *element, int device_type, int device_id,
                               int versioned, uint64_t flags, nl_device *exporter) {
@@ -132,7 +132,8 @@ fail:
 
 /* ---- streams ---- */
 
-/* What `stream` of __dlpack__ says: None is the legacy default stream, -1 nobody is to wait. */
+/* Reads the argument `stream` of __dlpack__: None is the legacy default stream, -1 means that no
+ * stream waits. */
 static int read_stream(PyObject *obj, CUstream *stream, int *unordered) {
     long long number = 1;
     *unordered = 0;
@@ -157,7 +158,7 @@ static int read_stream(PyObject *obj, CUstream *stream, int *unordered) {
     return 0;
 }
 
-/* Work of the consumer's stream comes after that of the array's own. */
+/* Makes the consumer's stream wait for the earlier work of the array's own stream. */
 static int order(nl_device *dev, CUstream own, CUstream consumer, nl_error *err) {
     nl_event *event = NULL;
     if (nl_device_bind(dev, err) < 0 || nl_event_create(dev, 0, &event, err) < 0)
@@ -179,7 +180,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
         return -1;
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         goto fail;
-    nl_buffer_expose(a->buffer); /* the consumer may go on with other streams */
+    nl_buffer_expose(a->buffer); /* the consumer may use the memory on other streams */
     if (on_host) {
         NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
@@ -218,7 +219,7 @@ PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused))
                                 : Py_BuildValue("(ii)", NL_DL_CUDA, ordinal);
 }
 
-/* A copy in host memory, for a consumer that wants it there. */
+/* Exports a copy in host memory, for a consumer that requests it there. */
 static PyObject *export_host_copy(PyObject *self, int versioned) {
     nl_host_array host;
     PyObject *result = NULL, *copy = PyObject_CallMethod(self, "copy_to_host", NULL);
@@ -233,7 +234,8 @@ static const void *data_of(const nl_py_array *a) {
     return (const void *)(uintptr_t)(nl_py_array_count(a) ? a->address : 0);
 }
 
-/* What another library claimed of its memory, a reader on the host would crash on. */
+/* Checks that the array's memory exists. The array may be over memory of another library with a
+ * wrong size, and a reader on the host would crash there. */
 static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     nl_error err;
     int64_t low, high;
@@ -264,7 +266,7 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     return -1;
 }
 
-/* The simulator's memory as the host's. */
+/* Exports memory of the simulator as host memory. */
 static PyObject *export_to_host(nl_py_array *a, const nl_layout *layout, const nl_element *element,
                                 int versioned, uint64_t flags) {
     nl_error err;
@@ -303,7 +305,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
                         versioned, flags, NULL);
 }
 
-/* A pair of ints; `what` names it. */
+/* Reads a pair of ints; `what` is the parameter's name for messages. */
 static int read_pair(PyObject *obj, int *first, int *second, const char *what) {
     PyObject *pair = PySequence_Tuple(obj);
     int good = pair && PyArg_ParseTuple(pair, "ii", first, second);

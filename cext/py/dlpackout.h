@@ -1,4 +1,4 @@
-/* py/dlpackout: a DeviceArray given to others through DLPack. */
+/* py/dlpackout: exports a DeviceArray to other libraries through DLPack. */
 #ifndef NL_PY_DLPACKOUT_H
 #define NL_PY_DLPACKOUT_H
 
