@@ -1,11 +1,11 @@
-/* base/clock: time that only goes forward. */
+/* base/clock: monotonic time. */
 #ifndef NL_BASE_CLOCK_H
 #define NL_BASE_CLOCK_H
 
-/* Nanoseconds since some moment. */
+/* Nanoseconds since an unspecified start. */
 unsigned long long nl_clock_ns(void);
 
-/* The processor's own counter where it can be read; else nanoseconds. */
+/* The processor's cycle counter (x86-64), else nanoseconds. */
 unsigned long long nl_clock_cycles(void);
 
 #endif

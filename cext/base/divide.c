@@ -1,5 +1,5 @@
-/* base/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB,
- * displacement), far enough to know operand size, divisor and length. */
+/* base/divide: decodes `div` and `idiv` instructions (F6 and F7 /6 and /7, with prefixes, ModRM,
+ * SIB and displacement) to find the operand size, the divisor and the instruction's length. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -16,7 +16,7 @@ typedef struct division {
     uint64_t divisor; /* zero-extended */
 } division;
 
-/* The processor's numbering of the registers. */
+/* Registers in the processor's numbering. */
 static const int registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                   REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                   REG_R12, REG_R13, REG_R14, REG_R15};
@@ -31,8 +31,8 @@ static uint64_t truncate_to(uint64_t value, int bytes) {
     return bytes == 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
-/* Steps over prefixes: operand size, segment (FS and GS change the address: not understood), REX.
- */
+/* Skips the prefixes: operand size, segment and REX. FS and GS are not supported, because they
+ * change the address. */
 static const uint8_t *skip_prefixes(const uint8_t *p, int *word, unsigned *rex) {
     for (;; p++) {
         if (*p == 0x66)
@@ -95,7 +95,8 @@ static int decode(const greg_t *gregs, division *d) {
     return 1;
 }
 
-/* Writes a register's low part as the processor does: 32 bits clear the rest, 8 and 16 keep it. */
+/* Writes the low part of a register as the processor does: a 32-bit write clears the upper half, 8-
+ * and 16-bit writes keep the other bits. */
 static void write_register(greg_t *slot, uint64_t value, int bytes) {
     uint64_t old = (uint64_t)*slot;
     if (bytes == 2)

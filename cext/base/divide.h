@@ -1,16 +1,16 @@
 /* base/divide: integer division by zero, which traps on x86-64 but not on a GPU.
  *
- * For images of g++ alone: in sources whose divisions cannot be marked
- * (numbalite/compilers/sim/divisions.py says which) and in those that are checked for divisions,
- * and for what is linked with them. In clang's, no division traps
+ * Only for images compiled by g++: for sources whose divisions cannot be instrumented
+ * (numbalite/compilers/sim/divisions.py selects them), for sources whose divisions are checked, and
+ * for code linked with them. In images compiled by clang, no division traps
  * (numbalite/compilers/sim/irpatch.py). */
 #ifndef NL_BASE_DIVIDE_H
 #define NL_BASE_DIVIDE_H
 
-/* `context` is a signal handler's third argument, at a trapped division. Gives the instruction the
- * result that it has on a GPU (by zero: quotient all ones, remainder the dividend; overflow: the
- * dividend and 0) and steps over it. Returns 0 if this is no division that it understands, 1 after
- * a division by zero, 2 after one that overflowed. */
+/* `context` is the third argument of a signal handler for a trapped division. Sets the result that
+ * the instruction has on a GPU (division by zero: quotient all ones, remainder the dividend;
+ * overflow: the dividend and 0) and skips the instruction. Returns 0 if the instruction is not a
+ * division that this code can decode, 1 after a division by zero, 2 after an overflow. */
 int nl_divide_resume(void *context);
 
 #endif

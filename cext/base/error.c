@@ -1,12 +1,12 @@
-/* base/error: filling an nl_error. Texts are cut at the end of their buffer, never overrun, and
- * never in the middle of a UTF-8 character. */
+/* base/error: fills an nl_error. Texts are truncated at the end of their buffer, but never inside a
+ * UTF-8 character. */
 #include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Drops the bytes of a character that the end of the buffer cut in two. */
+/* Removes the bytes of an incomplete UTF-8 character at the end of a full buffer. */
 static void trim_partial_character(char *text, size_t capacity) {
     size_t length = strlen(text);
     if (length + 1 < capacity)

@@ -1,4 +1,4 @@
-/* base/fault: see the header. */
+/* base/fault: formats the message of a kernel error. */
 #include "base/fault.h"
 
 #include <stdarg.h>

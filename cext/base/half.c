@@ -1,10 +1,11 @@
-/* base/half: half precision, which C has no portable type for. */
+/* base/half: conversions of half precision and bfloat16, for which C has no portable type. */
 #include "base/half.h"
 
 #include <string.h>
 
-/* The 53-bit significand is cut to 11 bits (fewer for subnormals, whose exponent is -14 at least)
- * and rounded by what is cut off; a carry runs into the exponent by itself, up to infinity. */
+/* Cuts the 53-bit significand to 11 bits (fewer for subnormals, whose exponent is at least -14) and
+ * rounds to nearest even by the bits that were cut off. A carry increases the exponent field, up to
+ * infinity. */
 uint16_t nl_half_from_double(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -23,8 +24,8 @@ uint16_t nl_half_from_double(double value) {
     uint64_t half_way = 1ULL << (cut - 1);
     if (rest > half_way || (rest == half_way && (kept & 1)))
         kept++;
-    /* kept holds the implicit bit (1 << 10) for normal numbers: it adds one to the exponent field
-     */
+    /* for normal numbers `kept` contains the implicit bit (1 << 10), which adds 1 to the exponent
+     * field */
     uint64_t field = exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10;
     return (uint16_t)(sign | (field + kept));
 }
@@ -47,7 +48,8 @@ uint16_t nl_bfloat16_from_double(double value) {
     memcpy(&bits, &f, sizeof bits);
     if (value != value)
         return (uint16_t)(bits >> 16 | 0x40);
-    /* the float towards zero, made odd where it is not exact: no tie is seen that is none */
+    /* If the float is not exact, use the float rounded towards zero with its last bit set (round to
+     * odd). Then the second rounding cannot see a false tie. */
     if (f != value)
         bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

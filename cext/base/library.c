@@ -1,12 +1,12 @@
-/* base/library: the bytes are written to an anonymous file, which dlopen opens. dlopen remembers
- * names, and a file descriptor's number is used again: so each load spells the same path in its own
- * way.
+/* base/library: writes the bytes to an anonymous file and opens it with dlopen. dlopen identifies
+ * libraries by path, and file descriptor numbers are reused, so each load uses a different spelling
+ * of the path.
  *
- * Debuggers open that path too, for the debug information, as soon as dlopen tells them and again
- * when they come to a running process. So it is one that means the same in every process
- * ("/proc/123/fd/..."), and the file of an image with debug information stays open as long as the
- * image is loaded. The others' are closed at once; that their numbers are high keeps the path from
- * meaning some pipe later, which a debugger would wait for. */
+ * Debuggers open that path too, for the debug information: when dlopen notifies them, and when they
+ * attach to a running process. So the path has the same meaning in every process
+ * ("/proc/123/fd/..."), and the file of an image with debug information stays open while the image
+ * is loaded. Files of other images are closed after loading. Their descriptor numbers are high, so
+ * that the path will hardly refer to a pipe later, which would block a debugger. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -36,8 +36,9 @@ static int write_all(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* "/proc/123/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
- * counter, because a second copy of this code in the process (the tests have one) counts too. */
+/* Makes a unique path such as "/proc/123/fd/././/7": the bits of a counter, as "./" and ".//". The
+ * counter starts with its own address, because a second copy of this code in the process (as in the
+ * tests) has another counter. */
 static void spell_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());
@@ -47,8 +48,8 @@ static void spell_path(char *path, size_t size, int file) {
     snprintf(path + length, size - length, "%d", file);
 }
 
-/* The files that stay open, by the library that each belongs to; not so many that a process could
- * run out of files. */
+/* The open files with the library of each. Their number is limited, so that the process does not
+ * run out of file descriptors. */
 enum { MAX_KEPT = 200 };
 typedef struct kept_file {
     void *library;
@@ -64,7 +65,8 @@ static int has_debug_information(const void *bytes, size_t size) {
     return memmem(bytes, size, name, sizeof name) != NULL;
 }
 
-/* Takes `file` over; where that is not possible, debuggers will know less. */
+/* Keeps `file` open, or closes it if that is not possible: then a debugger may find no debug
+ * information. */
 static void keep_open(void *library, int file) {
     kept_file *k = malloc(sizeof *k);
     nl_mutex_lock(&lock);
@@ -97,7 +99,8 @@ static void close_kept(const void *library) {
     free(k);
 }
 
-/* The same file under a number that hardly anything else gets, if that is possible. */
+/* Moves the file to a high descriptor number, which other code hardly uses. Returns the old number
+ * if that fails. */
 static int move_up(int file) {
     int high = fcntl(file, F_DUPFD_CLOEXEC, 768);
     if (high < 0)
@@ -128,7 +131,8 @@ static void *open_anonymous(const void *bytes, size_t size) {
     return library;
 }
 
-/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
+/* Loads from a file in a temporary directory. Used if there is no /proc, or if execution from it is
+ * not permitted. */
 static void *open_temporary(const void *bytes, size_t size) {
     char directory[300], path[340];
     snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);

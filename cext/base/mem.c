@@ -1,5 +1,5 @@
-/* base/mem: malloc with a count of live blocks and a fuse. The counters are atomic; the fuse counts
- * down once, so exactly one request fails. */
+/* base/mem: malloc with a count of live blocks and fault injection. The counters are atomic; an
+ * injected fault makes exactly one request fail. */
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static uint64_t live, seen;
 static uint64_t fuse; /* the value of `seen` at which a request fails; 0: none */
 
-/* Counts a request; says whether it must fail. */
+/* Counts a request. Returns whether it must fail. */
 static int blows(void) {
     uint64_t number = nl_atomic_add(&seen, 1) + 1;
     return number == nl_atomic_load(&fuse);

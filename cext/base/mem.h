@@ -1,6 +1,6 @@
-/* base/mem: host memory, counted and failable.
+/* base/mem: host memory with counters and fault injection.
  *
- * Every block that the C code owns comes from here, so that tests can ask how many are live and can
+ * All memory that the C code owns is allocated here, so that tests can count live blocks and can
  * make the n-th request fail. */
 #ifndef NL_BASE_MEM_H
 #define NL_BASE_MEM_H
@@ -8,24 +8,24 @@
 #include <stddef.h>
 #include "base/error.h"
 
-/* Each returns NULL after filling err (NL_ERR_MEMORY) if it is not NULL. nl_mem_zalloc gives zeroed
- * memory. */
+/* Return NULL on failure, after filling err (NL_ERR_MEMORY) unless err is NULL. The memory of
+ * nl_mem_zalloc is zeroed. */
 void *nl_mem_alloc(size_t size, nl_error *err);
 void *nl_mem_zalloc(size_t size, nl_error *err);
 void *nl_mem_resize(void *block, size_t size, nl_error *err);
 char *nl_mem_strdup(const char *text, nl_error *err);
 void nl_mem_free(void *block); /* accepts NULL */
 
-/* Zeroed memory that is kept until the process ends, or nearly so: not counted; free() frees it. */
+/* Zeroed memory for (almost) the whole life of the process: not counted. Free it with free(). */
 void *nl_mem_keep(size_t size);
-/* A request of another kind (a mapping, a thread): must it fail? */
+/* Counts a request for another resource (a mapping, a thread). Returns whether it must fail. */
 int nl_mem_refuses(void);
 
-/* Live blocks, for leak tests. */
+/* Number of live blocks, for leak tests. */
 size_t nl_mem_live(void);
 
-/* The n-th request from now fails (1 = the next); 0 switches the fault off.
- * Returns the number of requests seen since the last call. */
+/* Makes the n-th request from now fail (1 = the next); 0 disables this. Returns the number of
+ * requests since the previous call. */
 size_t nl_mem_fail_at(size_t n);
 
 #endif

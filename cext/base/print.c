@@ -1,5 +1,5 @@
-/* base/print: into a buffer first, because what the code passed may trap, and must not do so inside
- * of stdout's lock. */
+/* base/print: formats into a buffer before writing, because an invalid argument of the format may
+ * cause a trap, which must not happen while stdout is locked. */
 #include "base/print.h"
 
 #include <stdio.h>

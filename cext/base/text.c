@@ -1,4 +1,4 @@
-/* base/text: see the header. */
+/* base/text: appends formatted text to a buffer. */
 #include "base/text.h"
 
 #include <stdarg.h>

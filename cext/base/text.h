@@ -1,18 +1,18 @@
-/* base/text: putting a text together, in room that the caller has. */
+/* base/text: builds a text in a buffer of the caller. */
 #ifndef NL_BASE_TEXT_H
 #define NL_BASE_TEXT_H
 
 #include <stddef.h>
 
 typedef struct nl_text {
-    char *at; /* always ends with a 0 */
+    char *at; /* always NUL-terminated */
     size_t size, length;
-    int is_cut; /* not all of it had room */
+    int is_cut; /* the text was truncated */
 } nl_text;
 
-/* An empty text in `size` bytes at `room`. */
+/* Starts an empty text in the buffer `room` of `size` bytes. */
 nl_text nl_text_in(char *room, size_t size);
-/* Adds what printf would print, as much of it as there is room for. */
+/* Appends formatted text, truncated to fit. */
 void nl_text_add(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,9 +1,10 @@
 /* base/threads: a list of jobs that threads may join, under one lock. A thread that finds no job
- * polls the number of offers for a while, which needs no lock, and then sleeps. The owner
- * of a job waits only for those who have joined: waking up can take longer than the work.
+ * polls the counter `offers` for a while, without the lock, and then sleeps. The owner of a job
+ * waits only for threads that have joined it, because waking a thread can take longer than the
+ * work.
  *
- * Signals are for other threads, but for those that tell of a thread's own mistakes: jobs run
- * compiled code that may fault. Stacks are of the usual size. */
+ * Signals are blocked in these threads, except those for faults of the thread itself: jobs run
+ * compiled code that may fault. Stacks have the default size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -17,8 +18,8 @@ enum { MAX_THREADS = 4096 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond offered = NL_COND_INIT, left = NL_COND_INIT;
-static nl_threads_job *jobs; /* those that may be joined */
-static uint64_t offers;      /* changed under the lock, looked at without it */
+static nl_threads_job *jobs; /* jobs that may be joined */
+static uint64_t offers;      /* changed with the lock held; polled without it */
 static unsigned threads, busy, asleep;
 
 /* The threads do not exist in a forked child. */
@@ -45,7 +46,7 @@ static void unlink_job_lock_held(nl_threads_job *job) {
         *at = job->next;
 }
 
-/* Runs one job; how often to look for another. */
+/* Runs one job. Returns how many times to poll for the next job. */
 static uint64_t join_lock_held(nl_threads_job *job) {
     uint64_t polls = job->polls;
     if (--job->open == 0)
@@ -57,7 +58,7 @@ static uint64_t join_lock_held(nl_threads_job *job) {
     nl_mutex_lock(&lock);
     busy--;
     if (nl_atomic_sub(&job->joined, 1) == 1)
-        nl_cond_broadcast(&left); /* `job` may be gone once the lock is free */
+        nl_cond_broadcast(&left); /* `job` may no longer exist after the lock is released */
     return polls;
 }
 
@@ -90,7 +91,8 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* A thread inherits the signals that are blocked where it is started. */
+/* Starts threads until `count` are idle or there are `most`. A new thread inherits the signal mask
+ * of the thread that starts it. */
 static void start_lock_held(unsigned count, unsigned most) {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t blocked, before;

@@ -1,32 +1,31 @@
-/* base/threads: one pool of threads, for whoever shares work out: large copies, parallel loops, the
- * grids of the simulator. The threads start when they are first asked for and stay, asleep, until
- * the process ends. */
+/* base/threads: the thread pool, for large copies, parallel loops and the simulator's grids.
+ * Threads are started on demand and sleep when idle, until the process ends. */
 #ifndef NL_BASE_THREADS_H
 #define NL_BASE_THREADS_H
 
 #include <stdint.h>
 
-/* Work for several threads, which live as long as its owner is in it. Whoever joins calls
- * run(data) once. The shares are to be taken from a common counter: how many threads come, and
- * when, is open. */
+/* A job for several threads. It must stay valid until nl_threads_close returns. Each thread that
+ * joins calls run(data) once. Because the number of threads that join is not known, `run` must
+ * claim its parts of the work from a common counter. */
 typedef struct nl_threads_job {
     void (*run)(void *data);
     void *data;
-    /* How often a thread that has left the job, and an owner that waits for the last ones, poll
-     * before they sleep. */
+    /* How many times a thread that has finished its part, and an owner that waits for the last
+     * threads, poll before they sleep. */
     uint64_t polls;
-    /* The pool's own. */
+    /* Private members of the pool. */
     struct nl_threads_job *next;
     uint64_t joined;
     unsigned open; /* threads that may still join */
 } nl_threads_job;
 
-/* Processors that this process may use. */
+/* Number of processors that this process may use. */
 int nl_threads_processors(void);
-/* Lets `count` more threads join. Where too few are free, more are started, as long as the pool
- * has fewer than `most`; what cannot be started is done without. */
+/* Lets `count` more threads join the job. If too few are idle, starts threads while the pool has
+ * fewer than `most`. Failures to start a thread are ignored. */
 void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most);
-/* Nobody joins any more. Returns when those who have joined have left. */
+/* Lets no more threads join, and returns when all threads that have joined have finished. */
 void nl_threads_close(nl_threads_job *job);
 
 #endif
