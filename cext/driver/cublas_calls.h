@@ -1,5 +1,5 @@
-/* driver/cublas_calls: every cuBLAS call that C makes, once. X(name, (parameters)), name without
- * "cublas". cuBLAS 12.0 has them all. They return a cublasStatus_t. */
+/* driver/cublas_calls: the cuBLAS calls that C code makes, as X(name, (parameters)). `name` lacks
+ * the prefix "cublas". cuBLAS 12.0 has all of them. They return a cublasStatus_t. */
 #ifndef NL_CUBLAS_CALLS_H
 #define NL_CUBLAS_CALLS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "driver/cuda_abi.h"
 
-typedef uintptr_t cublasHandle_t; /* a pointer: as handles of all libraries are kept */
+typedef uintptr_t cublasHandle_t; /* a pointer: handles of all libraries have this type */
 
 /* cudaDataType_t, cublasComputeType_t, cublasOperation_t, cublasGemmAlgo_t */
 enum {

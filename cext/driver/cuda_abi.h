@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int CUresult; /* an int, not an enum: newer drivers return codes that we do not list */
+/* an int, not an enum: newer drivers return codes that are not listed here */
+typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
@@ -15,12 +16,12 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
-/* A place of memory: type 1 is a device. */
+/* A location of memory: type 1 is a device. */
 typedef struct CUmemLocation {
     int type;
     int id;
 } CUmemLocation;
-/* Who may reach a pool's memory: flags 3 is reading and writing. */
+/* Access rights to a pool's memory: flags 3 is read and write. */
 typedef struct CUmemAccessDesc {
     CUmemLocation location;
     int flags;
@@ -82,7 +83,7 @@ enum {
     CUDA_ERROR_UNKNOWN = 999,
 };
 
-/* CUdevice_attribute, those that C code reads; Python has the whole list by name. */
+/* CUdevice_attribute: those that C code reads. Python has all of them by name. */
 enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
@@ -154,7 +155,7 @@ enum {
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
-/* Names an allocation to other processes. */
+/* Identifies an allocation in other processes. */
 typedef struct CUipcMemHandle {
     char reserved[64];
 } CUipcMemHandle;

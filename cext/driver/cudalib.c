@@ -1,5 +1,5 @@
-/* driver/cudalib: dlopen counts its users itself, and a library of CUDA's cannot be unloaded while
- * its work may be under way: so none is closed. */
+/* driver/cudalib: loads and calls the CUDA libraries above the driver. A loaded library is never
+ * closed, because its work may be in progress. */
 #include "driver/cudalib.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 enum { MAX_STATUSES = 20 };
 
 static const struct {
-    const char *name, *word; /* the word that its statuses begin with */
+    const char *name, *word; /* word: the prefix of its status names */
     const char *create, *set_stream;
     const char *statuses[MAX_STATUSES];
 } libraries[NL_CUDALIB_COUNT] = {
@@ -117,11 +117,11 @@ nl_cublas nl_blas;
 static struct {
     int (*create)(uintptr_t *handle);
     int (*set_stream)(uintptr_t handle, CUstream stream);
-    uint64_t is_open; /* set when all of it is found */
+    uint64_t is_open; /* set when all functions were found */
 } opened[NL_CUDALIB_COUNT];
 static nl_mutex opening = NL_MUTEX_INIT;
 
-/* Into a place for a function of whatever type. */
+/* Stores the function's address in a function pointer of any type. */
 static int load(const char *path, const char *name, void *place, nl_error *err) {
     nl_cudalib_function found = NULL;
     if (nl_cudalib_find(path, name, &found, err) < 0)

@@ -1,11 +1,11 @@
-/* driver/cudalib: CUDA's libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE), opened by
- * dlopen when they are first needed. This is the one place that loads them.
+/* driver/cudalib: the CUDA libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE), loaded
+ * with dlopen on first use. No other file loads them.
  *
- * Most of their functions are called by name, with words: each takes pointers and whole numbers
- * only and returns a status; the ABIs of Linux on x86-64 and AArch64 pass every one of those as a
- * word of eight bytes, in registers or on the stack, so one C type is enough to call them all. What
- * C calls itself, cuBLAS's products, is a table with types (driver/cublas_calls.h), which a driver
- * that computes itself fills. */
+ * Python calls most of their functions by name. Their parameters are only pointers and integers,
+ * and they return a status. The Linux ABIs of x86-64 and AArch64 pass each such argument as a value
+ * of eight bytes, in a register or on the stack, so one C function type is enough for all of them.
+ * The cuBLAS functions that C calls itself are in a typed table (driver/cublas_calls.h), which the
+ * simulator fills with its own functions. */
 #ifndef NL_DRIVER_CUDALIB_H
 #define NL_DRIVER_CUDALIB_H
 
@@ -15,20 +15,21 @@
 
 typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT } nl_cudalib;
 
-/* -1 for a name that is none of "cublas", "cufft", "cusolver" and "cusparse". */
+/* Returns -1 for any name except "cublas", "cufft", "cusolver" and "cusparse". */
 int nl_cudalib_of(const char *name);
-/* "INVALID_VALUE", of the library's status; "unknown status" for another number. */
+/* The name of the library's status, as "INVALID_VALUE"; "unknown status" for an unknown number. */
 const char *nl_cudalib_status(nl_cudalib library, int status);
-/* A status of the call "cublasGemmEx" as NL_ERR_CUDA and -1, or 0. */
+/* Returns 0 for status 0. Otherwise fills err (NL_ERR_CUDA) and returns -1. `call` is the
+ * function's name, as "cublasGemmEx". */
 int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err);
 
-/* Finds, once, what makes handles, and fills the table of cuBLAS. path: of the library, not read
- * where the driver fills the table. Loading takes its time: call without the interpreter's lock. 0,
- * also if it is open already, or -1 with NL_ERR_SUPPORT. */
+/* Finds the functions that create handles, and fills the table of cuBLAS. Does this once. `path`:
+ * of the library, not used if the driver fills the table. Loading is slow: call without the
+ * interpreter's lock. Returns 0 (also if the library is open already) or -1 with NL_ERR_SUPPORT. */
 int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err);
 int nl_cudalib_is_open(nl_cudalib library);
-/* A handle of an open library, for the current context; its stream is the default one at first.
- * cuFFT has no handles. */
+/* Creates a handle of an open library for the current context, with the default stream. cuFFT has
+ * no handles. */
 int nl_cudalib_create(nl_cudalib library, uintptr_t *handle, nl_error *err);
 int nl_cudalib_set_stream(nl_cudalib library, uintptr_t handle, CUstream stream, nl_error *err);
 
@@ -36,7 +37,7 @@ extern nl_cublas nl_blas;
 #define NL_BLAS(err, name, ...) \
     nl_cudalib_check(NL_CUBLAS, nl_blas.name(__VA_ARGS__), "cublas" #name, (err))
 
-#define NL_CUDALIB_WORDS 24 /* the most parameters that a function has */
+#define NL_CUDALIB_WORDS 24 /* the maximum number of parameters of a function */
 
 typedef int (*nl_cudalib_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                                    uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
@@ -44,9 +45,10 @@ typedef int (*nl_cudalib_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, u
                                    uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                                    uintptr_t);
 
-/* A function of the library at `path`, which stays loaded. 0, or -1 with NL_ERR_SUPPORT. */
+/* Finds a function of the library at `path`, which stays loaded. Returns 0, or -1 with
+ * NL_ERR_SUPPORT. */
 int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out, nl_error *err);
-/* Calls it with the words; those that it does not take are not looked at. Its status. */
+/* Calls the function and returns its status. Arguments past its parameters are ignored. */
 int nl_cudalib_call(nl_cudalib_function function, const uintptr_t words[NL_CUDALIB_WORDS]);
 
 #endif

@@ -1,9 +1,9 @@
-/* driver/driver_calls: every CUDA driver call that numbalite makes, once.
+/* driver/driver_calls: the CUDA driver calls that numbalite makes.
  *
  * X(name, version, (parameters), (arguments))
- * `name` is the driver's without "cu"; `version` is the CUDA version (1000*major + 10*minor) whose
- * signature is meant: it is what cuGetProcAddress is asked for. A driver that is older gets a stub
- * that returns CUDA_ERROR_NOT_SUPPORTED. All calls return CUresult. */
+ * `name` lacks the prefix "cu". `version` is the CUDA version (1000*major + 10*minor) of the
+ * signature, which is passed to cuGetProcAddress. For an older driver, the call is a stub that
+ * returns CUDA_ERROR_NOT_SUPPORTED. All calls return CUresult. */
 #ifndef NL_DRIVER_CALLS_H
 #define NL_DRIVER_CALLS_H
 
@@ -119,7 +119,7 @@
     X(StreamIsCapturing, 10000, (CUstream stream, int *status), (stream, status)) \
     X(LaunchHostFunc, 10000, (CUstream stream, CUhostFn function, void *data), \
       (stream, function, data)) \
-    /* capturing a stream's work, and graphs of it */ \
+    /* stream capture and graphs */ \
     X(StreamBeginCapture, 10010, (CUstream stream, int mode), (stream, mode)) \
     X(ThreadExchangeStreamCaptureMode, 10010, (int *mode), (mode)) \
     X(StreamEndCapture, 10000, (CUstream stream, CUgraph * graph), (stream, graph)) \

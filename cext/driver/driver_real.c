@@ -1,10 +1,10 @@
-/* driver/driver_real: the table filled from libcuda.
+/* driver/driver_real: fills the driver table from libcuda.
  *
- * The library is opened by dlopen, so numbalite imports and simulates where there is no driver.
- * Each call is asked for by name and by the CUDA version whose signature we mean: the driver then
- * gives the function with that signature (cuMemAlloc of 3.2 is what its headers call
- * cuMemAlloc_v2), whatever newer ones it has. A call that an older driver lacks becomes a stub with
- * an honest status. */
+ * The library is opened with dlopen, so that numbalite can be imported and can simulate without a
+ * driver. Each function is requested by name and by the CUDA version whose signature this project
+ * uses. The driver then returns the function with that signature, even if newer ones exist
+ * (cuMemAlloc of version 3.2 is cuMemAlloc_v2 in the driver's headers). A function that an older
+ * driver lacks becomes a stub that returns CUDA_ERROR_NOT_SUPPORTED. */
 #include "driver/driver.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define OLDEST_DRIVER 11040
-/* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 means the legacy one. */
+/* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 is the legacy default stream. */
 #define PROC_LEGACY_STREAM 1
 
 typedef CUresult (*proc_address_11030)(const char *name, void **function, int version,
@@ -35,7 +35,8 @@ NL_DRIVER_CALLS(NL_STUB)
 #undef NL_STUB
 #pragma GCC diagnostic pop
 
-/* ISO C has no cast from an object pointer to a function pointer; POSIX promises the same bits. */
+/* ISO C has no cast from an object pointer to a function pointer; POSIX guarantees the same
+ * representation. */
 static void copy_pointer(void *to, const void *from) {
     memcpy(to, from, sizeof(void *));
 }
@@ -71,7 +72,8 @@ static int too_old(int version, nl_error *err) {
         found);
 }
 
-/* dlopen's own words go along: "cannot open shared object file" is no news, other reasons are. */
+/* The message includes dlerror's text: "cannot open shared object file" is the usual reason, other
+ * reasons matter to the user. */
 static void *open_library(nl_error *err) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library != NULL)
@@ -89,7 +91,7 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     CUresult (*get_version)(int *) = NULL;
     resolver from = {NULL, NULL};
     int version = 0;
-    void *library = open_library(err); /* never closed: the driver does not survive that */
+    void *library = open_library(err); /* never closed: the driver does not support that */
     if (library == NULL)
         return -1;
     find_symbol(library, "cuDriverGetVersion", &get_version);

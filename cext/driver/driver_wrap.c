@@ -1,11 +1,11 @@
-/* driver/driver_wrap: a second table between ours and the driver: it counts calls, makes the n-th
- * one fail without reaching the driver, which tests ask for, and keeps the names of the last ones
- * and the bytes that they copied, which %gpu_timeit and the course's judge ask for too.
+/* driver/driver_wrap: wraps the driver table. The wrapper counts calls, and for tests it makes the
+ * n-th call fail without calling the driver. It also records the names of the last calls and the
+ * bytes that they copied, for tests, %gpu_timeit and the course's judge.
  *
- * Nothing is wrapped until somebody asks; then the entries of nl_cu are exchanged one by one. They
- * stay exchanged where calls are to fail, and are put back when a trace alone ends: what is timed
- * afterwards does not pay for it. Calls that only put a status into words are passed through
- * uncounted. */
+ * Nothing is wrapped until it is requested; then the entries of nl_cu are replaced one by one. They
+ * stay replaced after a request for failing calls. When only a trace ends, they are restored, so
+ * that later timings do not include the wrapper. Calls that return the name or description of a
+ * status are not counted. */
 #include "driver/driver.h"
 
 #include <string.h>
@@ -13,15 +13,15 @@
 
 #define RING 4096
 
-static nl_driver inner; /* what the wrappers call */
+static nl_driver inner; /* the original table, which the wrappers call */
 static uint64_t wanted, wrapped, failing;
-static uint64_t seen[2], fuse[2]; /* [0] ordinary calls, [1] destroying ones */
+static uint64_t seen[2], fuse[2]; /* [0] ordinary calls, [1] releasing ones */
 static uint64_t fail_status, armed_kind;
 
 static nl_mutex trace_lock = NL_MUTEX_INIT;
 static uint64_t tracing;
 static const char *ring[RING];
-static size_t ring_count; /* ever written since the trace was started */
+static size_t ring_count; /* calls since the trace was started */
 static const char *failures[RING];
 static size_t failure_count;
 static uint64_t copied[2]; /* bytes since then: [0] to devices, [1] to the host */
@@ -38,7 +38,8 @@ static void record(const char *call) {
     nl_mutex_unlock(&trace_lock);
 }
 
-/* "Not yet" is an answer, and a call that the driver lacks does not reach it. */
+/* CUDA_ERROR_NOT_READY is not a failure. CUDA_ERROR_NOT_SUPPORTED comes from the stub of a function
+ * that the driver lacks. */
 static int is_failure(CUresult status) {
     return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
            status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);
@@ -54,7 +55,7 @@ static CUresult note(const char *call, CUresult status) {
     return status;
 }
 
-/* Counts the call; 1 if it must fail, with the status. */
+/* Counts the call. Returns 1 and sets *status if the call must fail. */
 static int intercept(const char *call, CUresult *status) {
     if (strncmp(call, "cuGetError", 10) == 0)
         return 0;
@@ -78,7 +79,7 @@ static int intercept(const char *call, CUresult *status) {
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER
 
-/* Around the wrapper of a call that copies between the host and a device. */
+/* Adds the copied bytes before the wrapper of a call that copies between host and device. */
 #define NL_COUNTING(name, way, size, parameters, arguments) \
     static CUresult counting_##name parameters { \
         if (nl_atomic_load(&tracing)) \
@@ -102,8 +103,8 @@ static CUresult counting_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream
     return wrapped_Memcpy3DAsync(box, stream);
 }
 
-/* Other threads may be calling through nl_cu: `inner` is complete before the first entry changes.
- */
+/* Other threads may be calling through nl_cu, so `inner` is complete before the first entry
+ * changes. */
 static void wrap_table(void) {
     inner = nl_cu;
 #define NL_EXCHANGE(name, version, parameters, arguments) \

@@ -1,4 +1,4 @@
-/* driver/nvjitlink: one link, from inputs to a cubin or to the log that says why there is none. */
+/* driver/nvjitlink: links inputs to a cubin, or returns the linker's log. */
 #include "driver/nvjitlink.h"
 
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static int read_log(const calls *linker, nvJitLinkHandle handle, nl_nvjitlink_re
     return 0;
 }
 
-/* The status of the first call that failed is the result's. */
+/* Links. The status of the first failed call becomes result->status. */
 static int run(const calls *linker, nvJitLinkHandle handle, int count,
                const nl_nvjitlink_input *inputs, nl_nvjitlink_result *result, nl_error *err) {
     for (int i = 0; i < count && result->status == 0; ++i)

@@ -1,5 +1,5 @@
-/* driver/nvjitlink: the toolkit's linker, which needs no GPU: compiled code and what it is linked
- * with become one cubin. Loaded from a path on each use; it stays loaded. */
+/* driver/nvjitlink: nvJitLink, the toolkit's linker, which needs no GPU. It links compiled code and
+ * libraries to one cubin. Each call loads the library from its path; it stays loaded. */
 #ifndef NL_DRIVER_NVJITLINK_H
 #define NL_DRIVER_NVJITLINK_H
 
@@ -9,18 +9,19 @@ typedef struct nl_nvjitlink_input {
     int type; /* nvJitLinkInputType: 1 cubin, 2 PTX, 3 LTO-IR, 4 fatbin, 5 object, 6 archive */
     const void *data;
     size_t size;
-    const char *name; /* in messages */
+    const char *name; /* for messages */
 } nl_nvjitlink_input;
 
-/* Owned by the result; log is NUL-terminated, or NULL. */
+/* Members are owned by the result. log is NUL-terminated, or NULL. */
 typedef struct nl_nvjitlink_result {
-    int status; /* 0: good; else the inputs' or the options' fault: see the log */
+    /* 0: success; otherwise an error in the inputs or the options, described in the log */
+    int status;
     char *log, *cubin;
     size_t cubin_size;
 } nl_nvjitlink_result;
 
-/* 0 with result->status set, or -1 where the library is not there, is too old, or memory ran out.
- * Takes its time: call without the interpreter's lock. Clear the result in either case. */
+/* Returns 0 with result->status set, or -1 if the library is missing or too old, or memory ran out.
+ * Linking is slow: call without the interpreter's lock. Clear the result in both cases. */
 int nl_nvjitlink_link(const char *path, int option_count, const char **options, int input_count,
                       const nl_nvjitlink_input *inputs, nl_nvjitlink_result *result, nl_error *err);
 void nl_nvjitlink_result_clear(nl_nvjitlink_result *result);

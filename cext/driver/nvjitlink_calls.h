@@ -1,5 +1,5 @@
-/* driver/nvjitlink_calls: every nvJitLink call that numbalite makes, once. X(name, (parameters)),
- * name without "nvJitLink". nvJitLink 12.0 has them all. */
+/* driver/nvjitlink_calls: the nvJitLink calls that numbalite makes, as X(name, (parameters)).
+ * `name` lacks the prefix "nvJitLink". nvJitLink 12.0 has all of them. */
 #ifndef NL_NVJITLINK_CALLS_H
 #define NL_NVJITLINK_CALLS_H
 

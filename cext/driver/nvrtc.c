@@ -1,4 +1,4 @@
-/* driver/nvrtc: loading the compiler and one compilation from source to results. */
+/* driver/nvrtc: loads NVRTC, and compiles a source to its results. */
 #include "driver/nvrtc.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include "driver/nvrtc_calls.h"
 
 #define OLDEST_MAJOR 12
-/* As numbalite/compilers/toolkit.py says it. */
+/* The same text as in numbalite/compilers/toolkit.py. */
 #define INSTALL \
     "pip install \"cuda-toolkit[nvrtc,cudart,crt,cccl]==13.*\" (for a driver older than 580 " \
     "\"cuda-toolkit[nvrtc,cudart,cccl]==12.*\")"
@@ -143,8 +143,8 @@ int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
 typedef nvrtcResult (*size_call)(nvrtcProgram program, size_t *size);
 typedef nvrtcResult (*text_call)(nvrtcProgram program, char *text);
 
-/* Reads one product of a program into memory with a NUL behind it. A product that was not made is
- * no error: which ones are depends on the options. */
+/* Reads one output of a program into NUL-terminated memory. A missing output is not an error,
+ * because the options determine which outputs exist. */
 static int read_product(nvrtcProgram program, size_call get_size, text_call get, char **out,
                         size_t *size, nl_error *err) {
     size_t bytes = 0;
@@ -184,7 +184,7 @@ static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source,
     return 0;
 }
 
-/* The user's doing: the log says what is wrong. */
+/* Errors in the user's source or options: the log describes them. */
 static int is_source_fault(nvrtcResult status) {
     return status == NVRTC_ERROR_COMPILATION || status == NVRTC_ERROR_INVALID_OPTION;
 }

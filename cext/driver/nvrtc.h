@@ -1,15 +1,15 @@
-/* driver/nvrtc: the run-time compiler, loaded on first need from a path or from where the system
- * looks. Process-wide, stays loaded. */
+/* driver/nvrtc: the run-time compiler NVRTC, loaded on first use from a given path or from the
+ * system's library search path. It is loaded once per process and stays loaded. */
 #ifndef NL_DRIVER_NVRTC_H
 #define NL_DRIVER_NVRTC_H
 
 #include "base/error.h"
 #include "driver/cuda_abi.h"
 
-/* Loads NVRTC 12.0 or newer from `path`, or with NULL from the usual names. Once loaded it stays,
- * and asking again gives its version, whatever the path. */
+/* Loads NVRTC 12.0 or newer from `path`, or, if NULL, by its usual names. If it is loaded already,
+ * returns its version whatever the path. */
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
-/* Compute capabilities it compiles for, as 75, 90, ...; at most `capacity` are written. */
+/* The compute capabilities that NVRTC supports, as 75, 90, ...; at most `capacity` are written. */
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
 
 typedef struct nl_nvrtc_source {
@@ -22,18 +22,19 @@ typedef struct nl_nvrtc_source {
     const char *const *expressions;
 } nl_nvrtc_source;
 
-/* Everything is owned by the result and NUL-terminated; what the compiler did not make is NULL. */
+/* All members are owned by the result and NUL-terminated. Outputs that the compiler did not make
+ * are NULL. */
 typedef struct nl_nvrtc_result {
-    nvrtcResult status; /* NVRTC_SUCCESS, or the source's or the options' fault: see the log */
+    nvrtcResult status; /* NVRTC_SUCCESS, or an error in the source or the options: see the log */
     char *log;
     char *cubin, *ltoir, *ptx;
-    size_t cubin_size, ltoir_size, ptx_size; /* ptx_size counts the NUL */
+    size_t cubin_size, ltoir_size, ptx_size; /* ptx_size includes the NUL */
     int lowered_count;
-    char **lowered; /* per expression */
+    char **lowered; /* the lowered name of each expression */
 } nl_nvrtc_result;
 
-/* 0 with result->status set, or -1 where the failure is not the source's. Takes its time: call
- * without the interpreter's lock. Clear the result in either case. */
+/* Returns 0 with result->status set, or -1 for a failure not caused by the source. Compiling is
+ * slow: call without the interpreter's lock. Clear the result in both cases. */
 int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_error *err);
 void nl_nvrtc_result_clear(nl_nvrtc_result *result);
 

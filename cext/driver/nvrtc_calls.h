@@ -1,5 +1,5 @@
-/* driver/nvrtc_calls: every NVRTC call that numbalite makes, once. X(name, (parameters)), name
- * without "nvrtc". NVRTC 12.0 has them all. */
+/* driver/nvrtc_calls: the NVRTC calls that numbalite makes, as X(name, (parameters)). `name` lacks
+ * the prefix "nvrtc". NVRTC 12.0 has all of them. */
 #ifndef NL_NVRTC_CALLS_H
 #define NL_NVRTC_CALLS_H
 

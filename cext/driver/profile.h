@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every counter is a sum over the warps of the launch. A request is one access of one warp;
- * `lanes` is the number of threads that took part in the requests of all kinds. */
+/* Every counter is a sum over the warps of the launch. A request is one access of one warp; `lanes`
+ * is the number of threads that took part, summed over all requests. */
 #define NL_PROFILE_COUNTERS(X) \
     X(global_load_requests) \
     X(global_load_sectors) \
@@ -42,14 +42,14 @@ typedef struct nl_profile_line {
 } nl_profile_line;
 
 typedef struct nl_profile {
-    uint64_t token; /* of the block of code that asked for it (nl_checks.profile) */
+    uint64_t token; /* nl_checks.profile of the code that requested it */
     char kernel[200];
-    char symbol[200]; /* in its image */
-    uint64_t image;   /* the sum of its image (core/image.c) */
+    char symbol[200]; /* mangled name in its image */
+    uint64_t image;   /* the checksum of its image (core/image.c) */
     unsigned grid[3], block[3];
     uint64_t shared_bytes;   /* dynamic */
-    uint64_t loaded_sectors; /* distinct sectors of 32 bytes of device memory that were read, */
-    uint64_t stored_sectors; /* and those that were written */
+    uint64_t loaded_sectors; /* distinct 32-byte sectors of device memory that were read */
+    uint64_t stored_sectors; /* and written */
     int incomplete;          /* the launch failed, or there was not enough memory to count */
     unsigned count;
     struct nl_profile *next;
