@@ -1,6 +1,6 @@
-/* core/capture: captures under way are in a list, which is looked through only while there are
- * some. A stream tells by the driver's number of its capture which of them it belongs to: so
- * streams that an event has drawn into a capture are found too. */
+/* core/capture: the list of active captures, searched only while there is at least one. The
+ * driver's capture id of a stream identifies its capture, so that streams that joined a capture
+ * through an event are found too. */
 #include "core/capture.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 uint64_t nl_capture_count;
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_capture *under_way;
-static NL_THREAD_LOCAL char here; /* its address tells threads apart */
+static NL_THREAD_LOCAL char here; /* its address identifies the thread */
 
 NL_THREAD_LOCAL int nl_capture_is_foreign;
 
@@ -29,7 +29,8 @@ static void forget_in_child(void) {
     nl_atomic_store(&nl_capture_count, 0);
 }
 
-/* It cannot be told which capture the stream belongs to: none of them may pass for complete. */
+/* The driver does not report which capture the stream belongs to, so all captures are marked as
+ * invalidated. */
 static void invalidate_all(CUresult status) {
     nl_mutex_lock(&lock);
     for (nl_capture *c = under_way; c != NULL; c = c->next)
@@ -108,9 +109,9 @@ int nl_capture_is_here(void) {
     return nl_capture_stream() != NULL;
 }
 
-/* ---- what is touched ---- */
+/* ---- the objects that a capture uses ---- */
 
-/* Where the thing is, or would be. */
+/* The index of the object in the sorted array, or where to insert it. */
 static size_t position(const nl_capture *c, const void *thing) {
     size_t low = 0, high = c->count;
     while (low < high) {
@@ -155,7 +156,7 @@ int nl_capture_note(CUstream stream, void *thing, nl_error *err) {
     return status;
 }
 
-/* ---- beginning and end ---- */
+/* ---- begin and end ---- */
 
 void nl_capture_open(void) {
     nl_fork_on_child(forget_in_child);

@@ -1,8 +1,8 @@
-/* core/capture: captures of streams that are under way, in whatever thread, and what they touch.
+/* core/capture: active stream captures of all threads, and the objects that they use.
  *
- * Captures are relaxed: what is put into streams outside of the capture just runs. But the default
- * stream may not be touched while a stream that is ordered with it is captured, so meanwhile memory
- * is allocated outside of the pool, and releases of anything are put off. */
+ * Captures use relaxed mode: work on streams outside the capture runs normally. But the default
+ * stream must not be used while a stream that is ordered with it is captured. So during a capture,
+ * memory is allocated without the driver's pool, and releases of all objects are postponed. */
 #ifndef NL_CORE_CAPTURE_H
 #define NL_CORE_CAPTURE_H
 
@@ -11,57 +11,62 @@
 #include "base/lock.h"
 #include "driver/driver.h"
 
-/* Part of the graph that it becomes. */
+/* Member of the graph that is made from the capture. */
 typedef struct nl_capture {
-    const void *device; /* whose stream it is */
+    const void *device; /* of the stream */
     void *owner;        /* see nl_capture_owner */
-    const void *thread; /* that began it */
+    const void *thread; /* the thread that began the capture */
     CUstream stream;
     unsigned long long id;
-    CUresult invalidated; /* why what was captured is not complete */
-    void **things;        /* that captured work uses, sorted by address */
+    CUresult invalidated; /* the error that made the capture incomplete */
+    void **things;        /* objects that captured work uses, sorted by address */
     size_t count, capacity;
     struct nl_capture *next;
 } nl_capture;
 
 extern uint64_t nl_capture_count;
-/* Is anything being captured in this process? */
+/* Returns whether this process is capturing a stream. */
 static inline int nl_capture_under_way(void) {
     return __builtin_expect(nl_atomic_load(&nl_capture_count) != 0, 0);
 }
 
-/* Before the driver begins one: from here on nothing is freed on the default stream. And when it is
- * over; releases that have been put off are the caller's to make up for. */
+/* Call nl_capture_open before the driver begins a capture: from then on no memory is freed on the
+ * default stream. Call nl_capture_close after the capture; the caller must then execute the
+ * postponed releases. */
 void nl_capture_open(void);
 void nl_capture_close(void);
-/* Between them, from this thread: asks for the stream's number. -1 if the driver does not tell. */
+/* Call between open and close, in the thread that captures: reads the stream's capture id and adds
+ * the capture to the list. Returns -1 if the driver call fails. */
 int nl_capture_enter(nl_capture *capture, CUstream stream, nl_error *err);
-/* No more work is noted, and the owner is needed no longer: 1, for the first who asks. */
+/* Removes the capture from the list: no more objects are recorded, and `owner` is no longer used.
+ * Returns 1 for the first call, then 0. */
 int nl_capture_leave(nl_capture *capture);
 int nl_capture_is_going(const nl_capture *capture);
 
-/* The calling thread's work goes to a stream that another library captures. Then no device memory
- * is allocated: the graph does not own it, and would use it after its release. */
+/* The calling thread is using a stream that another library captures. Then no device memory is
+ * allocated, because the graph does not own it and would use it after its release. */
 extern NL_THREAD_LOCAL int nl_capture_is_foreign;
-/* Between them, this thread may make calls that a capture refuses otherwise, such as a wait for
- * work outside of it. `mode` is the thread's own mode. 0 or -1. */
+/* Between nl_capture_relax and nl_capture_restore, this thread may make calls that are not allowed
+ * during a capture, such as a wait for work outside it. `mode` receives the thread's previous mode.
+ * Returns 0 or -1. */
 int nl_capture_relax(int *mode, nl_error *err);
 void nl_capture_restore(int mode);
 
-/* The number of the stream's capture, by whomever; 0 if it is not captured. */
+/* The id of the stream's capture, also of another library's; 0 if the stream is not captured. */
 unsigned long long nl_capture_of(CUstream stream);
-/* Is work on this stream being captured by one of ours? */
+/* Returns whether this library is capturing the stream. */
 int nl_capture_has(CUstream stream);
-/* The owner of that capture, on which `retain` has been called; NULL if there is none. */
+/* Returns the owner of that capture after calling `retain` for it; NULL if there is none. */
 void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
-/* Is a stream of this device being captured by one of ours, in any thread? */
+/* Returns whether this library is capturing a stream of the device, in any thread. */
 int nl_capture_is_on(const void *device);
-/* Did the calling thread begin a capture that goes on? */
+/* Returns whether the calling thread has an active capture. */
 int nl_capture_is_here(void);
-/* The stream that it captures, where work goes that names none; NULL: it captures none. */
+/* The stream that the calling thread captures, which is used for work without an explicit stream;
+ * NULL if there is none. */
 CUstream nl_capture_stream(void);
-/* Work on `stream` is going to use the thing: 1 if that is noted now, 2 if it was before, 0 if the
- * stream is not being captured. */
+/* Records that work on `stream` uses the object. Returns 1 if it was added, 2 if it was recorded
+ * before, 0 if the stream is not being captured, -1 on an error. */
 int nl_capture_note(CUstream stream, void *thing, nl_error *err);
 
 #endif

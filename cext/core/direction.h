@@ -1,4 +1,4 @@
-/* core/direction: which way a copy goes. */
+/* core/direction: the direction of a copy. */
 #ifndef NL_CORE_DIRECTION_H
 #define NL_CORE_DIRECTION_H
 

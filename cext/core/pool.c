@@ -1,14 +1,14 @@
-/* core/pool: a list for each state, oldest first, and the ready blocks in buckets by capacity too,
- * newest first, because what was used last is still in caches. Finding, keeping and handing out are
- * a few pointers under a lock. Sizes that share a bucket are told apart by looking at a few blocks
- * and no further. */
+/* core/pool: one list per state, oldest first. Ready blocks are also in hash buckets by capacity,
+ * newest first, because recently used memory is more likely in the caches. Taking and putting a
+ * block changes a few pointers under a lock. Several capacities may share a bucket, so a search
+ * stops after MAX_LOOKED_AT blocks. */
 #include "core/pool.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-#define GRANULE 512             /* the driver's own */
-#define LARGE_GRANULE (2 << 20) /* its pages: no more than that is lost in a large block */
+#define GRANULE 512             /* granularity of the driver's allocations */
+#define LARGE_GRANULE (2 << 20) /* the driver's page size, and the largest rounding step */
 #define MAX_LOOKED_AT 32
 #define MAX_BLOCKS 32768
 
@@ -22,14 +22,15 @@ void nl_pool_init(nl_pool *pool, size_t cache_limit) {
 size_t nl_pool_round(const nl_pool *pool, size_t size) {
     size_t step = GRANULE;
     if (nl_atomic_load(&pool->cache_limit) == 0 || size > SIZE_MAX - LARGE_GRANULE)
-        step = 4; /* whole words: atomics on 8 and 16 bits are done on the word around them */
+        /* whole 32-bit words: atomics on 8 and 16 bits access the 32-bit word around them */
+        step = 4;
     else
         while (step < LARGE_GRANULE && step < size / 16)
             step *= 2;
     return size > SIZE_MAX - step ? size : (size + step - 1) / step * step;
 }
 
-static uint64_t kept; /* by all pools */
+static uint64_t kept; /* blocks in all pools */
 
 size_t nl_pool_kept(void) {
     return nl_atomic_load(&kept);

@@ -1,11 +1,11 @@
-/* core/pool: free blocks of memory, kept by size to be used again. Knows nothing of drivers: what a
- * block is, and how one is made and given back, is its owner's business (buffer.c for the device,
- * pinned.c for the host).
+/* core/pool: free blocks of memory, cached by size for reuse. This file makes no driver calls: the
+ * owner of a pool defines what a block is, and allocates and frees it (buffer.c for device memory,
+ * hostblock.c for host memory).
  *
- * A block is put back when nobody refers to it any more, which may be before the work that uses it
- * is done. What it still waits for is said with it: nothing, or the stamp of a wait that has yet to
- * happen. Sequence numbers count what was put; a wait that began when the number was n settles
- * every block up to n. */
+ * A block is put into the pool when its last reference is released, which may be before the work
+ * that uses it is done. The state says what the block still waits for. Sequence numbers count the
+ * blocks that were put; a wait that began when the number was n makes every block with a sequence
+ * number up to n ready. */
 #ifndef NL_CORE_POOL_H
 #define NL_CORE_POOL_H
 
@@ -14,19 +14,20 @@
 #include "base/lock.h"
 
 typedef struct nl_block nl_block;
-/* First in whatever is pooled, which comes from nl_mem_alloc. */
+/* Must be the first member of each pooled struct, which must be allocated with nl_mem_alloc. */
 struct nl_block {
     nl_block *next, *prev;    /* in the list of its state, oldest first */
-    nl_block *after, *before; /* in its bucket, newest first: of those that are ready */
+    nl_block *after, *before; /* in its bucket, newest first; only for ready blocks */
     size_t capacity;          /* bytes, rounded by nl_pool_round */
     uint64_t sequence;
-    uint64_t epoch; /* of the pool: what was entered before nl_pool_forget is none of its blocks */
+    /* of the pool: blocks made before nl_pool_forget have an older epoch and are not reused */
+    uint64_t epoch;
 };
 
 /* What a free block waits for. */
 typedef enum {
-    NL_POOL_READY, /* nothing: the next who asks may have it */
-    NL_POOL_JOIN,  /* streams that the default stream comes after, if it is told to */
+    NL_POOL_READY, /* nothing: it can be taken immediately */
+    NL_POOL_JOIN,  /* streams that the default stream can wait for (the join) */
     NL_POOL_IDLE,  /* any stream: until the device has been idle */
     NL_POOL_STATES,
 } nl_pool_state;
@@ -43,10 +44,11 @@ typedef struct nl_pool {
     nl_pool_list lists[NL_POOL_STATES];
     nl_block *buckets[NL_POOL_BUCKETS];
     uint64_t sequence, epoch;
-    size_t used, peak;    /* bytes of blocks in use, now and at most since nl_pool_reset_peak */
-    size_t promised;      /* part of `used` that is still being made */
-    size_t limit;         /* of bytes in use; SIZE_MAX: none */
-    uint64_t cache_limit; /* of bytes kept; 0: nothing is kept, and sizes are not rounded */
+    size_t used, peak; /* bytes of used blocks: now, and the maximum since nl_pool_reset_peak */
+    size_t promised;   /* part of `used`: blocks that are being allocated */
+    size_t limit;      /* of used bytes; SIZE_MAX: no limit */
+    /* of cached bytes; 0: no block is cached, and sizes are not rounded for reuse */
+    uint64_t cache_limit;
 } nl_pool;
 
 typedef struct nl_pool_statistics {
@@ -54,37 +56,40 @@ typedef struct nl_pool_statistics {
 } nl_pool_statistics;
 
 void nl_pool_init(nl_pool *pool, size_t cache_limit);
-/* The capacity to ask for: sizes close to each other share it, at most an eighth is lost. */
+/* Rounds a size up to the capacity to allocate: similar sizes share a capacity, so that blocks are
+ * reused. For a large size, less than an eighth is wasted. */
 size_t nl_pool_round(const nl_pool *pool, size_t size);
-/* A ready block of this capacity, the one put last; NULL if there is none. It counts as used. */
+/* Takes the most recently put ready block of this capacity, and counts it as used. Returns NULL if
+ * there is none, or if the limit would be exceeded. */
 nl_block *nl_pool_take(nl_pool *pool, size_t capacity);
-/* A block is about to be made: it counts as used from now on, but for the peak. 0, or -1 if that is
- * more than the limit. */
+/* Call before a block is allocated: counts it as used, but not in the peak. Returns 0, or -1 if the
+ * limit would be exceeded. */
 int nl_pool_enter(nl_pool *pool, nl_block *block, size_t capacity);
-/* After nl_pool_enter, once it is known whether the block was made. */
+/* Call after nl_pool_enter and the allocation. */
 void nl_pool_made(nl_pool *pool, const nl_block *block, int success);
-/* A used block is no longer there. */
+/* Call when a used block was freed. */
 void nl_pool_leave(nl_pool *pool, const nl_block *block);
-/* Keeps a used block; 0 if there is no room for it, and it stays used. */
+/* Puts a used block into the pool. Returns 0 if the pool is full or the block is from an older
+ * epoch; the block then still counts as used. */
 int nl_pool_put(nl_pool *pool, nl_block *block, nl_pool_state state);
-/* The number to settle with after a wait that begins now. */
+/* Returns the stamp for nl_pool_settle. Call before the wait begins. */
 uint64_t nl_pool_stamp(nl_pool *pool);
-/* Everything up to the stamp that waits for `state` (or less) is ready. */
+/* Makes all blocks up to the stamp ready that wait for `state` or for less. */
 void nl_pool_settle(nl_pool *pool, nl_pool_state state, uint64_t stamp);
-/* The oldest of those that wait for `state`, or NULL. It stays where it is. */
+/* Returns the oldest block in `state`, or NULL. The block stays in the pool. */
 nl_block *nl_pool_first(nl_pool *pool, nl_pool_state state);
-/* Does more wait for `state` than it is worth to leave lying? */
+/* Returns whether the blocks in `state` have at least this many bytes or this number. */
 int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t blocks);
-/* Takes out the oldest ready blocks until no more than `keep` bytes of them are kept. Returns them
- * linked by `next`; they count neither as used nor as kept. */
+/* Removes the oldest ready blocks until at most `keep` bytes of ready blocks remain. Returns them
+ * linked by `next`; they count neither as used nor as cached. */
 nl_block *nl_pool_evict(nl_pool *pool, size_t keep);
-/* The memory itself is lost: frees all that is kept (nl_mem_free alone), and forgets what is used.
- */
+/* Call when the memory itself was lost with the context: frees the structs of all cached blocks
+ * (nl_mem_free only) and resets the count of used bytes. */
 void nl_pool_forget(nl_pool *pool);
 void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
 nl_pool_statistics nl_pool_read(nl_pool *pool);
 void nl_pool_reset_peak(nl_pool *pool);
-/* Blocks kept by all pools, for leak tests. */
+/* Number of blocks in all pools, for leak tests. */
 size_t nl_pool_kept(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* core/stop: the modules with records in one list, and for each device a stream and page-locked
- * memory, which are made when its first such module is loaded: while a kernel runs that never ends,
- * the driver may not be able to make them. */
+/* core/stop: a list of the modules that have records, and for each device a stream and page-locked
+ * memory. These are made when the first such module is loaded on the device, because the driver may
+ * be unable to make them while an endless kernel runs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -19,34 +19,34 @@
 #define NAP_NS 50000
 #define MAX_DEVICES 64
 
-/* As in numbalite/compilers/stoppable.py. */
+/* The same layout as in numbalite/compilers/stoppable.py. */
 typedef struct {
     uint32_t flag, claimed, site, block[3], thread[3];
 } record;
 
 typedef struct {
     uint32_t claimed, line, block[3], thread[3];
-    uint64_t word; /* the host's, as the device sees it */
+    uint64_t word; /* device address of page.failed in host memory */
     char text[128], file[256];
 } failure;
 
 struct nl_stop {
     nl_device *device;
     uint64_t generation;          /* of the device */
-    CUdeviceptr address, failure; /* of the records, or 0 */
+    CUdeviceptr address, failure; /* of the two records, or 0 */
     char *sites;
     size_t size;
     char kernel[128], outputs[128]; /* of the last launch */
-    uint64_t launched;              /* when */
+    uint64_t launched;              /* nl_clock_ns() of the last launch */
     record found;
     nl_stop *next;
 };
 
-/* In page-locked memory. */
+/* Page-locked memory of a device, for copies from and to the records. */
 typedef struct {
     uint32_t set, clear;
-    uint32_t failed; /* which a kernel writes */
-    uint64_t word;   /* the address of `failed` on the device */
+    uint32_t failed; /* written by a kernel with a failed assert */
+    uint64_t word;   /* device address of `failed` */
     record found;
     failure failure;
 } page;
@@ -57,9 +57,9 @@ static struct {
     uint64_t generation;
 } lines[MAX_DEVICES];
 
-static nl_mutex lock = NL_MUTEX_INIT; /* of the list and of its items */
+static nl_mutex lock = NL_MUTEX_INIT; /* protects the list and its elements */
 static nl_stop *first;
-static nl_fault kept; /* of a module that was unloaded */
+static nl_fault kept; /* a failed assert that was read and not yet reported */
 static int has_kept;
 
 static int open_line_lock_held(nl_device *dev, nl_error *err) {
@@ -96,7 +96,7 @@ size_t nl_stop_failure_size(void) {
     return sizeof(failure);
 }
 
-/* Tells the module the address of the host's word. */
+/* Writes the device address of page.failed into the module's failure record. */
 static int write_word_lock_held(const nl_stop *s, nl_error *err) {
     page *p = lines[s->device->ordinal].page;
     CUstream stream = lines[s->device->ordinal].stream;
@@ -167,7 +167,7 @@ void nl_stop_remove(nl_stop *s) {
     free_stop(s);
 }
 
-/* The arrays that the kernel may write, for messages. */
+/* Lists the names of the arrays that the kernel may write, for messages. */
 static void list_outputs(const nl_params *params, char *text, size_t size) {
     size_t used = 0;
     *text = '\0';
@@ -202,7 +202,8 @@ static void nap(void) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* The flags of all modules; errors are left to the wait, which finds them again. */
+/* Sets or clears the flags of all modules. Errors are ignored, because the wait returns them
+ * too. */
 static void write_flags_lock_held(int set) {
     for (nl_stop *s = first; s != NULL; s = s->next) {
         if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
@@ -220,7 +221,8 @@ static int is_first_on_device(const nl_stop *s) {
     return 1;
 }
 
-/* Until each device with such modules is idle: 1; 0 after the deadline. */
+/* Waits until the awaited work and all devices with such modules are idle. Returns 1, or 0 if the
+ * awaited work is still running at the deadline. */
 static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
     CUresult status;
     (void)nl_cu.CtxSetCurrent(current);
@@ -239,7 +241,7 @@ static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t d
     return 1;
 }
 
-/* What the threads of each module have written, and the records empty again. */
+/* Reads the record of each module into `found` and clears it on the device. */
 static void read_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
@@ -267,7 +269,7 @@ static const char *site_of(const nl_stop *s, uint32_t number) {
     return site < s->sites + s->size ? site : "";
 }
 
-/* "kernel k, block (0,0,0), thread (5,0,0), k.cu:3". */
+/* For example "kernel k, block (0,0,0), thread (5,0,0), k.cu:3". */
 static void describe_thread(const nl_stop *s, char *text, size_t size) {
     const record *r = &s->found;
     const char *site = site_of(s, r->site), *position = strchr(site, '\t');
@@ -336,7 +338,8 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
     nl_fault_say(fault, "assertion `%s` failed", f->text);
 }
 
-/* 1 if the module has one, whose record is empty again. Its device is current. */
+/* Reads the module's failure record and clears it. Returns 1 if an assert has failed. Leaves the
+ * module's device current. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
     if (!s->failure || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;
@@ -356,7 +359,8 @@ static int read_failure(const nl_stop *s, nl_fault *fault) {
     return 1;
 }
 
-/* The words are cleared first: a record that is written afterwards sets its word again. */
+/* Removes one failure. The `failed` flags are cleared before the records are read: a record written
+ * later sets its flag again. */
 static int take_lock_held(nl_fault *fault) {
     int found = has_kept;
     if (has_kept)

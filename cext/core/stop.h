@@ -1,30 +1,32 @@
-/* core/stop: stops kernels that test a flag, and finds asserts that have failed. The module of such
- * a kernel has a record in device memory, which numbalite/compilers/stoppable.py adds: a flag,
- * which the host sets by a copy on a stream of its own, and fields in which the first thread that
- * exits writes where it was. A failed assert writes another record, and a word in memory of the
- * host, which each wait reads. */
+/* core/stop: stops kernels that test a flag, and finds failed asserts.
+ * numbalite/compilers/stoppable.py adds a record in device memory to the module of such a kernel: a
+ * flag, which the host sets with a copy on a separate stream, and fields in which the first thread
+ * that exits stores its position. A failed assert fills another record, and sets a flag in host
+ * memory that each wait reads. */
 #ifndef NL_CORE_STOP_H
 #define NL_CORE_STOP_H
 
 #include "core/device.h"
 #include "core/params.h"
 
-typedef struct nl_stop nl_stop; /* a module's record */
+typedef struct nl_stop nl_stop; /* the records of a module */
 
-/* Where the records of a module are, on a device, which is bound; 0: there is none. sites: for each
- * test, in the order of their numbers, "function\tposition", each ended by a NUL. */
+/* The device addresses of a module's records; 0: there is no such record. The device must be bound.
+ * sites: for each test, in the order of their numbers, "function\tposition", each terminated by a
+ * NUL. */
 typedef struct nl_stop_records {
     CUdeviceptr flag, failure;
     const char *sites;
     size_t size;
 } nl_stop_records;
-/* From now on core/wait stops kernels and reports asserts. */
+/* Registers a module's records. From then on, core/wait stops its kernels and reports its failed
+ * asserts. */
 int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, nl_error *err);
-/* Before the module is unloaded; accepts NULL. */
+/* Call before the module is unloaded. Accepts NULL. */
 void nl_stop_remove(nl_stop *stop);
 size_t nl_stop_record_size(void);
 size_t nl_stop_failure_size(void);
-/* A kernel of the module was launched. */
+/* Records a launch of a kernel of the module, for messages. */
 void nl_stop_note_launch(nl_stop *stop, const char *kernel, const nl_params *params);
 
 #endif

@@ -1,7 +1,7 @@
-/* core/stream: streams and events over the driver's handles.
+/* core/stream: streams and events, with the driver's handles.
  *
- * A wrapped handle belongs to someone else and is never destroyed. After a device reset the handles
- * made before are gone: using them is an error, releasing them touches only our own memory. */
+ * A wrapped handle belongs to another owner and is never destroyed. After a device reset, handles
+ * made before it are invalid: using them is an error, and releasing them frees only host memory. */
 #include "core/stream.h"
 
 #include "base/mem.h"
@@ -96,7 +96,8 @@ int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
     return 0;
 }
 
-/* The wait keeps the state of the event, which the next call records again. */
+/* Records an event in `before` and makes `after` wait for it. The wait refers to the state of the
+ * event at this call, so the next call can record the event again. */
 int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
@@ -145,7 +146,7 @@ void nl_stream_release(nl_stream *stream) {
         destroy_stream(stream);
 }
 
-/* The default streams are there again after a reset, so they never die. */
+/* Wrapped default streams exist again after a reset, so only owned streams are checked. */
 static int prepare(nl_stream *stream, nl_error *err) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0)
         return -1;
@@ -233,8 +234,8 @@ int nl_event_synchronize(nl_event *event, nl_error *err) {
     return 0;
 }
 
-/* The waiting stream may be on another device than the event: a default stream then means that of
- * the thread's own device, so the event's device is not bound here. */
+/* The waiting stream may belong to another device than the event. The event's device is not bound
+ * here, because a default stream means the one of the thread's current device. */
 int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
     if (nl_device_alive(event->device, event->generation, err) < 0)
         return -1;

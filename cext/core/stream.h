@@ -1,4 +1,5 @@
-/* core/stream: streams and events; reference counted, made and destroyed here only. */
+/* core/stream: streams and events. Streams are reference-counted. This file alone creates and
+ * destroys them. */
 #ifndef NL_CORE_STREAM_H
 #define NL_CORE_STREAM_H
 
@@ -11,32 +12,34 @@ typedef struct nl_stream {
     int owned;           /* destroyed with the last reference */
     uint64_t order;      /* see nl_stream_blocking */
     uint64_t generation; /* of the device */
-    unsigned number;     /* of the streams that were created, as in reports; 0: wrapped */
+    unsigned number;     /* index among the created streams, as in reports; 0: wrapped */
     nl_postponed later;
 } nl_stream;
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err);
-/* handle: 0, 1 (legacy), 2 (per thread) or a foreign CUstream; never destroyed. The driver is first
- * asked about it when it is used: what is no stream is an error then. */
+/* Wraps a handle: 0, 1 (legacy), 2 (per thread) or a CUstream of another owner, which is never
+ * destroyed. Makes no driver call with the handle, so an invalid handle is an error only when it is
+ * used. */
 int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *err);
 void nl_stream_retain(nl_stream *stream);
 void nl_stream_release(nl_stream *stream); /* accepts NULL */
 int nl_stream_synchronize(nl_stream *stream, nl_error *err);
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
 int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err);
-/* Is its work ordered with the legacy default stream? */
+/* Returns whether the stream is ordered with the legacy default stream. */
 int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err);
-/* Is work on this handle (any, also foreign) ordered with the legacy default stream? */
+/* The same for any handle, also of another owner. */
 int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
-/* Work put into `after` from now on comes after the work put into `before` so far: by an event, the
+/* Orders later work on `after` behind the work submitted to `before` so far, with an event: the
  * host does not wait. NULL: the default stream. */
 int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err);
-/* Is the stream being captured, by any library? */
+/* Returns whether the stream is being captured, by any library. */
 int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_error *err);
-/* Treats a wrapped stream as one without order with the legacy default stream, whatever its flags:
- * a question to the driver would end a capture. */
+/* Treats a wrapped stream as not ordered with the legacy default stream, whatever its flags: a
+ * driver query could invalidate a capture. */
 void nl_stream_assume_unordered(nl_stream *stream);
-/* Has this process seen a stream that is not ordered with the legacy default stream? */
+/* Returns whether this process has used a stream that is not ordered with the legacy default
+ * stream. */
 int nl_stream_unordered_seen(void);
 size_t nl_stream_live(void); /* for leak tests */
 size_t nl_event_live(void);

@@ -1,4 +1,4 @@
-/* core/wait: replacements of the driver's calls that wait. Each is `awaited_<name>`. */
+/* core/wait: replacements for the driver's blocking calls. The replacement of cuX is awaited_X. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -15,16 +15,16 @@
 
 enum {
     DRAIN_NS = 500000000,
-    NAP_NS = 100000,      /* between questions, once it has taken longer than NL_INTERRUPT_NS */
-    STAGED_BYTES = 65536, /* up to this size the driver copies pageable memory aside */
-    LAUNCHES = 192,       /* between two marks of a thread's launches */
-    MARKS = 4, /* the driver accepts about 1024 launches, then a launch blocks in the driver */
+    NAP_NS = 100000, /* between polls, after the wait has taken longer than NL_INTERRUPT_NS */
+    STAGED_BYTES = 65536, /* up to this size, the driver stages pageable memory */
+    LAUNCHES = 192, /* a thread records an event after this many launches */
+    MARKS = 4,      /* events per thread; a launch blocks in the driver if about 1024 are queued */
 };
 
-static nl_driver inner; /* what the replacements call */
+static nl_driver inner; /* the original table, which the replacements call */
 static int adapts_all;
 static uint64_t ended;
-static uint64_t process_limit; /* nanoseconds, 0: none */
+static uint64_t process_limit; /* nanoseconds; 0: no limit */
 static uint64_t has_unordered, resets;
 typedef int (*stop_fn)(const nl_wait_end *end, char *text, size_t size);
 static stop_fn stopper;
@@ -33,10 +33,10 @@ static int (*take_failure)(nl_fault *fault);
 
 static NL_THREAD_LOCAL struct {
     int held;
-    int has_limit;  /* of its own */
+    int has_limit;  /* the thread has set its own limit */
     uint64_t limit; /* nanoseconds */
-    uint64_t
-        busy_since; /* when a wait first found its work unfinished; 0: the last one ended well */
+    /* when a wait first found unfinished work; 0 after a wait that was not ended early */
+    uint64_t busy_since;
 } here;
 
 /* ------------------------------------------------------------------------------------ settings */
@@ -62,7 +62,7 @@ void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault)) {
     nl_atomic_store_entry(&have_failed, have);
 }
 
-/* The status of a wait that the driver has ended. */
+/* Converts the status of a completed wait: NL_STATUS_FAILED if an assert has failed. */
 static CUresult finished(CUresult status) {
     int (*have)(void) = nl_atomic_load_entry(&have_failed);
     return status == CUDA_SUCCESS && have != NULL && have() ? NL_STATUS_FAILED : status;
@@ -140,8 +140,8 @@ static CUresult query_event(void *handle) {
     return inner.EventQuery(handle);
 }
 
-/* Can anything end a wait of this thread? In a thread that captures nothing is asked, because a
- * question may invalidate the capture. */
+/* Returns whether an interrupt or a time limit can end a wait of this thread. In a thread that
+ * captures a stream the answer is no, because a query of the driver may invalidate the capture. */
 static int is_endable(void) {
     return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
            (limit_here() || nl_interrupt_is_possible(0)) && !nl_capture_is_here();
@@ -157,7 +157,8 @@ static const char runs_on[] =
     "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; the host "
     "memory that it uses stays allocated";
 
-/* The wait is over. `elapsed` nanoseconds after it began. */
+/* Ends a wait early: stops the kernels, if possible, and makes the message. `elapsed`: nanoseconds
+ * since the wait began. */
 static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
     char text[900];
     nl_wait_end end = {query, handle, drain, elapsed, is_timeout};
@@ -184,7 +185,8 @@ static void nap(uint64_t waited) {
         nl_thread_pause();
 }
 
-/* Until the query answers: its status, or one of ours. */
+/* Polls until the query returns another status than CUDA_ERROR_NOT_READY, and returns that status,
+ * or one of NL_STATUS_... if the wait is ended early. */
 static CUresult wait(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
@@ -223,12 +225,11 @@ int nl_wait_is_idle(CUstream stream) {
     return !nl_driver_is_ended_wait(nl_cu.StreamSynchronize(stream));
 }
 
-/* ------------------------------------------------------------------- waits in a thread of their
- * own
- */
+/* ------------------------------------------------------------------- waits in a helper thread */
 
 /* cuCtxSynchronize also waits for streams that are not ordered with the default stream, and no
- * query covers all of them: a helper calls it. Both free the job; the last one does. */
+ * query covers all of them. So a helper thread calls it, and the waiting thread polls this job.
+ * Both threads hold a reference; the last one frees the job. */
 typedef struct {
     CUcontext context;
     uint64_t users, is_done;
@@ -286,7 +287,8 @@ static CUresult synchronize_with_helper(void) {
     return result;
 }
 
-/* For core/stop: is all work of the current context done, of streams in any order? */
+/* For core/stop: returns whether all work of the current context is complete, on all its
+ * streams. */
 static CUresult drain(void) {
     CUresult status = inner.StreamQuery(NULL);
     job *j = status == CUDA_SUCCESS && nl_atomic_load(&has_unordered) ? start_helper() : NULL;
@@ -311,7 +313,8 @@ static CUresult awaited_EventSynchronize(CUevent event) {
     return nl_driver_is_ended_wait(status) ? status : finished(inner.EventSynchronize(event));
 }
 
-/* The driver's own call comes last in any case: it prints what kernels have printed. */
+/* The driver's own call comes last in every case, because it prints the output of printf in
+ * kernels. */
 static CUresult awaited_CtxSynchronize(void) {
     CUresult status = wait_for_stream(NULL);
     if (status == CUDA_SUCCESS && is_endable() && nl_atomic_load(&has_unordered))
@@ -320,7 +323,7 @@ static CUresult awaited_CtxSynchronize(void) {
         return status;
     status = inner.CtxSynchronize();
     if (status == CUDA_SUCCESS)
-        nl_atomic_store(&ended, 0); /* no kernel runs on */
+        nl_atomic_store(&ended, 0); /* now no kernel is running */
     return finished(status);
 }
 
@@ -331,7 +334,8 @@ static int is_pageable(const void *host) {
     return inner.PointerGetAttributes(1, &attribute, values, address) != CUDA_SUCCESS || type == 0;
 }
 
-/* Before a copy of pageable memory, which blocks in the driver. */
+/* Call before a copy of pageable memory, which blocks in the driver until earlier work of the
+ * stream is complete. */
 static CUresult wait_before_copy(const void *host, CUstream stream) {
     return is_endable() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
                ? wait(query_stream, stream)
@@ -368,7 +372,8 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
     return is_ours(status) ? status : inner.Memcpy3DAsync(box, stream);
 }
 
-/* Releases wait for the device in the driver. After an interrupt the memory is rather lost. */
+/* Waits before a driver call that frees memory, because these calls wait for the device. After an
+ * interrupt, fails if a kernel is running: the memory is leaked. */
 static CUresult wait_before_release(void) {
     if (!is_endable())
         return CUDA_SUCCESS;
@@ -398,13 +403,14 @@ static CUresult awaited_ModuleUnload(CUmodule module) {
     return nl_driver_is_ended_wait(status) ? status : inner.ModuleUnload(module);
 }
 
-/* ---------------------------------------------------------------------------------- launches */
+/* ------------------------------------------------------------------------------------ launches */
 
-/* A launch blocks in the driver where too many are queued. So each thread marks its launches from
- * time to time, and waits for a mark that is some hundred launches old. */
+/* A launch blocks in the driver if too many launches are queued, and such a call cannot be
+ * interrupted. So each thread records an event (a mark) after every LAUNCHES launches, and waits
+ * for the mark that is MARKS marks old before it records the next one. */
 static NL_THREAD_LOCAL struct {
     uint64_t count, resets;
-    int made, recorded, next; /* marks */
+    int made, recorded, next; /* number of marks created and recorded; index of the next one */
     CUevent marks[MARKS];
 } queue;
 
@@ -412,7 +418,7 @@ static int make_marks(void) {
     uint64_t now = nl_atomic_load(&resets);
     if (queue.made && queue.resets == now)
         return 1;
-    queue.resets = now; /* those of a context that was reset are gone with it */
+    queue.resets = now; /* the marks of a context that was reset no longer exist */
     queue.recorded = queue.next = 0;
     for (queue.made = 0; queue.made < MARKS; queue.made++)
         if (inner.EventCreate(&queue.marks[queue.made], CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
