@@ -1,10 +1,10 @@
-/* core/dtype: one table of element types. */
+/* core/dtype: the table of element types. */
 #include "core/dtype.h"
 
 #include <string.h>
 
-/* Complex numbers are aligned as one of their parts, which is what NumPy and our complex<T> have.
- */
+/* A complex number is aligned like one of its parts, as in NumPy and in complex<T> of this
+ * project's headers. */
 static const struct {
     const char *name;
     uint8_t size, align;

@@ -1,5 +1,5 @@
-/* core/dtype: element types. Codes are small and stable: they are what argument matching compares.
- */
+/* core/dtype: element types. The codes are small and stable, because argument matching compares
+ * them. */
 #ifndef NL_CORE_DTYPE_H
 #define NL_CORE_DTYPE_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef enum nl_dtype {
-    NL_OPAQUE = 0, /* bytes of known size: structs, records, void* */
+    NL_OPAQUE = 0, /* bytes of a given size: structs, records, void* */
     NL_BOOL,
     NL_INT8,
     NL_INT16,
@@ -31,9 +31,9 @@ static inline int nl_dtype_is_integer(nl_dtype dtype) {
 size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
 size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
-/* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for a name that is none of ours. */
+/* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for an unknown name. */
 int nl_dtype_from_name(const char *name);
-/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE where there is
+/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE if there is
  * none. */
 nl_dtype nl_dtype_from_kind(char kind, int64_t size);
 

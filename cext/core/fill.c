@@ -1,12 +1,12 @@
-/* core/fill: one element all over a strided region. What no memset can do is done by doubling: each
- * copy repeats all that is there already. */
+/* core/fill: fills a strided region with copies of one element. Where memset cannot do that, the
+ * filled part is doubled: each copy repeats everything that is already filled. */
 #include "core/plan.h"
 #include "core/transfer.h"
 
 #include <string.h>
 
-/* The smallest of 1, 2 and 4 bytes of which the element is a repetition and on which everything is
- * aligned; 0 if there is none. */
+/* Returns the smallest of 1, 2 and 4 bytes such that the element is a repetition of that many bytes
+ * and the address and strides are aligned to it; 0 if there is none. */
 static int find_period(const nl_plan *p, const unsigned char *element, int64_t size) {
     uint64_t aligned = p->to;
     for (int i = 0; i < p->rank; ++i)
@@ -38,8 +38,8 @@ static int set_memory(const nl_plan *p, CUdeviceptr to, const void *value, int p
     }
 }
 
-/* Writes one element. Up to 16 bytes travel inside the calls, so that nothing on the host has to
- * outlive an asynchronous fill. */
+/* Writes one element. Elements of up to 16 bytes are passed as memset values, so that no host
+ * memory must stay valid until an asynchronous fill has run. */
 static int put_element(const nl_plan *p, const char *element, int64_t size, nl_error *err) {
     if (size > 16 || size % 4 != 0 || p->to % 4 != 0) {
         return NL_CU(err, MemcpyHtoDAsync, p->to, element, (size_t)size, p->stream);
@@ -51,7 +51,7 @@ static int put_element(const nl_plan *p, const char *element, int64_t size, nl_e
     return 0;
 }
 
-/* Fills the first run, by doubling what is filled where no memset can do it. */
+/* Fills the first contiguous row, by memset if possible, else by doubling. */
 static int fill_run(const nl_plan *p, const void *element, int64_t itemsize, nl_error *err) {
     int period = find_period(p, element, itemsize);
     if (period != 0)
@@ -67,7 +67,8 @@ static int fill_run(const nl_plan *p, const void *element, int64_t itemsize, nl_
     return 0;
 }
 
-/* Fills along the axes, innermost first, again by doubling: each copy repeats all that is there. */
+/* Fills along the axes, innermost first, by doubling: each copy repeats everything that is already
+ * filled. */
 static int fill_axes(const nl_plan *p, nl_error *err) {
     for (int i = p->rank - 1; i >= 0; --i) {
         nl_plan part = *p;

@@ -1,4 +1,4 @@
-/* core/gemm: the call that a product is, which only puts work into the stream. */
+/* core/gemm: calls cuBLAS for a matrix product. The call only submits work to the stream. */
 #include "core/gemm.h"
 
 int nl_gemm_type(nl_dtype dtype) {
@@ -24,7 +24,7 @@ int nl_gemm_has(int type, int result) {
 }
 
 static int call(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
-    /* Aligned as cuBLAS's complex numbers, which it loads whole. */
+    /* Aligned like cuBLAS's complex numbers, which it loads as a whole. */
     static const struct {
         _Alignas(16) double twice[2];
         _Alignas(8) float single[2];

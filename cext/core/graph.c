@@ -1,4 +1,5 @@
-/* core/graph: what was captured keeps the buffers that it touches; who launches it uses them. */
+/* core/graph: a graph retains the buffers that its captured work uses, and each launch marks them
+ * as used by its stream. */
 #include "core/graph.h"
 
 #include "base/mem.h"
@@ -121,7 +122,7 @@ int nl_graph_leave(nl_graph *g) {
     return nl_capture_leave(&g->capture);
 }
 
-/* After an error the driver may or may not have ended it. */
+/* Ends the capture if it is still active: after an error, the driver may have ended it. */
 static void stop(nl_graph *g) {
     CUstream handle = g->stream->handle;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -229,7 +230,7 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
 }
 
 void nl_graph_settle(nl_graph *g) {
-    nl_error ignored; /* a lost context has nothing more to wait for */
+    nl_error ignored; /* after a lost context there is nothing to wait for */
     if (g->done != NULL && nl_device_usable())
         (void)nl_event_synchronize(g->done, &ignored);
 }

@@ -1,8 +1,7 @@
-/* core/graph: work of a stream, captured once and launched any number of times.
+/* core/graph: work of a stream that is captured once and can be launched repeatedly.
  *
- * While a capture is under way (core/capture.h) its graph notes the buffers that captured work
- * touches and keeps them; a launch makes its stream come after their allocations, as any other use
- * does. */
+ * During a capture (core/capture.h), the graph records and retains the buffers that captured work
+ * uses. A launch makes its stream wait for the allocation of these buffers, like any other use. */
 #ifndef NL_CORE_GRAPH_H
 #define NL_CORE_GRAPH_H
 
@@ -15,43 +14,43 @@ typedef struct nl_graph {
     uint64_t references;
     nl_device *device;
     uint64_t generation; /* of the device */
-    nl_stream *stream;   /* that is captured; held until the capture ends */
-    nl_capture capture;  /* its things are buffers, retained */
+    nl_stream *stream;   /* the captured stream; retained until the capture ends */
+    nl_capture capture;  /* its `things` are retained buffers */
     CUgraph handle;
     CUgraphExec exec;
-    uint64_t updated;      /* launches have got other arguments than it has noted */
-    uint64_t touches_host; /* copies from or to host memory are in it */
-    nl_event *done;        /* recorded after each launch, if so */
-    nl_mutex lock;         /* of `exec`: the driver wants one call at a time */
+    uint64_t updated;      /* nl_graph_set_values has changed arguments */
+    uint64_t touches_host; /* it contains copies from or to host memory */
+    nl_event *done;        /* recorded after each launch, if touches_host */
+    nl_mutex lock;         /* protects `exec`: the driver allows one call at a time */
     nl_postponed later;
 } nl_graph;
 
-/* Begins. `owner` has to stay alive until nl_graph_leave. */
+/* Begins a capture. `owner` must stay alive until nl_graph_leave. */
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err);
-/* No more work is noted, and the owner is needed no longer: 1, for the first who asks. He has to
- * call one of the next two. */
+/* Stops recording objects; `owner` is no longer used. Returns 1 for the first call, then 0. After a
+ * result of 1, the caller must call nl_graph_end or nl_graph_abandon. */
 int nl_graph_leave(nl_graph *graph);
-/* Ends the capture and makes it launchable; on failure the capture is over too. */
+/* Ends the capture and makes the graph launchable. The capture is over even if this fails. */
 int nl_graph_end(nl_graph *graph, nl_error *err);
-/* Ends the capture and forgets what was captured. */
+/* Ends the capture and discards the captured work. */
 void nl_graph_abandon(nl_graph *graph);
-/* Is its capture under way? */
+/* Returns whether the capture is active. */
 int nl_graph_is_going(nl_graph *graph);
 void nl_graph_retain(nl_graph *graph);
-void nl_graph_release(nl_graph *graph); /* accepts NULL; of one whose capture is over */
+void nl_graph_release(nl_graph *graph); /* accepts NULL; the capture must be over */
 size_t nl_graph_live(void);             /* for leak tests */
 
-/* The operation that was captured last on this stream. */
+/* The last captured operation of this stream. */
 int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err);
 
-/* Launches. `blocking`: the stream is ordered with the legacy default stream. */
+/* Launches the graph. `blocking`: the stream is ordered with the legacy default stream. */
 int nl_graph_launch(nl_graph *graph, CUstream stream, int blocking, nl_error *err);
-/* Brings what launching needs to the device, so that the first launch is no slower. */
+/* Copies the launch data to the device, so that the first launch is as fast as later ones. */
 int nl_graph_upload(nl_graph *graph, CUstream stream, nl_error *err);
-/* Other arguments for a captured launch of `kernel`. */
+/* Changes the arguments of a captured launch of `kernel`. */
 int nl_graph_set_values(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
                         const nl_launch *shape, void **values, nl_error *err);
-/* Waits for the launches so far, if they use host memory. */
+/* Waits for earlier launches, if they use host memory. */
 void nl_graph_settle(nl_graph *graph);
 
 #endif

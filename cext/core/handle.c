@@ -1,10 +1,10 @@
-/* core/handle: a library wants one thread at a time for a handle, so each has a lock, which covers
- * a call; the library's own covers the list. */
+/* core/handle: a library handle may be used by one thread at a time, so each handle has a lock,
+ * held during a call. Another lock per library protects the list of handles. */
 #include "core/handle.h"
 
 #include "base/mem.h"
 
-enum { MAX_HANDLES = 32 }; /* of a library, but for those in use */
+enum { MAX_HANDLES = 32 }; /* per library; more only while all are in use */
 
 static struct {
     nl_mutex lock;
@@ -44,7 +44,7 @@ static void remove_lock_held(nl_cudalib library, nl_handle *h) {
     nl_mem_free(h);
 }
 
-/* A reset has taken what a handle held on the device. */
+/* Removes handles whose resources were lost in a device reset. */
 static void forget_lost_lock_held(nl_cudalib library) {
     for (nl_handle *h = kept[library].first, *next; h; h = next) {
         next = h->next;
@@ -76,8 +76,8 @@ static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *e
     return made;
 }
 
-/* A new one; if there are many, that of the device which was not used for longest, taken from its
- * stream. */
+/* Returns the handle of the stream, or a new one. If there are MAX_HANDLES, reuses the device's
+ * least recently used handle for this stream. */
 static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
                                 nl_error *err) {
     nl_handle *h = find_lock_held(library, dev, stream);
@@ -93,7 +93,7 @@ static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream str
     if (nl_cudalib_set_stream(library, h->number, stream, err) < 0)
         return NULL;
     h->stream = stream;
-    h->has_workspace = 0; /* so it is with a new stream */
+    h->has_workspace = 0; /* setting a stream selects the library's own workspace */
     return h;
 }
 
@@ -117,7 +117,7 @@ size_t nl_handle_workspace_size(const nl_device *dev) {
     return (size_t)(dev->compute_major >= 9 ? 32 : 4) << 20;
 }
 
-/* To be given its stream again makes cuBLAS use its own workspace. */
+/* Makes cuBLAS use its own workspace again, which setting the stream does. */
 static int take_workspace(nl_handle *h, nl_error *err) {
     if (!h->has_workspace)
         return 0;
@@ -131,7 +131,7 @@ static int set_workspace(nl_handle *h, const nl_workspace *workspace, nl_error *
     void *memory = (void *)(uintptr_t)workspace->address;
     if (memory == NULL)
         return take_workspace(h, err);
-    h->has_workspace = 1; /* whatever comes of it */
+    h->has_workspace = 1; /* also if the call fails */
     return NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size);
 }
 

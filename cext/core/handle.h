@@ -1,5 +1,6 @@
-/* core/handle: handles of CUDA's libraries, one for each device and stream, kept for all threads.
- * They are never destroyed while the device lives: what a graph has captured of them stays. */
+/* core/handle: handles of the CUDA libraries, one for each device and stream, shared by all
+ * threads. They are not destroyed before a device reset, because captured graphs may use their
+ * resources. */
 #ifndef NL_CORE_HANDLE_H
 #define NL_CORE_HANDLE_H
 
@@ -7,40 +8,40 @@
 #include "driver/cudalib.h"
 
 typedef struct nl_handle {
-    uintptr_t number; /* what the library's functions take */
-    /* of core/handle itself: */
+    uintptr_t number; /* the handle for the library's functions */
+    /* The following members are private. */
     nl_device *device;
     CUstream stream;
     uint64_t generation; /* of the device */
-    uint64_t used;       /* when it was last used */
-    unsigned users;      /* that have entered, or wait to */
-    int has_workspace;   /* which is not the library's */
+    uint64_t used;       /* a counter value, for least recently used */
+    unsigned users;      /* threads that have entered or are waiting to enter */
+    int has_workspace;   /* a workspace of a caller is set */
     nl_mutex lock;
     struct nl_handle *next;
 } nl_handle;
 
-/* Memory on the device that a library may write to as it likes. */
+/* Device memory that a library may use as scratch memory. */
 typedef struct nl_workspace {
-    CUdeviceptr address; /* 0: there is none */
+    CUdeviceptr address; /* 0: none */
     size_t size;
 } nl_workspace;
 
-/* How much cuBLAS has of its own: NVIDIA's advice. */
+/* The size of cuBLAS's own workspace, as NVIDIA recommends it. */
 size_t nl_handle_workspace_size(const nl_device *dev);
 
-/* The handle, for this thread alone until it leaves; the device is bound and the library open. May
- * wait for another thread, or for the library's own loading: call without the interpreter's lock,
- * unless nl_handle_is_ready. */
+/* Returns a handle for exclusive use by this thread until nl_handle_leave. The device must be bound
+ * and the library open. May wait for another thread, or for the library to load: call without the
+ * interpreter's lock, unless nl_handle_is_ready. */
 int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
                     nl_error *err);
-/* The same; where there is a workspace, the library uses it until the handle is left, and not its
- * own, which calls that graphs have captured would share with others that run at the same time. For
- * cuBLAS, whose calls are given none. A workspace that leaving could not take is taken here. */
+/* The same with a workspace for cuBLAS, which is used until nl_handle_leave. In captured graphs,
+ * cuBLAS's own workspace would be shared by launches that run at the same time. Without a workspace
+ * (address 0), removes one that an earlier nl_handle_leave could not remove. */
 int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
                          const nl_workspace *workspace, nl_handle **out, nl_error *err);
-/* -1 where the library does not give its workspace up; the handle is left all the same. */
+/* Returns -1 if the workspace could not be removed; the handle is released even then. */
 int nl_handle_leave(nl_cudalib library, nl_handle *handle, nl_error *err);
-/* Is there one that nobody uses? */
+/* Returns whether there is a handle for the stream that no thread uses. */
 int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream);
 
 #endif

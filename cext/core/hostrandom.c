@@ -1,5 +1,5 @@
-/* core/hostrandom: xoroshiro128+ states in thread-local memory. A thread that was not seeded gets
- * its seed from the clock, its own address and a counter, so no two have the same. */
+/* core/hostrandom: thread-local xoroshiro128+ states. A thread without an explicit seed is seeded
+ * from the clock, the address of its state and a counter, so that seeds differ between threads. */
 #include "core/hostrandom.h"
 
 #include <time.h>
@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t z) {
 void nl_hostrandom_seed(uint64_t seed) {
     state.s0 = state.s1 = mix(seed + 0x9e3779b97f4a7c15ULL);
     if (!state.s0)
-        state.s0 = state.s1 = 1; /* the one state that stays what it is */
+        state.s0 = state.s1 = 1; /* state 0 never changes */
 }
 
 void *nl_hostrandom_state(void) {

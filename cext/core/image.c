@@ -1,12 +1,12 @@
-/* core/image: the outermost lengths of the four kinds of images: a cubin (64-bit ELF), a fat
- * binary, a simulated image (a header, then ELF again, and a checksum), PTX (text, which ends at
- * its first NUL). */
+/* core/image: checks the lengths in the headers of the four kinds of images: a cubin (64-bit ELF),
+ * a fat binary, a simulator image (a header, an ELF file and a checksum), and PTX (NUL-terminated
+ * text). */
 #include "core/image.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* The parts of elf.h that say where things end. */
+/* The parts of elf.h with offsets and sizes. */
 typedef struct elf_header {
     unsigned char identity[16];
     uint16_t type, machine;
@@ -60,7 +60,7 @@ static int elf_is_whole(const char *bytes, size_t size) {
     return 1;
 }
 
-/* magic, version, bytes of this header, bytes of all that follows */
+/* Layout: magic, version, bytes of this header, bytes of the rest. */
 static int fat_binary_is_whole(const char *bytes, size_t size) {
     uint16_t header_size;
     uint64_t rest;
@@ -71,7 +71,7 @@ static int fat_binary_is_whole(const char *bytes, size_t size) {
     return fits(header_size, rest, size);
 }
 
-/* A sum of all bytes that depends on their places, as numbalite/compilers/image.py has it. */
+/* A position-dependent checksum of all bytes; the same as in numbalite/compilers/image.py. */
 static uint64_t checksum(const char *bytes, size_t size) {
     uint64_t word = 0, sum = 0, sums = 0;
     for (; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {
@@ -84,7 +84,8 @@ static uint64_t checksum(const char *bytes, size_t size) {
     return sum ^ (sums << 32 | sums >> 32);
 }
 
-/* magic, bytes of the object, the object, and its checksum: a damaged one would end the process. */
+/* Layout: magic, bytes of the object, the object, and its checksum. Loading a damaged object would
+ * crash the process. */
 static int simulated_is_whole(const char *bytes, size_t size) {
     static const char mark[] = "NLSUM001";
     uint64_t rest, sum;
@@ -95,7 +96,7 @@ static int simulated_is_whole(const char *bytes, size_t size) {
         return 0;
     const char *after = bytes + 16 + rest;
     if (size == 16 + rest)
-        return 1; /* made without one */
+        return 1; /* an image without a checksum */
     if (size != 16 + rest + 16 || memcmp(after, mark, 8) != 0)
         return 0;
     memcpy(&sum, after + 8, sizeof sum);
@@ -114,7 +115,7 @@ int nl_image_check(const void *image, size_t size, nl_error *err) {
     else if (size >= 8 && memcmp(image, "NLSIMG01", 8) == 0)
         whole = simulated_is_whole(image, size);
     else
-        whole = size >= 16 && strnlen(image, size) + 1 >= size; /* text, if anything */
+        whole = size >= 16 && strnlen(image, size) + 1 >= size; /* text, if it is an image */
     if (whole)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE, "this is no image, or only a part of one (%zu bytes)",

@@ -1,4 +1,4 @@
-/* core/ipc: see the header. */
+/* core/ipc: allocates, opens, closes and exports memory for several processes. */
 #include "core/ipc.h"
 
 #include "base/mem.h"
@@ -24,7 +24,8 @@ int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err
     nl_ipc_memory *memory = new_memory(dev, err);
     if (memory == NULL)
         return -1;
-    memory->size = (size + 3) & ~(size_t)3; /* as all device memory: see core/buffer */
+    /* a multiple of 4, as all device memory: see nl_pool_round */
+    memory->size = (size + 3) & ~(size_t)3;
     if (NL_CU(err, MemAlloc, &memory->address, memory->size) < 0) {
         nl_mem_free(memory);
         return -1;
@@ -42,7 +43,8 @@ static void explain_opening(nl_error *err) {
                              "and the device must reach it)");
 }
 
-/* From the memory's address on. A driver that does not know it leaves it unknown. */
+/* Sets the size from the memory's address to the end of its allocation. If the driver does not
+ * return it, the size is set to a huge value. */
 static int read_size(nl_ipc_memory *memory, nl_error *err) {
     CUdeviceptr base = 0;
     size_t size = 0;
@@ -75,7 +77,8 @@ int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **ou
     return 0;
 }
 
-/* The driver waits when it frees, but not when it unmaps. */
+/* Waits for the device before closing: the driver waits when it frees memory, but not when it
+ * unmaps it. */
 static int give_back(nl_ipc_memory *memory, nl_error *err) {
     if (!nl_device_bind_for_release(memory->device, memory->generation))
         return 0;

@@ -1,15 +1,16 @@
-/* core/kernel: what is asked of the driver once per kernel. The offsets that we computed are
- * compared with the driver's own, where it tells them (CUDA 12.4): a description that does not fit
- * the code would make every launch pass garbage. */
+/* core/kernel: driver queries that are made once per kernel. The computed parameter offsets are
+ * compared with the driver's, if it can return them (CUDA 12.4): with a wrong description, every
+ * launch would pass garbage. */
 #include "core/kernel.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-/* How many parameters the compiled kernel has, as far as that can be known: at most one more than
- * have been described. A driver before CUDA 13.2 does not tell; asking it for a parameter that may
- * not be there is an error that compute-sanitizer shows to users, so it is only asked where the
- * description is somebody's word (`claimed`) and not the compiler's. */
+/* Sets *count to the number of parameters of the compiled kernel, as far as it can be found: at
+ * most one more than described. A driver before CUDA 13.2 has no call for it. A query for a
+ * parameter that does not exist is an error that compute-sanitizer shows to users. So it is made
+ * only if the description was supplied by the user (`claimed`) and not read from the compiled
+ * code. */
 static int count_params(const nl_kernel *k, int claimed, size_t *count, nl_error *err) {
     size_t offset, size, described = (size_t)k->params.count;
     CUresult status = nl_cu.FuncGetParamCount(k->handle, count);
@@ -48,7 +49,7 @@ static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
     return 0;
 }
 
-/* What __cluster_dims__ says. A driver from before clusters does not know the attributes. */
+/* Reads __cluster_dims__. A driver without support for clusters rejects the attributes. */
 static int read_cluster(nl_kernel *k, nl_error *err) {
     for (int i = 0; i < 3 && (i == 0 || k->cluster[0]); i++) {
         int attribute = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i;
@@ -89,7 +90,7 @@ int nl_kernel_create(nl_module *module, const char *lowered, const char *name, n
     if (!k->name || nl_device_bind(module->device, err) < 0 ||
         nl_module_function(module, lowered, &k->handle, err) < 0 || read_limits(k, err) < 0 ||
         check_against_driver(k, claimed, err) < 0) {
-        memset(&k->params, 0, sizeof k->params); /* still the caller's */
+        memset(&k->params, 0, sizeof k->params); /* the caller still owns the contents */
         nl_kernel_destroy(k);
         return -1;
     }
@@ -108,7 +109,7 @@ void nl_kernel_destroy(nl_kernel *k) {
     nl_mem_free(k);
 }
 
-/* The kernel still exists, and its context is current. */
+/* Checks that the device was not reset, and binds it. */
 static int enter(nl_kernel *k, nl_error *err) {
     if (nl_device_alive(k->module->device, k->module->generation, err) < 0)
         return -1;
@@ -145,11 +146,11 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
     return result;
 }
 
-/* The driver counts no blocks with more dynamic shared memory than the kernel may be launched with
- * as it is. A launch opts in first; so must the question. */
+/* The driver counts no blocks with more dynamic shared memory than the kernel has opted in to. A
+ * launch opts in first, so the query must do that too. */
 static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* no block fits, as the driver will say */
+        return 0; /* no block fits, which the driver's result says */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

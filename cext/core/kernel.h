@@ -1,4 +1,5 @@
-/* core/kernel: a function of a loaded module, with what its launches are checked against. */
+/* core/kernel: a function of a loaded module, with the limits that its launches are checked
+ * against. */
 #ifndef NL_CORE_KERNEL_H
 #define NL_CORE_KERNEL_H
 
@@ -7,30 +8,30 @@
 #include "core/params.h"
 
 typedef struct nl_kernel {
-    nl_module *module; /* held */
+    nl_module *module; /* retained */
     CUfunction handle;
     char *name; /* for messages */
     nl_params params;
-    int max_threads;    /* per block, given the registers it uses */
+    int max_threads;    /* per block, limited by its registers */
     int static_shared;  /* bytes per block */
     int registers;      /* per thread */
-    int cluster[3];     /* blocks, as __cluster_dims__ says; all 0: it does not */
-    nl_mutex lock;      /* of dynamic_shared */
-    int dynamic_shared; /* bytes per block that it may be launched with as it is */
+    int cluster[3];     /* __cluster_dims__, in blocks; all 0: none */
+    nl_mutex lock;      /* protects dynamic_shared */
+    int dynamic_shared; /* bytes per block that the kernel has opted in to */
 } nl_kernel;
 
-/* Takes the contents of `params` over, if it succeeds. `claimed`: they are not the compiler's, but
- * somebody's word. */
+/* On success, takes ownership of the contents of `params`. `claimed`: they were supplied by the
+ * user and not read from the compiled code. */
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
                      int claimed, nl_kernel **out, nl_error *err);
 void nl_kernel_destroy(nl_kernel *kernel); /* accepts NULL */
 
 int nl_kernel_attribute(nl_kernel *kernel, int attribute, int *value, nl_error *err);
 int nl_kernel_set_attribute(nl_kernel *kernel, int attribute, int value, nl_error *err);
-/* Lets the kernel be launched with `bytes` of dynamic shared memory; the limits are checked before.
- */
+/* Permits launches with `bytes` of dynamic shared memory. The caller must have checked the
+ * limits. */
 int nl_kernel_allow_shared(nl_kernel *kernel, int bytes, nl_error *err);
-/* Blocks of `block` threads that one multiprocessor holds. */
+/* The number of blocks of `block` threads that fit on one multiprocessor. */
 int nl_kernel_occupancy(nl_kernel *kernel, int block, size_t shared, int *blocks, nl_error *err);
 /* The block size with the best occupancy, and the smallest grid that fills the device. */
 int nl_kernel_best_block(nl_kernel *kernel, size_t shared, int *min_grid, int *block,

@@ -1,6 +1,6 @@
-/* core/launch: the driver answers a launch that asks too much with "invalid value". Whoever reads
- * that wants to know which value and what is allowed, so everything is compared here first, once
- * for each pair of kernel and shape. */
+/* core/launch: checks a launch before the driver does. For a launch that exceeds a limit, the
+ * driver returns only "invalid value"; the user needs to know which value and which limit. The
+ * checks run once for each pair of kernel and shape. */
 #include "core/launch.h"
 
 #include <string.h>
@@ -115,7 +115,8 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
 
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 }; /* blocks */
 
-/* The sizes that the kernel and the launch give; one that not every device has must be allowed. */
+/* Checks the cluster sizes of the kernel and of the launch, and permits sizes that not every device
+ * supports. */
 static int check_cluster(const nl_launch *l, nl_kernel *k, nl_error *err) {
     unsigned own[3] = {(unsigned)k->cluster[0], (unsigned)k->cluster[1], (unsigned)k->cluster[2]};
     if (own[0] && l->cluster[0] && memcmp(own, l->cluster, sizeof own) != 0)
@@ -145,8 +146,8 @@ int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
     return l->cooperative ? check_cooperative(l, k, err) : 0;
 }
 
-/* The two unusual launches share the call that takes attributes; a driver older than CUDA 11.6 has
- * an older one for cooperation. */
+/* Cooperative launches and launches with clusters use cuLaunchKernelEx. A driver older than CUDA
+ * 11.6 has another call for cooperative launches. */
 static CUresult run_extended(const nl_launch *l, nl_kernel *k, void **values, const char **call) {
     CUlaunchAttribute attributes[2] = {0};
     CUlaunchConfig config = {

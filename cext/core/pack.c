@@ -1,10 +1,10 @@
-/* core/pack: loops over runs. The sizes of elements get loops of their own, in which a copy is one
- * load and one store. */
+/* core/pack: loops over contiguous rows. Common element sizes have separate loops, in which a copy
+ * compiles to one load and one store. */
 #include "core/pack.h"
 
 #include <string.h>
 
-/* One line: `count` runs, with a distance on either side. */
+/* Copies `count` rows, with a stride on either side. */
 #define NL_LINE(bytes) \
     for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) \
     memcpy(to, from, bytes)
@@ -32,7 +32,8 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
     }
 }
 
-/* Walks all axes but the last; `gather`: from strided to dense. */
+/* Loops over all axes except the last. `gather`: from strided to dense, else from dense to
+ * strided. */
 static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
                  int gather) {
     int64_t index[NL_MAX_DIMS] = {0};

@@ -1,5 +1,5 @@
-/* core/params: descriptions come from Python, which read them out of compiled code. They decide
- * what is written where at each launch, so each is checked here once, and never again. */
+/* core/params: Python reads the descriptions of parameters from compiled code. They determine which
+ * bytes each launch writes at which offset, so each description is checked once, here. */
 #include "core/params.h"
 
 #include <string.h>
@@ -59,8 +59,8 @@ static int is_pair(const nl_param *p) {
                                      strstr(p->ctype, "omplex"));
 }
 
-/* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned as a
- * whole, vectors of two and four as well, up to 16 bytes. */
+/* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned to their
+ * full size, and vectors of two and four elements too, up to 16 bytes. */
 static uint32_t element_align(const nl_param *p) {
     uint32_t lane = (uint32_t)nl_dtype_align((nl_dtype)p->lane);
     uint32_t vector = p->lanes % 2 ? lane : lane * (uint32_t)p->lanes;
@@ -93,7 +93,8 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     return 0;
 }
 
-/* From their places in the whole to those in the block; what they are in has its place by then. */
+/* Converts the offsets of parts from relative to their struct to relative to the block. A struct
+ * precedes its parts in the array, so its own offset is final. */
 static int place_parts(nl_params *params, nl_error *err) {
     for (int i = 0; i < params->total; i++) {
         nl_param *p = &params->items[i];

@@ -1,4 +1,4 @@
-/* core/params: what a kernel takes: its parameters and where each lies in the parameter block. */
+/* core/params: the parameters of a kernel and their offsets in the parameter block. */
 #ifndef NL_CORE_PARAMS_H
 #define NL_CORE_PARAMS_H
 
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "core/dtype.h"
 
-#define NL_PARAMS_MAX_BYTES 32764 /* the most that any driver takes */
+#define NL_PARAMS_MAX_BYTES 32764 /* the maximum of any driver */
 
 typedef enum nl_param_kind {
     NL_PARAM_SCALAR,
@@ -14,41 +14,41 @@ typedef enum nl_param_kind {
     NL_PARAM_ARRAY,   /* array<T, N, layout>: address, shape and strides by value */
     NL_PARAM_STRUCT,  /* any other type, by value */
     NL_PARAM_TUPLE,   /* tuple<...> and structs for named tuples, by value: a tuple's items */
-    NL_PARAM_EMPTY,   /* None, or a dtype: nothing but its type */
+    NL_PARAM_EMPTY,   /* None, or a dtype: only the type matters */
 } nl_param_kind;
 
-/* Memory orders as they are in type codes: a Fortran-ordered array is no C-ordered one unless its
- * shape makes it both. */
+/* Memory orders in type codes. A Fortran-ordered array is not C-ordered, unless its shape makes it
+ * both. */
 typedef enum nl_order { NL_ORDER_ANY, NL_ORDER_C, NL_ORDER_F } nl_order;
 
 typedef struct nl_param {
     nl_param_kind kind;
-    nl_dtype dtype; /* of the scalar, or of the elements; NL_OPAQUE: anything of `itemsize` bytes */
+    nl_dtype dtype; /* of the scalar or of the elements; NL_OPAQUE: any type of `itemsize` bytes */
     nl_order order;
     int ndim;
-    int is_const;           /* elements are only read */
-    uint8_t takes_complex;  /* opaque, but a pair of floats or doubles */
-    uint8_t takes_bfloat16; /* opaque, but __nv_bfloat16 */
-    uint8_t lane;           /* of a vector such as float4: nl_dtype of its parts, */
-    uint8_t lanes;          /* and how many there are; 0: an array of `lane` will do as it is */
-    int64_t itemsize;       /* of the elements, 0 for void */
+    int is_const;           /* the kernel only reads the elements */
+    uint8_t takes_complex;  /* opaque, but accepts complex: a pair of floats or doubles */
+    uint8_t takes_bfloat16; /* opaque, but accepts __nv_bfloat16 */
+    uint8_t lane;           /* for a vector such as float4: the nl_dtype of its parts */
+    uint8_t lanes;          /* the number of parts; 0: an array of `lane` is accepted directly */
+    int64_t itemsize;       /* of the elements; 0 for void */
     uint32_t size, align;   /* in the parameter block */
-    uint32_t offset;        /* of a part in the whole; nl_params_finish: in the block */
-    uint32_t element_align; /* set by nl_params_set: of the elements, 1 where it is not known */
+    uint32_t offset;        /* relative to the struct; after nl_params_finish: in the block */
+    uint32_t element_align; /* of the elements, set by nl_params_set; 1 if unknown */
     char *name, *ctype;     /* for messages */
-    int first, parts;       /* what it consists of: items first ... first + parts - 1 */
-    int number;             /* of the whole parameter that it is or is a part of, from 0 */
+    int first, parts;       /* its parts: items first ... first + parts - 1 */
+    int number;             /* index of the whole parameter */
 } nl_param;
 
 typedef struct nl_params {
-    int count;     /* -1: not known, so no call fits */
-    int total;     /* with the parts, which lie behind the parameters and behind what they are in */
+    int count; /* -1: unknown, so no call matches */
+    int total; /* including parts, which follow the parameters and the structs that contain them */
     uint32_t size; /* of the block */
     nl_param *items;
 } nl_params;
 
 int nl_params_init(nl_params *params, int count, int total, nl_error *err);
-/* Checks that `description` is possible at all and copies it, texts included. */
+/* Checks that `description` is consistent, and copies it with its strings. */
 int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err);
 /* Lays out the block as the C++ compiler does. */
 int nl_params_finish(nl_params *params, nl_error *err);

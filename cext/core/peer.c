@@ -1,7 +1,8 @@
-/* core/peer: see the header.
+/* core/peer: copies between two devices.
  *
- * Dense blocks that lie alike travel at once, everything else packed, through memory on either
- * side. The copy itself runs in the stream that was asked for, else in the destination's. */
+ * Dense blocks with the same order are copied directly. All others are packed, through temporary
+ * memory on both devices. The copy runs on the stream of the call, else on the destination's
+ * stream. */
 #include "core/peer.h"
 
 #include "core/buffer.h"
@@ -28,7 +29,7 @@ int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
     return blocking ? 0 : nl_device_copy_stream(other->device, &other->stream, err);
 }
 
-/* Makes what comes into the stream of `later` wait for what is in that of `earlier`. */
+/* Makes later work on the stream of `later` wait for earlier work on the stream of `earlier`. */
 static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
     CUevent event = NULL;
     if (nl_device_bind(earlier->device, err) < 0 ||
@@ -39,12 +40,13 @@ static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
         status = nl_device_bind(later->device, err);
     if (status == 0)
         status = NL_CU(err, StreamWaitEvent, later->stream, event, 0);
-    nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy"); /* when it has happened */
+    /* the driver destroys it after it has happened */
+    nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
     return status;
 }
 
-/* Lets `dev` reach the other one's memory directly. Where it cannot, the driver takes the way
- * through the host by itself. */
+/* Lets `dev` access the other device's memory directly. If that is not possible, the driver copies
+ * through the host. */
 static void let_in(nl_device *dev, nl_device *other) {
     nl_error ignored;
     int can = 0;
@@ -58,7 +60,7 @@ static size_t bytes_of(const nl_layout *layout) {
     return (size_t)(nl_layout_count(layout) * layout->itemsize);
 }
 
-/* One block to another, in the stream of `by`, which is one of them. */
+/* Copies one dense block to another, on the stream of `by`, which is one of the two. */
 static int send(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
     let_in(by->device, by == to ? from->device : to->device);
     if (nl_device_bind(by->device, err) < 0)
@@ -76,12 +78,13 @@ static int wait_for(const nl_peer *side, nl_error *err) {
     return nl_device_bind(side->device, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
 }
 
-/* The end: `waiting` goes on after `working`, by an event or, if that fails, by waiting here. */
+/* At the end of a copy: makes `waiting` wait for `working`, with an event or, if that fails, on the
+ * host. */
 static int part(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
     return join(waiting, working, err) == 0 ? 0 : wait_for(working, err);
 }
 
-/* After a failure: what was put into the streams is over before its memory is used again. */
+/* After a failure: waits for both devices, so that the memory is not reused while work uses it. */
 static int abandon(const nl_peer *to, const nl_peer *from) {
     nl_error ignored;
     (void)wait_for(from, &ignored);
@@ -98,7 +101,7 @@ static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *giv
     return part(other, by, err);
 }
 
-/* A side as a packed block of new memory. */
+/* Makes `packed` a dense block in newly allocated memory. */
 static int open_packed(nl_peer *packed, nl_layout *layout, nl_buffer **buffer, nl_error *err) {
     nl_layout_set_c(layout);
     packed->layout = layout;
