@@ -1,5 +1,5 @@
-/* sim/check/arithmetic: what a checked kernel's arithmetic did that it should not (cuda_src/sim/
- * arithmetic.h). The thread goes on with the value that a GPU would have given it. */
+/* sim/check/arithmetic: reports errors in a checked kernel's arithmetic
+ * (cuda_src/sim/arithmetic.h). The thread continues with the value that a GPU would compute. */
 #include "sim/check/arithmetic.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
         snprintf(text, size, "%llu", (unsigned long long)what->dividend);
 }
 
-/* "computes an index by 131072 * 131072, which does not fit into int and wraps to 0" */
+/* "computes an index by 131072 * 131072, which does not fit into int: it wraps to 0" */
 static void describe_index(const nl_sim_arithmetic *what, char *text, size_t size) {
     uint64_t a = (uint64_t)what->dividend, b = (uint64_t)what->divisor;
     uint64_t wide = what->operation == '+' ? a + b : what->operation == '-' ? a - b : a * b;
@@ -70,7 +70,8 @@ void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN
                     : what->kind == NL_SIM_ARITHMETIC_INDEX    ? NL_CHECK_OVERFLOW
                                                                : NL_CHECK_DIVIDE;
-    /* A place in a header of ours is none of the user's: `pc` leads to where it was called. */
+    /* If the line is in a header of this library, `pc` is used to find the user's line that calls
+     * it. */
     int is_users = what->line && !nl_sim_lines_are_ours(what->file);
     nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};
     if (!nl_sim_check_is_on(w, kind) ||

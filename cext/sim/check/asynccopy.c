@@ -1,5 +1,5 @@
-/* sim/check/asynccopy: a list of copies for each thread that has some, one of those that barriers
- * count, and one of those that have landed. */
+/* sim/check/asynccopy: a list of copies for each thread, and a list of the copies that barriers
+ * count, including completed ones. */
 #include "sim/check/asynccopy.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 enum { ALL = NL_SIM_ORDER_THREADS, MARKS = NL_SIM_COMING | NL_SIM_LEAVING };
 
 typedef struct copy {
-    uintptr_t to, from; /* 0: nothing that counts */
+    uintptr_t to, from; /* 0: not checked (any more) */
     size_t size;
     const void *pc, *barrier;
     uint64_t block;
@@ -26,17 +26,18 @@ typedef struct copy {
     struct copy *next;
 } copy;
 
-/* The threads of a block that has copies. */
+/* The copies of one block's threads. */
 typedef struct block {
     uint64_t index;
     copy *first[ALL];
-    unsigned committed[ALL][2]; /* groups: of copies, of bulk copies */
+    /* number of committed groups: of normal copies, and of bulk copies */
+    unsigned committed[ALL][2];
     struct block *next;
 } block;
 
 struct nl_sim_asynccopies {
     block *blocks;
-    copy *counted; /* by barriers, and those that have landed */
+    copy *counted; /* copies that barriers count, including completed ones */
     copy *spare;
     block *spare_block;
 };
@@ -74,7 +75,8 @@ void nl_sim_asynccopies_free(nl_sim_asynccopies **copies) {
     *copies = NULL;
 }
 
-/* Those of the running block; NULL without memory, and then its copies are not looked at. */
+/* The entry of the running block; with `make`, a new one if necessary. NULL: there is none; without
+ * memory the block's copies are not checked. */
 static block *find_block(nl_sim_worker *w, int make) {
     nl_sim_check *check = w->job->check;
     uint64_t index = block_number(w);
@@ -108,7 +110,7 @@ static void mark(const copy *c, unsigned bits, int on) {
         nl_sim_shadow_mark(c->from, c->size, NL_SIM_LEAVING, on);
 }
 
-/* What the copy did counts as done by the running thread, now. */
+/* Records the copy's accesses as made by the running thread now. */
 static void note(nl_sim_worker *w, const copy *c) {
     if (c->from)
         nl_sim_conflict_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
@@ -116,7 +118,7 @@ static void note(nl_sim_worker *w, const copy *c) {
         nl_sim_conflict_access(w, c->to, c->size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, c->pc);
 }
 
-/* Takes *at out of its list. */
+/* Removes *at from its list and returns it. */
 static copy *take(copy **at) {
     copy *c = *at;
     *at = c->next;
@@ -130,7 +132,8 @@ static void put(copy **list, copy *c) {
 
 /* Steps */
 
-/* The same bytes may come from the same place by two threads: all that one brings, another may. */
+/* Two threads may copy the same bytes from the same source: where the new copy overlaps such a
+ * copy, its destination is not marked as pending. */
 static void forgive(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
     for (const copy *c = list; c; c = c->next) {
         if (c->to && c->to < to + size && to < c->to + c->size && c->to - c->from == to - from) {
@@ -220,7 +223,7 @@ static void complete(nl_sim_worker *w, const void *barrier) {
     }
 }
 
-/* Drops copies that barriers count: those of the barrier that have landed, or all of a block. */
+/* Drops copies that barriers count: the completed copies of `barrier`, or all copies of a block. */
 static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block) {
     for (copy **at = &all->counted; *at;) {
         copy *c = *at;
@@ -299,13 +302,14 @@ static int meets(uintptr_t at, size_t length, uintptr_t address, size_t size) {
     return at && at < address + size && address < at + length;
 }
 
-/* The copy in the list that the access would have to wait for; NULL: none. */
+/* The pending copy of the list that the access conflicts with; NULL: none. */
 static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t address, size_t size,
                         unsigned kind) {
     uint64_t index = block_number(w);
     for (const copy *c = list; c; c = c->next) {
         if (c->landed && (c->block != index || c->thread != w->current))
-            continue; /* the others race with who completed it, or do not */
+            /* for other threads, the race check compares the access with the recorded accesses */
+            continue;
         if (meets(c->to, c->size, address, size) ||
             (kind & NL_SIM_ACCESS_WRITE && meets(c->from, c->size, address, size)))
             return c;

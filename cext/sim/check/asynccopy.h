@@ -1,15 +1,15 @@
-/* sim/check/asynccopy: asynchronous copies that are under way, in launches that are checked for
- * races.
+/* sim/check/asynccopy: pending asynchronous copies, in launches that are checked for races.
  *
- * A copy reads and writes at any time from where it is asked for until somebody has waited for it:
- * its thread, for the group that it is in, or any thread for the phase of a barrier that counts it.
- * The bytes are marked in the shadow meanwhile (NL_SIM_COMING, NL_SIM_LEAVING), so that accesses of
- * them come here, and nothing else does. When the wait is over, what the copy did counts as done
- * once more, then: who goes on without a barrier after the wait races with it (race.h).
+ * A copy may read and write at any time between its start and the wait for it. The wait is made by
+ * the copy's thread, for the copy's group, or by any thread, for the barrier phase that counts the
+ * copy. Until then the bytes are marked in the shadow memory (NL_SIM_COMING, NL_SIM_LEAVING), so
+ * that every access to them is checked here. When the wait ends, the copy's accesses are recorded
+ * once more with the time of the wait: another thread that uses the bytes without a barrier after
+ * the wait has a race (race.h).
  *
- * A copy that a barrier counts has landed when the phase is complete: it counts as done by the
- * thread that completed it, which may not use it either before somebody has seen that the phase is
- * over. */
+ * A copy that a barrier counts is complete when the barrier's phase is complete. It is then
+ * recorded as accesses of the thread that completed the phase. That thread, too, must not use the
+ * bytes before a thread has observed the end of the phase. */
 #ifndef NL_SIM_CHECK_ASYNCCOPY_H
 #define NL_SIM_CHECK_ASYNCCOPY_H
 
@@ -18,14 +18,15 @@
 #include "sim/abi.h"
 
 struct nl_sim_worker;
-typedef struct nl_sim_asynccopies nl_sim_asynccopies; /* of a launch */
+typedef struct nl_sim_asynccopies nl_sim_asynccopies; /* state of a launch */
 
 void nl_sim_asynccopies_free(nl_sim_asynccopies **copies);
-/* nl_sim_checker.copying */
+/* Implements nl_sim_checker.copying. */
 void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc);
-/* The worker's block ends. */
+/* Call when the worker's block ends. */
 void nl_sim_asynccopy_end_block(struct nl_sim_worker *worker);
-/* Does the running thread's access of simulated memory come too early? It is reported then. */
+/* Does the running thread access bytes of a pending copy in simulated memory? If so, reports it and
+ * returns 1. */
 int nl_sim_asynccopy_forbids(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                              unsigned kind, const void *pc);
 

@@ -1,5 +1,5 @@
-/* sim/check/attribution: an address is looked for among what the kernel got as arguments, by way of
- * the allocation that it is in, or is nearest to. */
+/* sim/check/attribution: finds the argument, variable or named array that an address belongs to: by
+ * the allocation that contains the address, or the nearest allocation. */
 #include "sim/check/attribution.h"
 
 #include <stdio.h>
@@ -18,27 +18,28 @@
 
 enum { MAX_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
-/* A parameter that is a pointer or an array. */
+/* A kernel parameter that is a pointer or an array, or a variable described in the same form. */
 typedef struct parameter {
     char name[NAME];
     uintptr_t base;
     size_t item;
     int ndim; /* 0: a pointer */
     int is_shared;
-    int is_unnamed; /* `name` is only how to speak of it */
+    int is_unnamed; /* `name` is a description, not an identifier */
     long long shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];
 } parameter;
 
-/* Where an address was meant to be. */
+/* The allocation and variable that an address was probably meant for. */
 typedef struct place {
     nl_sim_memory_info memory;
-    int known;                  /* as nl_sim_memory_near */
-    int is_ours;                /* `parameter` is what it is in */
-    const nl_sim_worker *owner; /* of shared memory of another block; NULL: it is none */
+    int known;   /* the result of nl_sim_memory_near */
+    int is_ours; /* `parameter` is the variable that was found */
+    /* the worker of another block whose shared memory it is; otherwise NULL */
+    const nl_sim_worker *owner;
     parameter parameter;
 } place;
 
-/* numbalite::array<T, N>: { T *pointer; int64 shape[N]; int64 strides[N]; } */
+/* Reads a numbalite::array<T, N>: { T *pointer; int64 shape[N]; int64 strides[N]; } */
 static void read_array(const void *argument, int ndim, parameter *p) {
     const long long *words = argument;
     memcpy(p->shape, words + 1, (size_t)ndim * sizeof *p->shape);
@@ -74,7 +75,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     return 1;
 }
 
-/* The bytes that an array spans: [low, high). */
+/* The address range of an array: [low, high). */
 static void extent(const parameter *p, const nl_sim_memory_info *m, uintptr_t *low,
                    uintptr_t *high) {
     *low = p->base;
@@ -110,7 +111,8 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
     }
 }
 
-/* An index that is negative, but was computed without a sign in 32 bits, is 2^32 too large. */
+/* A negative index that was computed as an unsigned 32-bit integer is 2^32 too large: looks for an
+ * array that contains the address without this error. */
 static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
     const nl_sim_parameters *all = w->job->check->parameters;
     uintptr_t best = WRAPPED;
@@ -131,7 +133,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
     }
 }
 
-/* A variable in shared memory, as if it were a parameter. */
+/* Finds a variable in shared memory, and describes it as a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
@@ -156,7 +158,7 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     return 1;
 }
 
-/* The last name in a mangled one: "count" of _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and of
+/* The last identifier of a mangled name: "count" for _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and
  * count. */
 static void plain_name(const char *symbol, char *name, size_t size) {
     snprintf(name, size, "%s", symbol);
@@ -170,11 +172,11 @@ static void plain_name(const char *symbol, char *name, size_t size) {
             return;
         snprintf(name, size, "%.*s", (int)length, text);
         at = text + length;
-        at += *at == 'L'; /* of this file alone */
+        at += *at == 'L'; /* internal linkage */
     }
 }
 
-/* A variable of the module. Of what its elements are, nothing is known. */
+/* Finds a variable of the module. Its element type is not available. */
 static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_elf_variable v;
     const nl_sim_object *image = w->job->check->image;
@@ -190,7 +192,7 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
     return 1;
 }
 
-/* An array that begins in [low, high) and that the running thread has by a name of its own. */
+/* Finds an array that begins in [low, high) and is in the running thread's list of named arrays. */
 static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, uintptr_t high,
                       place *found) {
     const nl_sim_named *a = nl_sim_named_nearest(w, address, low, high);
@@ -224,7 +226,7 @@ static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
 
 /* Texts */
 
-/* An array whose elements lie one after the other, the last index fastest. */
+/* Is the array C-contiguous? */
 static int is_dense(const parameter *p) {
     long long step = (long long)p->item;
     for (int k = p->ndim; k-- > 0; step *= p->shape[k]) {
@@ -244,7 +246,7 @@ static void add_index(nl_fault_element *element, long long index) {
         element->index[element->indices++] = index;
 }
 
-/* "out[127]", "out(3,7)"; of what is not dense, the offset in bytes. */
+/* Writes "out[127]" or "out(3,7)"; the offset in bytes if the array is not contiguous. */
 static void write_element(const parameter *p, uintptr_t address, nl_fault_element *element,
                           char *text, size_t size) {
     long long offset = (long long)(address - p->base), item = (long long)p->item;
@@ -314,7 +316,7 @@ static void write_extent(const place *found, char *text, size_t size) {
     }
 }
 
-/* " of block (1,0,0)", of another block's. */
+/* Appends " of block (1,0,0)" if the variable belongs to another block. */
 static void add_owner(const place *found, char *text, size_t size) {
     size_t at = strlen(text);
     if (found->owner)
@@ -328,8 +330,8 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     place found;
     char element[160], has[160];
     locate(w, address, &found);
-    /* An access that begins inside and ends outside is about the first element that is not there.
-     */
+    /* If an access begins inside a variable and ends outside, the message names the first element
+     * outside. */
     size_t there = nl_sim_shadow_there(address, f->size);
     if (found.owner && found.owner->cluster_ended) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
@@ -373,7 +375,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     p->is_shared = 0;
     f->element.indices = 0;
     add_index(&f->element, what->index);
-    /* A row of an array, whose own shape says the same. */
+    /* The index was used on a row of an array whose last dimensions are the row's shape. */
     if (whole > count &&
         memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
         axis += whole - count;
@@ -384,7 +386,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, f->pc, &name)) {
         snprintf(p->name, sizeof p->name, "%s", name.text);
         found.is_ours = 1;
-        if (name.indices > (unsigned)count && what->axis < count) { /* of one of its rows */
+        /* the array is a row of the named one */
+        if (name.indices > (unsigned)count && what->axis < count) {
             nl_fault_name(&f->element, p->name);
             snprintf(f->text, TEXT,
                      "uses index %lld of %s along axis %u, but %s has %lld elements "
@@ -449,7 +452,7 @@ static int is_argument(const nl_sim_worker *w, uintptr_t address) {
     return 0;
 }
 
-/* Those variables are made when a thread first uses one. */
+/* Is it a thread-local variable? These are allocated when a thread first uses one. */
 static int is_local(const nl_sim_worker *w, uintptr_t address) {
     uintptr_t low, high;
     nl_sim_object_locals(w->job->check->image, &low, &high);

@@ -1,11 +1,11 @@
-/* sim/check/convergence: a barrier that is complete only because some threads have ended before it,
- * and collectives whose mask names lanes that have ended, or never were.
+/* sim/check/convergence: finds barriers that are complete only because some threads ended earlier,
+ * and collectives whose mask includes lanes that have ended or do not exist.
  *
- * CUDA wants every thread at the barrier, and every lane of the mask at the collective. A GPU does
- * not insist on those that have exited, so programs get away with it, until the code that they
- * skipped matters. __syncwarp() is judged more kindly, because its mask is nearly always the
- * default one: lanes that have done nothing at all, as after `if (i >= n) return;`, may be missing
- * there. And lanes that the block does not have matter only if somebody reads from them. */
+ * CUDA requires every thread at the barrier, and every lane of the mask at the collective. A GPU
+ * does not wait for threads that have exited, so such programs often work, until the skipped code
+ * matters. __syncwarp() is checked less strictly, because nearly all programs use the default mask:
+ * lanes that have done nothing, as after `if (i >= n) return;`, may be missing. Lanes that the
+ * block does not have are reported only if a lane reads from them. */
 #include "sim/check/convergence.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* A mistake that was found before may be why a thread has ended. */
+/* Should a missing thread be reported? Not after another error was found, because that may be the
+ * reason why the thread ended. */
 static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
     nl_sim_findings *all = &w->job->check->findings;
     if (!nl_sim_check_is_on(w, NL_CHECK_SYNC) ||
@@ -86,7 +87,7 @@ void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
     add(w, &f, some, w->barrier.site);
 }
 
-/* Does a lane read from one of `absent`? */
+/* Does a lane of `set` read from a lane of `absent`? */
 static int reads_from(const nl_sim_thread *lanes, uint32_t set, uint32_t absent) {
     FOR_LANES(lane, set) {
         if (absent >> lanes[lane].argument % NL_SIM_LANES & 1)

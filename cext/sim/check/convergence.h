@@ -1,14 +1,14 @@
-/* sim/check/convergence: whether all those come to a barrier or a warp's operation who should, in
- * launches that are checked for it. What can never go on is a fault in any launch (report.c); these
- * go on without those who have ended. */
+/* sim/check/convergence: checks whether all required threads reach a barrier or a warp operation.
+ * Deadlocks are an error in any launch (report.c); the cases here continue, because the missing
+ * threads have ended. */
 #ifndef NL_SIM_CHECK_CONVERGENCE_H
 #define NL_SIM_CHECK_CONVERGENCE_H
 
 #include "sim/engine/worker.h"
 
-/* The block's barrier is about to be released. */
+/* Call before the block's barrier is released. */
 void nl_sim_convergence_at_barrier(nl_sim_worker *w);
-/* A group of lanes is about to get its values. */
+/* Call before a group of lanes receives its values. */
 void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 
 #endif

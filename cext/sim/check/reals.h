@@ -1,23 +1,25 @@
-/* sim/check/reals: NaN and infinity made of numbers, told by the processor.
+/* sim/check/reals: finds operations that produce NaN or infinity from numbers, by floating-point
+ * exceptions of the processor.
  *
- * Where the compiler has no calls for it (g++ on x86-64; clang++'s come from irpatch.py), kernels
- * run with the processor's exceptions for invalid operations, divisions by zero and overflows
- * switched on. A NaN or infinity that is only handed on raises none. */
+ * Used if the compiler cannot insert calls for this check (g++ on x86-64; for clang++, irpatch.py
+ * inserts them). Kernels then run with the exceptions for invalid operations, divisions by zero and
+ * overflows enabled. An operation that only propagates NaN or infinity raises no exception. */
 #ifndef NL_SIM_CHECK_REALS_H
 #define NL_SIM_CHECK_REALS_H
 
 #include <signal.h>
 #include "sim/engine/worker.h"
 
-/* Does the launch of `job` need it? */
+/* Does the launch of `job` need the exceptions? */
 int nl_sim_reals_are_trapped(const struct nl_sim_job *job);
 
-/* Switches them on for the calling OS thread; returns what nl_sim_reals_leave makes it as it was.
- */
+/* Enables the exceptions for the calling OS thread. Returns the previous state; pass it to
+ * nl_sim_reals_leave. */
 unsigned nl_sim_reals_enter(void);
 void nl_sim_reals_leave(unsigned saved);
 
-/* In a handler of SIGFPE, on a fiber. Returns 1 if it was one of these: the thread can go on. */
+/* Called in a handler of SIGFPE, on a fiber. Returns 1 if the exception was one of these; then the
+ * handler must return, and the thread continues. */
 int nl_sim_reals_trapped(nl_sim_worker *worker, const siginfo_t *info, void *context);
 
 #endif

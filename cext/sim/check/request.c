@@ -1,5 +1,5 @@
 /* sim/check/request: each warp has a list of open requests and a hash table that finds a request by
- * its site, the iteration and its number there. */
+ * its site, loop iteration and sequence number. */
 #include "sim/check/request.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 enum {
     LANES = NL_SIM_REQUEST_LANES,
     WARPS = NL_SIM_REQUEST_WARPS,
-    MAX_OPEN = 4096, /* requests of a warp */
+    MAX_OPEN = 4096, /* open requests of a warp */
     SLOTS = 2 * MAX_OPEN,
-    MAX_LOOPS = 16, /* nested ones of which the iteration is used */
+    MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
     SECTOR = 32,
     BANKS = 32,
     BANK_BYTES = 4,
@@ -22,7 +22,7 @@ typedef struct request {
     uintptr_t address[LANES];
 } request;
 
-/* How often each lane of a warp was at a site, in the iteration that it was in last. */
+/* The number of accesses of each lane of a warp at a site, in the lane's last iteration there. */
 typedef struct visits {
     uint32_t epoch;
     uint32_t number[LANES];
@@ -37,18 +37,18 @@ typedef struct loop {
 typedef struct lane {
     unsigned depth;
     loop loops[MAX_LOOPS];
-    uint64_t iteration; /* a hash of the loops that it is in, with their counts; 0: none */
-    uint32_t waited;    /* the epoch in which it has let others run */
+    uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
+    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
 } lane;
 
 typedef struct warp {
-    uint32_t epoch; /* changes when its requests are closed; never 0 */
+    uint32_t epoch; /* increases when the warp's requests are closed; never 0 */
     unsigned open;
     unsigned capacity;
     request *requests;
-    uint32_t *slots; /* SLOTS; 0: free, else the request's index plus one */
+    uint32_t *slots; /* SLOTS entries: index of a request plus one; 0: free */
     unsigned visits_capacity;
-    visits *visits; /* by site */
+    visits *visits; /* indexed by site */
 } warp;
 
 struct nl_sim_requests {
@@ -56,7 +56,7 @@ struct nl_sim_requests {
     unsigned count, capacity;
     nl_sim_request_site *sites;
     unsigned table_size; /* a power of two */
-    uint32_t *table;     /* of the sites' indices plus one */
+    uint32_t *table;     /* hash table of sites: index plus one; 0: free */
     warp warps[WARPS];
     lane lanes[WARPS * LANES];
 };
@@ -110,13 +110,15 @@ static uint64_t count_sectors(const uintptr_t *address, uint32_t mask, unsigned 
     return count;
 }
 
-/* Lanes of one pass: a pass moves at most 128 bytes, 32 lanes of 4 bytes or less. */
+/* The number of lanes in one pass: a pass transfers at most 128 bytes, 32 lanes of 4 bytes or
+ * less. */
 static unsigned lanes_of_pass(unsigned size) {
     return size <= 4 ? LANES : size <= 8 ? LANES / 2 : LANES / 4;
 }
 
 static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
-    uint32_t words[BANKS][LANES]; /* of one block's shared memory: 32 bits tell them apart */
+    /* 32 bits suffice, because all words are in one block's shared memory */
+    uint32_t words[BANKS][LANES];
     unsigned counts[BANKS] = {0}, most = 0;
     for (; mask; mask &= mask - 1) {
         uintptr_t at = address[__builtin_ctz(mask)];
@@ -134,7 +136,7 @@ static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned siz
     return most;
 }
 
-/* Sets *least to the number of passes without conflicts. */
+/* Returns the number of passes, and sets *least to the number without bank conflicts. */
 static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size,
                                  uint64_t *least) {
     unsigned lanes = lanes_of_pass(size);
@@ -232,7 +234,7 @@ void nl_sim_requests_begin(nl_sim_requests *r) {
     }
 }
 
-/* Finding */
+/* Sites and requests */
 
 static uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
@@ -265,7 +267,7 @@ static int grow_sites(nl_sim_requests *r) {
     return 0;
 }
 
-/* The index of a site, or -1 without memory. */
+/* The index of a site, which is added if it is new; -1 without memory. */
 static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
                          nl_sim_request_space space, nl_sim_request_kind kind) {
     uint64_t at = mix((uintptr_t)pc, (uint64_t)size * 16 + space * 4 + kind) >> 20;
@@ -285,7 +287,7 @@ static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
     return r->count++;
 }
 
-/* The visits of a warp to a site, or NULL without memory. */
+/* The visits of a warp to a site; NULL without memory. */
 static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
     if (site >= w->visits_capacity) {
         visits *all = nl_mem_resize(w->visits, r->capacity * sizeof *all, NULL);
@@ -369,7 +371,7 @@ static void hash_loops(lane *l) {
     l->iteration = hash;
 }
 
-/* The depth at which the lane is in the loop, or that of the innermost one. */
+/* The index of the lane's innermost loop with this id, or the lane's depth if there is none. */
 static unsigned find_loop(const lane *l, unsigned loop_id) {
     unsigned i = l->depth;
     while (i > 0 && l->loops[i - 1].id != loop_id)

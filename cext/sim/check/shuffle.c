@@ -1,15 +1,16 @@
-/* sim/check/shuffle: who reads by index or by exclusive or from a lane outside of the mask is
+/* sim/check/shuffle: a lane that reads by index or by xor from a lane outside of the mask is
  * reported.
  *
- * By __shfl_down_sync many read so in right programs, and do not use what they get: the upper lanes
- * in each step of a reduction, or those that look first whether there is such a lane. So there a
- * doubtful value is followed down the steps of a reduction, that is as long as each distance is
- * less than the one before: a lane that brings another value than before has used what it got. If
- * the doubt reaches the lowest lane of the mask, the result is wrong.
+ * With __shfl_down_sync, correct programs often read from such lanes and ignore the value: the
+ * upper lanes in each step of a reduction, or lanes that test whether the source lane exists. So
+ * for __shfl_down_sync an undefined value is tracked through the steps of a reduction, as long as
+ * each distance is less than the distance before: a lane that passes another value than in the last
+ * step has used the value that it received. If the lowest lane of the mask depends on an undefined
+ * value, the result is wrong.
  *
- * A lane whose source is not in the mask of __shfl_down_sync gets a number that no program computes
- * (UNDEFINED). A store of this number to memory is reported: the value after the store is compared
- * with it when the thread comes to its next access, warp operation, barrier or end. */
+ * A lane whose source is not in the mask of __shfl_down_sync receives a number that no program is
+ * likely to compute (UNDEFINED). A store of this number to memory is reported. For that, the memory
+ * is compared with the number at the thread's next access, warp operation, barrier or end. */
 #include "sim/check/shuffle.h"
 
 #include <stdio.h>
@@ -22,15 +23,17 @@
 static const uint64_t UNDEFINED = 0xBADC0DE5BADC0DE5;
 
 typedef struct doubt {
-    uint64_t order;   /* of the block, plus 1 */
-    uint64_t brought; /* to the shuffle before */
+    uint64_t order;   /* index of the block plus 1 */
+    uint64_t brought; /* the value that the lane passed to the previous shuffle */
     unsigned distance;
-    int open;        /* what it got there is doubtful */
-    uint64_t marked; /* order of the block in which it got UNDEFINED, plus 1; from this shuffle: */
+    int open; /* the value that it received there may be undefined */
+    /* index plus 1 of the block in which it received UNDEFINED; the next members describe that
+     * shuffle */
+    uint64_t marked;
     nl_sim_site site;
     uint32_t mask;
     unsigned source;
-    uintptr_t stored; /* address of its last store, of `size` bytes, or 0 */
+    uintptr_t stored; /* address of its last store, of `size` bytes; 0: none */
     size_t size;
 } doubt;
 
@@ -78,7 +81,7 @@ static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) 
     nl_sim_thread *lanes = &w->thread[first];
     doubt *doubts = &w->doubts->of[first];
     unsigned distance = 0, lowest = (unsigned)__builtin_ctz(group->mask);
-    uint32_t used = 0; /* lanes that have used a doubtful value */
+    uint32_t used = 0; /* lanes that have used an undefined value */
     FOR_LANES(lane, group->arrived) {
         unsigned far = lanes[lane].argument % NL_SIM_LANES - lane;
         distance = far > distance ? far : distance;

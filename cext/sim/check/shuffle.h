@@ -1,22 +1,22 @@
-/* sim/check/shuffle: values that come from lanes that a shuffle's mask does not name. What such a
- * lane gives is undefined. */
+/* sim/check/shuffle: finds shuffles that read from lanes outside of the mask. The value of such a
+ * lane is undefined. */
 #ifndef NL_SIM_CHECK_SHUFFLE_H
 #define NL_SIM_CHECK_SHUFFLE_H
 
 #include "sim/engine/worker.h"
 
-/* What is known of the lanes of a worker's block. */
+/* State of the lanes of a worker's block. */
 typedef struct nl_sim_doubts nl_sim_doubts;
 
-/* A launch begins; blocks have the numbers of an earlier one again. */
+/* A launch begins. Clears the state, because block indices repeat. */
 void nl_sim_shuffle_enter(nl_sim_worker *w);
-/* A group of lanes is about to exchange their values, in a launch that is checked for `sync`. */
+/* Call before a group of lanes exchanges values, in a launch with the check `sync`. */
 void nl_sim_shuffle_look(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
-/* They have exchanged them. */
+/* Call after the exchange. */
 void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
-/* The current thread is going to access memory, as NL_SIM_ACCESS_... say. */
+/* Call before the running thread accesses memory; kind: NL_SIM_ACCESS_... bits. */
 void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind);
-/* What a thread stored last has arrived in memory. */
+/* Call when the thread's last store is certainly in memory. */
 void nl_sim_shuffle_settle(nl_sim_worker *w, unsigned thread);
 
 #endif

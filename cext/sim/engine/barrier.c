@@ -1,4 +1,4 @@
-/* sim/engine/barrier: the last thread to arrive makes the others ready and goes on. */
+/* sim/engine/barrier: the last thread to arrive makes the others ready and continues. */
 #include "sim/engine/barrier.h"
 
 #include "sim/engine/deadlock.h"
@@ -46,7 +46,7 @@ NL_SIM_INLINE void note_arrival(nl_sim_worker *w, nl_sim_block_op op, int value,
     warp->yielded &= ~nl_sim_lane_bit(thread);
 }
 
-/* Returns whether `thread` has to wait for others. */
+/* Returns 1 if `thread` must wait for other threads. */
 NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
                          nl_sim_site site) {
     nl_sim_barrier *b = &w->barrier;
@@ -62,7 +62,7 @@ NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsign
     if (b->arrived < w->live)
         return 1;
     nl_sim_barrier_release(w);
-    /* the last to arrive goes on at once */
+    /* the last thread continues without a switch */
     (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     w->thread[thread].wait = NL_SIM_WAIT_NONE;
     return 0;
@@ -82,8 +82,8 @@ arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site si
     return w->thread[next].fiber.sp;
 }
 
-/* Most often others have come to the same barrier, and the next lane can run or start: without a
- * call, so that nothing has to be saved. */
+/* The fast path of the most frequent case: other threads wait at the same barrier, and the next
+ * lane can run or start. It contains no call, so that no registers have to be saved. */
 void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
                             void *sp) {
     nl_sim_worker *w = nl_sim_current;

@@ -1,5 +1,5 @@
-/* sim/engine/block: a block runs as a loop or as fibers (scheduler.h), and comes back here when it
- * is done, or when something has gone wrong. */
+/* sim/engine/block: runs a block as a loop or as fibers (scheduler.h). Control returns here when
+ * the block has ended or an error has occurred. */
 #include "sim/engine/block.h"
 
 #include "sim/engine/cluster.h"
@@ -19,7 +19,7 @@ static void enter_block(nl_sim_worker *w) {
         w->kernel->enter_block(&w->job->launch, w->index);
 }
 
-/* Steps to the next block taken; 0 if there is none or the grid has stopped. */
+/* Moves to the next of the worker's blocks; 0 if there is none or the grid was stopped. */
 static int advance(nl_sim_worker *w) {
     const nl_sim_dim *grid = &w->job->launch.grid;
     w->first = 0;
@@ -47,14 +47,14 @@ static void loop_entry(void *argument) {
     nl_sim_worker_leave(w, NL_SIM_DONE);
 }
 
-/* From the worker's own stack into the block, until something comes back. */
+/* Switches from the worker's own stack to the block, until the block switches back. */
 static void enter(nl_sim_worker *w, nl_fiber *fiber) {
     w->inside = 1;
     nl_fiber_call(&w->main, fiber);
     w->inside = 0;
 }
 
-/* Prepares the root fiber; 0, or -1 without memory. */
+/* Prepares the root fiber; 0, or -1 without memory (the job has a fault then). */
 static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     int stack = nl_sim_stacks_take(&w->stacks);
     if (stack < 0) {
@@ -67,9 +67,9 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     return 0;
 }
 
-/* Which thread of a loop was it that trapped? The loop cannot tell, so the block's threads are run
- * again one at a time until one traps. (What the block writes twice belongs to an abandoned grid.)
- * Returns the thread, or -1 if none trapped this time. */
+/* Finds the thread that trapped in a loop over the block's threads. The loop does not record its
+ * position, so the threads are run again one at a time until one traps. This repeats their writes,
+ * but the grid has failed already. replay returns the thread, or -1 if none trapped this time. */
 static void replay_entry(void *argument) {
     nl_sim_worker *w = argument;
     nl_fiber_entered();
@@ -111,8 +111,8 @@ static unsigned first_thread(nl_sim_worker *w) {
     return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
 }
 
-/* Runs the block at worker->next, or in a loop as many as were taken. Returns 0 when the worker
- * should stop. */
+/* Runs the block worker->next, or, as a loop, all blocks that the worker has taken. Returns 0 when
+ * the worker should stop. */
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
@@ -125,7 +125,8 @@ static int step(nl_sim_worker *w) {
         nl_sim_thread *t = &w->thread[w->current];
         int stack = nl_sim_stacks_take(&w->stacks);
         if (stack < 0)
-            return prepare_root(w, loop_entry); /* says so */
+            /* it fails as well, and reports the lack of memory */
+            return prepare_root(w, loop_entry);
         t->stack = (uint16_t)stack;
         nl_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
         enter(w, &t->fiber);
@@ -155,7 +156,7 @@ static int step(nl_sim_worker *w) {
     return 0;
 }
 
-/* The n-th block of a launch with clusters. */
+/* Runs the n-th block of a launch with clusters. */
 static void run_in_cluster(nl_sim_worker *w, uint64_t n) {
     w->index = nl_sim_cluster_block(&w->job->launch, n);
     if (nl_sim_cluster_enter(w, n) == 0)

@@ -1,10 +1,10 @@
-/* sim/engine/block: running the blocks of a grid on one worker. */
+/* sim/engine/block: runs blocks of a grid on one worker. */
 #ifndef NL_SIM_ENGINE_BLOCK_H
 #define NL_SIM_ENGINE_BLOCK_H
 
 #include "sim/engine/worker.h"
 
-/* Runs blocks of `job` on the calling OS thread until none is left or the job has stopped. */
+/* Runs blocks of `job` on the calling OS thread until there is none left or the job is stopped. */
 void nl_sim_block_run(nl_sim_worker *worker, struct nl_sim_job *job);
 
 #endif

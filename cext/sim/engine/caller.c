@@ -1,6 +1,6 @@
-/* sim/engine/caller: a return address counts whose inlined calls lead from the user's text to the
- * wanted place in the header. Without such a one, the first counts that belongs to the user's text:
- * the function of the header has been called from there. */
+/* sim/engine/caller: prefers a return address whose inlined calls lead from the user's source to
+ * the given line of the header. If there is none, uses the first return address in the user's
+ * source, from where the function of the header was called. */
 #include "sim/engine/caller.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
         at = w->trap.stack;
     if (!at)
         return 0;
-    /* The worker's own stack is large. */
+    /* Outside of a fiber's stack, searches only a small part, because the worker's own stack is
+     * large. */
     uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
     int found = 0;
     at &= ~(uintptr_t)(sizeof at - 1);

@@ -1,8 +1,8 @@
-/* sim/engine/cluster: blocks find one another in a slot of the job's, under its lock.
+/* sim/engine/cluster: the blocks of a cluster share a slot of the job, protected by its lock.
  *
- * Threads arrive at the barrier and wait at it in two steps. A block has arrived when all of its
- * live threads have; a cluster crosses its barrier when all blocks have arrived or ended. A thread
- * remembers the parity of the crossing that it waits for. */
+ * Arrival and wait are separate steps. A block has arrived when all of its live threads have. The
+ * cluster crosses its barrier when all blocks have arrived or ended. A thread stores the parity of
+ * the crossing that it waits for. */
 #include "sim/engine/cluster.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 static const uint64_t NOBODY = UINT64_MAX;
 
-/* Places in the grid */
+/* Block indices */
 
 static nl_sim_dim split(uint64_t n, unsigned x, unsigned y) {
     return (nl_sim_dim){(unsigned)(n % x), (unsigned)(n / x % y), (unsigned)(n / x / y)};
@@ -65,7 +65,7 @@ static void wake_blocks(nl_sim_job *job) {
         nl_sim_interleave_wake(job);
 }
 
-/* Until something has happened, or the grid has stopped. */
+/* Waits until another block has made progress, or the grid was stopped. */
 static void await_blocks(nl_sim_worker *w) {
     nl_sim_job *job = w->job;
     if (!job->interleaver) {
@@ -80,8 +80,8 @@ static void await_blocks(nl_sim_worker *w) {
     nl_mutex_lock(&job->lock);
 }
 
-/* The slot of a cluster, which the first of its blocks takes. There are as many as blocks that run
- * at once. */
+/* The slot of a cluster; the first of its blocks allocates it. There are as many slots as blocks
+ * that run concurrently. */
 static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
     nl_sim_cluster *unused = NULL;
     for (uint64_t i = 0; i < job->cluster_count; i++) {
@@ -98,7 +98,7 @@ static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
 int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
     nl_sim_job *job = w->job;
     unsigned size = nl_sim_job_cluster_size(job);
-    if (w->kernel->enter_block) /* so that the thread has its variables */
+    if (w->kernel->enter_block) /* allocates the OS thread's thread-local variables */
         w->kernel->enter_block(&job->launch, w->index);
     if (job->image)
         nl_sim_object_locals(job->image, &w->locals, &w->locals_end);
@@ -120,7 +120,7 @@ int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
     return complete ? 0 : -1;
 }
 
-/* All that are left are at the barrier. */
+/* Crosses the barrier if all blocks that have not ended are at it. */
 static void cross_if_complete(nl_sim_worker *w) {
     nl_sim_cluster *c = w->cluster;
     if (!c->arrived || c->arrived + c->ended < nl_sim_job_cluster_size(w->job))
@@ -132,7 +132,8 @@ static void cross_if_complete(nl_sim_worker *w) {
     wake_blocks(w->job);
 }
 
-/* The others wait at the barrier for blocks that have no thread left to run. */
+/* Can the barrier never be crossed? All blocks wait for it or have ended, and some wait without
+ * having arrived. */
 static int is_uncrossable(const nl_sim_worker *w) {
     const nl_sim_cluster *c = w->cluster;
     return c->asleep && c->asleep + c->ended == nl_sim_job_cluster_size(w->job);
@@ -160,7 +161,7 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
 
 /* The barrier */
 
-/* What has been crossed since: nobody has arrived at the next yet. */
+/* If the barrier was crossed since, resets the block's arrivals for the next crossing. */
 static void settle(nl_sim_worker *w) {
     uint64_t crossings = nl_atomic_load(&w->cluster->crossings);
     if (crossings != w->cluster_phase) {
@@ -186,7 +187,7 @@ static void arrive_if_complete(nl_sim_worker *w) {
 
 void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
     nl_sim_worker *w = nl_sim_current;
-    if (!w->cluster) /* one of a single block: it waits as one */
+    if (!w->cluster) /* a cluster of a single block: its barrier is the block's own */
         return;
     nl_sim_thread *t = &w->thread[thread];
     if (t->at_cluster)
@@ -243,7 +244,7 @@ void nl_sim_cluster_sleep(nl_sim_worker *w) {
         return;
     nl_mutex_lock(&job->lock);
     c->asleep += c->crossings == crossings;
-    if (is_uncrossable(w)) /* one of them knows why */
+    if (is_uncrossable(w)) /* the block that has not arrived must report it */
         wake_blocks(job);
     while (c->crossings == crossings && !nl_sim_job_stopped(job)) {
         if (is_uncrossable(w) && !w->at_cluster) {
@@ -283,7 +284,8 @@ nl_sim_dim nl_sim_cluster_dim(void) {
     return size->x ? *size : (nl_sim_dim){1, 1, 1};
 }
 
-/* A block of `asking`'s cluster, which may have ended: its worker has no job then. */
+/* Is the address in shared memory of `w`, a block of `asking`'s cluster? If w's block has ended,
+ * w->job is NULL, so asking->job is used. */
 static int owns(const nl_sim_worker *w, uintptr_t address, const nl_sim_worker *asking) {
     return address - w->locals < w->locals_end - w->locals ||
            address - (uintptr_t)w->shared <= asking->job->launch.shared_bytes ||
@@ -301,7 +303,8 @@ nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
 
 int nl_sim_cluster_rank_of(const void *address) {
     nl_sim_worker *w = nl_sim_current;
-    if (!w->cluster) { /* a cluster of one block, whose variables nobody has looked for */
+    /* a cluster of one block, whose thread-local variables were not located yet */
+    if (!w->cluster) {
         w->locals = w->locals_end = 0;
         if (w->job->image)
             nl_sim_object_locals(w->job->image, &w->locals, &w->locals_end);
@@ -340,7 +343,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     return (void *)map(owner, address, w->cluster->member[rank]);
 }
 
-/* The lower half of an address completed, so that it is nearest to one that is known. */
+/* The address with these lower 32 bits that is nearest to `known`. */
 static uintptr_t nearest(unsigned low, uintptr_t known) {
     return known + (uintptr_t)(intptr_t)(int)(low - (unsigned)known);
 }

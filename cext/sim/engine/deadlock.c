@@ -1,6 +1,5 @@
-/* sim/engine/deadlock: the states of a thread are compared by a hash. A loop may let others run
- * several times before it comes back to a state: the state that is remembered is replaced after 1,
- * 2, 4, ... times. */
+/* sim/engine/deadlock: states of a thread are compared by a hash. A loop may yield several times
+ * before it returns to a state, so the stored state is replaced after 1, 2, 4, ... yields. */
 #include "sim/engine/deadlock.h"
 
 #include <string.h>
@@ -11,9 +10,10 @@
 #include "sim/engine/worker.h"
 
 typedef struct nl_sim_spin {
-    uint64_t state, progress; /* state: 0: none */
-    uint32_t turns, most;     /* since the state was remembered; until it is replaced */
-    int repeats, has_moved;   /* has_moved: it has made an access since */
+    uint64_t state, progress; /* state: hash of the stored state; 0: none */
+    /* turns: yields since the state was stored; most: yields until it is replaced */
+    uint32_t turns, most;
+    int repeats, has_moved; /* has_moved: the thread has made an access since its last yield */
 } nl_sim_spin;
 
 void nl_sim_deadlock_begin(nl_sim_worker *w) {
@@ -24,7 +24,7 @@ void nl_sim_deadlock_begin(nl_sim_worker *w) {
     w->job->schedule->progress++;
 }
 
-/* The write that was noted has been made: has it changed anything? */
+/* The noted write has been executed: counts it as progress if it changed the memory. */
 static void settle(nl_sim_schedule *s) {
     if (!s->written_size)
         return;
@@ -57,7 +57,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ hash >> 29;
 }
 
-/* Of the registers that a call preserves, and of the stack from here on. */
+/* Hashes the registers that a call preserves, and the stack above this function's frame. */
 static __attribute__((noinline)) uint64_t state_of(const nl_sim_worker *w) {
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t high = (uintptr_t)stack->low + stack->size;
@@ -72,18 +72,19 @@ static __attribute__((noinline)) uint64_t state_of(const nl_sim_worker *w) {
     for (unsigned i = 0; i < 5; i++)
         hash = mix(hash, registers[i]);
 #else
-    return 0; /* not compared */
+    return 0; /* no state is compared on this processor */
 #endif
     for (uintptr_t at = (uintptr_t)__builtin_frame_address(0); at + 8 <= high; at += 8)
         hash = mix(hash, *(const volatile uint64_t *)at);
     return hash ? hash : 1;
 }
 
-/* Does the thread wait at a barrier, or in a loop that it cannot end? */
+/* Does the thread wait at a barrier, or is it in a loop that it cannot end? */
 static int cannot_go_on(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
-    /* lanes before a volatile access go on when no other lane of their warp can */
+    /* a lane that waits before a volatile access is ready: it continues when no other lane of its
+     * warp can */
     int is_ready = (int)((warp->ready | warp->active) >> thread % NL_SIM_LANES & 1);
     if (p->repeats && p->progress == w->job->schedule->progress)
         return 1;
@@ -94,7 +95,7 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     nl_sim_schedule *s = w->job->schedule;
     nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
     settle(s);
-    /* a switched thread may be interrupted twice before one access */
+    /* with switches, a thread may be interrupted twice before one access */
     if (!p || s->count || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
         return 0;
     p->has_moved = 0;

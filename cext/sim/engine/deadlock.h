@@ -1,7 +1,7 @@
-/* sim/engine/deadlock: launches with a schedule (schedule.h) in which no thread can go on for ever.
- * A thread that lets others run and comes back in the same state (registers and stack), while no
- * memory has changed and no barrier has been crossed, is in a loop that only another thread can
- * end. If all live threads are in such loops or wait at barriers, none can. */
+/* sim/engine/deadlock: detects deadlocks in launches with a schedule (schedule.h). A thread that
+ * yields and returns to the same state (registers and stack), while no memory has changed and no
+ * barrier was crossed, is in a loop that only another thread can end. If all live threads are in
+ * such loops or wait at barriers, the launch is deadlocked. */
 #ifndef NL_SIM_ENGINE_DEADLOCK_H
 #define NL_SIM_ENGINE_DEADLOCK_H
 
@@ -10,14 +10,16 @@
 
 struct nl_sim_worker;
 
-/* A block begins. */
+/* Call when a block begins. */
 void nl_sim_deadlock_begin(struct nl_sim_worker *worker);
-/* The running thread makes an access of shared or global memory next. */
+/* Call before the running thread accesses shared or global memory. */
 void nl_sim_deadlock_note_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                                  int writes);
-/* Threads go on that waited at a barrier or for a collective; a thread has ended. */
+/* Call when threads continue that waited at a barrier or a collective, or when a thread has
+ * ended. */
 void nl_sim_deadlock_note_progress(struct nl_sim_worker *worker);
-/* The running thread lets others run: is it, like all others, in a loop that none can end? */
+/* Call when the running thread yields. Returns 1 if it and all other threads are in loops that
+ * cannot end, or wait. */
 int nl_sim_deadlock_is_reached(struct nl_sim_worker *worker);
 
 #endif

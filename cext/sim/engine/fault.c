@@ -1,5 +1,5 @@
-/* sim/engine/fault: what is known of a thread is put into the fault by fields; the sentence is made
- * of them where the fault is reported. */
+/* sim/engine/fault: stores the state of a thread in fields of the fault; the message is formatted
+ * from them where the fault is reported. */
 #include "sim/engine/fault.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* The generated name of a kernel that was written as a function body is nl_<name>, in a namespace.
- */
+/* A kernel that was written as a function body has the generated name nl_<name>, in a namespace:
+ * returns <name>. */
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     const char *name = kernel->name, *end = name + strcspn(name, "<("), *last = end;
     while (last > name && last[-1] != ':')
@@ -44,7 +44,7 @@ nl_text nl_sim_fault_text(nl_fault *f) {
     return nl_text_in(f->what, sizeof f->what);
 }
 
-/* The line that CUDA prints. */
+/* Prints the line that CUDA prints for a failed assert. */
 static void print_assert(const nl_sim_worker *w, const char *message, unsigned thread,
                          nl_sim_site site) {
     nl_sim_dim t = thread_index(w, thread);

@@ -1,10 +1,10 @@
-/* sim/engine/fiber: the switch itself.
+/* sim/engine/fiber: the code of the switch.
  *
  * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
- * restore. On x86-64 the switch is inline (fiber.h), except with a sanitizer; here are the parts
- * that are not: nl_fiber_swap (the switch as a function of its own), nl_fiber_load (its second
- * half, for going away without coming back) and nl_fiber_start, where a new fiber, whose stack is
- * laid out as if it had been suspended there, begins. */
+ * restore the registers. On x86-64 the switch is inlined (fiber.h), except with a sanitizer. This
+ * file contains the parts that are not: nl_fiber_swap (the switch as a function), nl_fiber_load
+ * (its second half, for a switch without return) and nl_fiber_start, where a new fiber begins: its
+ * stack is laid out as if it had been suspended there. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -24,8 +24,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* What the sanitizers want to know; nothing in an ordinary build. Inlined always: between the
- * announcement and the switch no function may return. */
+/* Calls that the sanitizers need; empty in a normal build. Always inlined, because no function may
+ * return between the announcement and the switch. */
 
 static inline __attribute__((always_inline)) void announce_switch(nl_fiber *from, nl_fiber *to) {
 #ifdef NL_SIM_ASAN
@@ -46,14 +46,15 @@ static inline __attribute__((always_inline)) void announce_arrival(nl_fiber *sel
 
 static void announce_stack(nl_fiber *fiber, nl_fiber_stack *stack) {
 #ifdef NL_SIM_ASAN
-    /* An abandoned fiber leaves its poisoned frames behind. */
+    /* An abandoned fiber leaves poisoned frames on its stack. */
     __asan_unpoison_memory_region(stack->low, stack->size);
     fiber->fake_stack = NULL;
     fiber->bottom = stack->low;
     fiber->size = stack->size;
 #endif
 #ifdef NL_SIM_TSAN
-    /* Making one is slow; but each use leaves some frames behind on its record of calls. */
+    /* A TSan fiber is slow to create, so it is reused; but each use leaves frames on its call
+     * stack, so it is replaced from time to time. */
     if (stack->tsan && ++stack->uses % 512 == 0) {
         __tsan_destroy_fiber(stack->tsan);
         stack->tsan = NULL;
@@ -100,7 +101,7 @@ __asm__(".text\n"
         ".globl nl_fiber_swap\n"
         ".hidden nl_fiber_swap\n"
         ".type nl_fiber_swap, @function\n"
-        "nl_fiber_swap:\n" /* what nl_fiber_switch does, as a function */
+        "nl_fiber_swap:\n" /* nl_fiber_switch as a function */
         "    subq $32, %rsp\n"
         "    movq %r12, (%rsp)\n"
         "    movq %r13, 8(%rsp)\n"
@@ -141,8 +142,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size nl_fiber_start, .-nl_fiber_start\n");
 
-/* rbx, rbp, where to go on; then a return address of 0, as if the entry function had been called.
- */
+/* rbx, rbp, the address to continue at; then a return address of 0, as if the entry function had
+ * been called. */
 enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
@@ -196,7 +197,7 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size nl_fiber_start, .-nl_fiber_start\n");
 
-/* x19 (entry) x20 (argument) ... x29 x30 (where to return), d8-d15 */
+/* x19 (entry) x20 (argument) ... x29 x30 (return address), d8-d15 */
 enum { FRAME_WORDS = 20, FRAME_ARGUMENT = 1, FRAME_ENTRY = 0, FRAME_RETURN = 11 };
 #endif
 
@@ -222,16 +223,16 @@ _Noreturn void nl_fiber_abandon(nl_fiber *to) {
     nl_fiber_load(NULL, to->sp);
 }
 
-/* Leaves once the handler has returned: on the stack of `to` itself, below what it saved there,
- * because the stack that trapped may be full. */
+/* Switches when the handler has returned. nl_fiber_abandon then runs on the stack of `to`, below
+ * its saved registers, because the stack that trapped may be full. */
 void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     ucontext_t *context = signal_context;
     uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
 #if defined(__x86_64__)
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)to;
-    context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* as after a call */
-    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;     /* string instructions go upwards */
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* the alignment after a call */
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;     /* clears the direction flag */
 #else
     context->uc_mcontext.pc = (uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.regs[0] = (uintptr_t)to;
@@ -276,7 +277,7 @@ _Noreturn void nl_fiber_abandon(nl_fiber *to) {
 
 void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     (void)signal_context;
-    nl_fiber_abandon(to); /* swapcontext saved the signal mask along */
+    nl_fiber_abandon(to); /* swapcontext has saved the signal mask */
 }
 
 #endif

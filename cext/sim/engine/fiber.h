@@ -1,9 +1,9 @@
-/* sim/engine/fiber: switching between the threads of a simulated block, which all live on one OS
- * thread.
+/* sim/engine/fiber: switches between the threads of a simulated block, which run on one OS thread.
  *
- * A fiber is a saved stack pointer; everything else is on its stack. Switching is hand-written for
- * x86-64 and aarch64 (7 to 14 ns) and swapcontext elsewhere or with -DNL_SIM_UCONTEXT. Address and
- * thread sanitizers are told of every switch. A fiber never moves to another OS thread. */
+ * A fiber is a saved stack pointer; everything else is on its stack. The switch is written in
+ * assembly for x86-64 and aarch64 (7 to 14 ns); elsewhere, or with -DNL_SIM_UCONTEXT, it is
+ * swapcontext. Every switch is announced to the address and thread sanitizers. A fiber never moves
+ * to another OS thread. */
 #ifndef NL_SIM_ENGINE_FIBER_H
 #define NL_SIM_ENGINE_FIBER_H
 
@@ -47,44 +47,45 @@ typedef struct nl_fiber {
 #endif
 } nl_fiber;
 
-/* Where a fiber runs: [low, low + size), with an inaccessible guard below `low`. */
+/* The stack of a fiber: [low, low + size), with an inaccessible guard below `low`. */
 typedef struct nl_fiber_stack {
     char *low;
     size_t size;
-    char *top; /* below the end: stacks are not to share sets of the cache */
+    /* initial stack pointer, below the end: the stacks must not all use the same cache sets */
+    char *top;
 #ifdef NL_SIM_TSAN
     void *tsan;
-    unsigned uses; /* of `tsan` */
+    unsigned uses; /* fibers that have used `tsan` */
 #endif
 } nl_fiber_stack;
 
-/* Makes `fiber` stand for the calling OS thread's own stack. */
+/* Makes `fiber` represent the calling OS thread's own stack. */
 void nl_fiber_adopt_thread(nl_fiber *fiber);
-/* Makes `fiber` start with entry(argument) on `stack` when first switched to. `entry` must call
- * nl_fiber_entered first and must leave with nl_fiber_leave. */
+/* Prepares `fiber` to run entry(argument) on `stack` at the first switch to it. `entry` must call
+ * nl_fiber_entered first, and must end with nl_fiber_leave. */
 static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
                                     void *argument);
 static inline void nl_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
 void nl_fiber_call(nl_fiber *from, nl_fiber *to);
-/* The same, faster where many fibers wait in the same place; see below. */
+/* The same; faster if many fibers are suspended at the same code position (see below). */
 static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to);
-/* Resumes `to`; whatever is on the stack of the running fiber is abandoned. */
+/* Resumes `to`; the stack contents of the running fiber are abandoned. */
 _Noreturn void nl_fiber_abandon(nl_fiber *to);
 /* The same for a fiber that has ended; faster. */
 _Noreturn static inline void nl_fiber_leave(nl_fiber *to);
-/* The same from a signal handler, whose third argument is `signal_context`: takes effect when the
+/* The same from a signal handler, whose third argument is `signal_context`. Takes effect when the
  * handler returns. */
 void nl_fiber_escape(void *signal_context, nl_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and with jumps instead of calls and
- * returns: processors predict a return from the calls that they have seen, in a ring. If every
- * fiber adds and takes the same two or three, on whatever stack, the predictions stay right. What
- * is on a suspended stack: rbx, rbp, and where to go on. The function that this becomes a part of
- * must contain a call, too: then the compiler keeps nothing below the stack pointer (in the red
- * zone), which is not spared. */
+/* Inlined, so that the compiler saves only the registers it needs. Uses jumps instead of calls and
+ * returns: processors predict returns with a ring of earlier calls. If every fiber adds and removes
+ * the same two or three entries, on whatever stack, the predictions stay correct. A suspended stack
+ * contains rbx, rbp and the address to continue at. The function into which this is inlined must
+ * contain a call: then the compiler stores nothing below the stack pointer (in the red zone), which
+ * the switch would overwrite. */
 static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
     void **save = &from->sp, *load = to->sp;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -125,8 +126,8 @@ _Noreturn static inline __attribute__((always_inline)) void nl_fiber_leave(nl_fi
 
 static inline void nl_fiber_entered(void) {}
 
-/* As if it had been suspended in nl_fiber_start: rbx, rbp, where to go on, and above them a return
- * address of 0, as if `entry` had been called. */
+/* Lays out the stack as if the fiber had been suspended in nl_fiber_start: rbx, rbp, the address to
+ * continue at, and above them a return address of 0, as if `entry` had been called. */
 __attribute__((visibility("hidden"))) void nl_fiber_start(void);
 static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
                                     void *argument) {

@@ -1,6 +1,7 @@
-/* sim/engine/grid: the thread that runs a grid is always its first worker; others may join it
- * (job.h). Cooperative grids are different: all their blocks must be alive at once, so each gets an
- * OS thread of its own for the launch; so do as many clusters as there are processors for. */
+/* sim/engine/grid: the thread that runs a grid is always its first worker; other workers may join
+ * it (job.h). All blocks of a cooperative grid must be alive at the same time, so each gets its own
+ * OS thread for the launch. Launches with clusters run as many clusters concurrently as there are
+ * processors for. */
 #include "sim/engine/grid.h"
 
 #include "base/clock.h"
@@ -36,7 +37,7 @@ static void run_helper(void *argument) {
     if (!has_blocked)
         nl_sim_signal_block_others();
     has_blocked = 1;
-    (void)run_worker(argument, 0, 0); /* without memory the others do it */
+    (void)run_worker(argument, 0, 0); /* without memory the other workers run the blocks */
 }
 
 static void run_ordinary(nl_sim_job *job) {
@@ -62,7 +63,7 @@ typedef struct resident_start {
     nl_sim_job *job;
     nl_mutex lock;
     nl_cond start;
-    int ready; /* 1: all threads exist; -1: they do not */
+    int ready; /* 1: all threads exist; -1: a thread could not be created */
 } resident_start;
 
 static void *resident_thread(void *argument) {
@@ -100,7 +101,7 @@ static void run_resident(nl_sim_job *job) {
     nl_mem_free(threads);
 }
 
-static uint64_t last_blocks; /* 0: all run */
+static uint64_t last_blocks; /* 0: all blocks run */
 
 void nl_sim_grid_run_last(uint64_t count) {
     nl_atomic_store(&last_blocks, count);

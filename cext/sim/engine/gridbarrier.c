@@ -1,4 +1,4 @@
-/* sim/engine/gridbarrier: the blocks count themselves under the job's lock. */
+/* sim/engine/gridbarrier: counts arrived and ended blocks, under the job's lock. */
 #include "sim/engine/gridbarrier.h"
 
 #include "sim/engine/fault.h"
@@ -13,7 +13,7 @@ void nl_sim_gridbarrier_lacks_threads(nl_sim_job *job) {
         "system for each block, and there are not that many");
 }
 
-/* Blocks wait at the grid barrier for some that have ended. */
+/* Records the fault that blocks wait at the barrier while others have ended. */
 static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
     nl_fault fault;
     const nl_sim_site *site = &job->grid_site;

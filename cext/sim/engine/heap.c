@@ -1,6 +1,6 @@
-/* sim/engine/heap: blocks of powers of two, apart from the program's heap. What is known of a block
- * is kept outside of them, so that a kernel that writes where it should not damages other kernels'
- * blocks at worst. */
+/* sim/engine/heap: blocks whose size is a power of two, separate from the program's heap. The
+ * bookkeeping is outside of the blocks, so that a kernel's stray write can damage at most other
+ * kernels' blocks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -19,14 +19,15 @@ enum { DEFAULT_SIZE = 8 << 20 };
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     size_t size;    /* 0: the default */
-    int is_watched; /* the shadow says which bytes are there, and written */
-    int unwritten;  /* there may be blocks that have not been written */
+    int is_watched; /* shadow memory marks which bytes are allocated and written */
+    int unwritten;  /* some blocks may be marked as unwritten */
     char *low;
-    uint8_t *state;         /* per grain: 0, or at the first of a block its class | FIRST | LIVE */
-    uint64_t *asked;        /* per grain: at the first of a block, the size that was asked for */
-    uint32_t *next;         /* per grain: the next free block of the class, + 1 */
-    uint32_t free[CLASSES]; /* the first of each class, + 1 */
-    uint32_t grains, fresh; /* all, and those never used: [fresh, grains) */
+    /* per grain: 0, or, for the first grain of a block, its class | FIRST | LIVE */
+    uint8_t *state;
+    uint64_t *asked;        /* per grain: for the first grain of a block, the requested size */
+    uint32_t *next;         /* per grain: index of the next free block of the class plus 1 */
+    uint32_t free[CLASSES]; /* index of the first free block of each class plus 1 */
+    uint32_t grains, fresh; /* number of grains; the grains [fresh, grains) were never used */
 } heap;
 
 static void *map(size_t size) {
@@ -158,7 +159,8 @@ int nl_sim_heap_free(void *block) {
     return status;
 }
 
-/* The first grain of the block that the address is in or behind; 0 if there is none. */
+/* Finds the first grain of the block that contains the address, or of the block before it. Returns
+ * 0 if there is none. */
 static int find_block_lock_held(uintptr_t address, uint32_t *first) {
     uintptr_t offset = address - (uintptr_t)heap.low;
     if (!heap.low || offset >> GRAIN_BITS >= heap.grains)
@@ -212,7 +214,7 @@ void nl_sim_heap_reset(void) {
     if (heap.low) {
         size_t size = heap.size, span = (size_t)heap.grains << GRAIN_BITS;
         int is_watched = heap.is_watched;
-        /* pages of zeros in their place, which nobody may touch */
+        /* replace the pages by inaccessible zero pages */
         mmap(heap.low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0);
         if (is_watched)
