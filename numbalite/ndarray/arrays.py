@@ -1,12 +1,12 @@
-"""Arrays in device memory: DeviceNDArray and the functions that make them.
+"""DeviceNDArray, the array in device memory, and the functions that create it.
 
-The C base class has the memory, basic indexing and the copies; here is what makes it behave as
-NumPy's users expect: assignment with broadcasting and casting, reshaping, conversions. Views share
-memory as in NumPy, and where NumPy would copy (reshaping a strided array), so does this, on the
-device, with a warning. How elements are assigned and converted is in numbalite/ndarray/assign.py.
+The C base class has the memory, basic indexing and copies. This module adds NumPy's behaviour: assignment with
+broadcasting and casting, conversions, pickling. Views share memory as in NumPy. Where NumPy copies (reshaping a strided
+array), so does this module, on the device and with a warning. Elements are assigned and converted by
+numbalite/ndarray/assign.py.
 
-stream=0 means: on the array's own stream (the default one unless `bind` gave another), and host
-copies have happened on return.
+stream=0 means the array's own stream (the default stream, unless `bind` chose another). Copies from and to the host are
+then complete on return.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FLAG_NAMES = {
 
 
 class Flags(dict):
-    """numba's dictionary, with NumPy's attributes and short names."""
+    """The flags of an array: numba's dictionary, with NumPy's attributes and short names."""
 
     def __missing__(self, name: str) -> Any:
         name = _FLAG_NAMES.get(name, name)
@@ -77,7 +77,7 @@ class Flags(dict):
 
 
 class Pointer(int):
-    """An address: an int that has the attribute `value` too, as a ctypes pointer has."""
+    """An address: an int with the attribute `value`, like a ctypes pointer."""
 
     @property
     def value(self) -> int:
@@ -85,7 +85,7 @@ class Pointer(int):
 
 
 class DeviceMemory:
-    """The memory behind an array: its address and size."""
+    """The memory of an array: its address and size."""
 
     __slots__ = ("_array",)
 
@@ -110,7 +110,7 @@ class DeviceMemory:
 
     @property
     def owner(self) -> Any:
-        """The object that lends the memory; None where it is our own."""
+        """The object that owns the memory; None if numbalite allocated it."""
         return self._array._owner
 
     @property
@@ -132,7 +132,7 @@ class DeviceMemory:
 
 
 class DeviceNDArray(_core.DeviceArray, Views, Methods):
-    """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
+    """An n-dimensional array in device memory, created by `to_device`, `device_array` and views.
 
     NumPy's functions and Python's operators run on the device: `np.sqrt(d)`, `np.sum(d)`, `d * 2 + e @ f`.
     """
@@ -151,9 +151,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         stream: StreamLike = 0,
         gpu_data: Any = None,
     ) -> DeviceNDArray:
-        """numba's constructor: new memory, or an array over `gpu_data`, which is kept.
+        """numba's constructor: allocates memory, or wraps `gpu_data`, which the array keeps alive.
 
-        Programs are better off with `device_array` and `from_cuda_array_interface`.
+        New programs should use `device_array` and `from_cuda_array_interface`.
         """
         dtype = np.dtype(dtype)
         if gpu_data is None:
@@ -168,8 +168,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return made._bind(stream) if stream else made
 
     def _answer_of(self, other, method):
-        """What another object's own method returns for this array: NotImplemented where it is a sequence or an array,
-        which ufuncs take apart, or has no such method."""
+        """Calls the method of another operand with this array.
+
+        NotImplemented for a sequence or an array, which ufuncs process element by element, and for an object without
+        the method."""
         if isinstance(other, (np.ndarray, np.generic, _core.DeviceArray, str, bytes)):
             return NotImplemented
         value = np.asarray(other)
@@ -179,8 +181,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return NotImplemented if own is None else own(other, self)
 
     def _compared_with_no_number(self, other, is_unequal):
-        """For == and !=: what the other object says of the array; else, as in NumPy, no element equals None, a text or
-        the like. None where that is not all: an object that says something of numbers has to be asked for each."""
+        """The result of == or != with an operand that is no number, or None if elements must be compared one by one.
+
+        The other object's own method decides; otherwise, as in NumPy, no element equals None, a string or a similar
+        object. None: the object defines comparisons with numbers."""
         if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
             return importlib.import_module("numbalite.ndarray.recordequality").compare(
                 self, other, is_unequal
@@ -211,10 +215,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return made
 
     def __contains__(self, value: object) -> bool:
-        """Is a value among the elements?"""
+        """Does any element equal the value?"""
         return bool(np.any(self == value))
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def flags(self) -> Flags:
@@ -245,7 +249,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return types.typeof(self)
 
     def as_cuda_arg(self) -> DeviceNDArray:
-        """What a kernel is given for this array: itself."""
+        """The kernel argument for this array: the array itself."""
         return self
 
     def __repr__(self) -> str:
@@ -262,13 +266,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     _repr_html_ = frontend.picture("array")
 
     def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
-        """The same array with another stream for methods that are given none."""
+        """A view of the array whose methods use this stream by default."""
         return self._bind(stream)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
         """A handle by which other processes open this array (`with handle as array:`); it pickles.
 
-        RuntimeError where the memory cannot be shared: `cuda.ipc_array` makes arrays that can.
+        RuntimeError if the memory cannot be shared; arrays from `cuda.ipc_array` can.
         """
         from numbalite.runtime import ipc
 
@@ -279,8 +283,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray[Any, Any]:
         """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
 
-        A new array is complete on return. With a stream and a page-locked `ary` the copy is only put
-        into the stream's order: wait for the stream before reading it.
+        A new array is complete on return. With a stream and a page-locked `ary`, the copy is asynchronous: wait for
+        the stream before you read `ary`.
         """
         if ary is None:
             if _core.capture_here():
@@ -294,7 +298,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
         _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
-            np.copyto(ary, self.copy_to_host(stream=stream))  # what is between its fields stays
+            np.copyto(ary, self.copy_to_host(stream=stream))  # keeps the bytes between its fields
         else:
             self._read(target, stream)
         return ary
@@ -306,8 +310,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         out: Any = None,
         blocking: bool = True,
     ) -> np.ndarray[Any, Any]:
-        """`copy_to_host` under CuPy's name, in this order (C, F or A: as it lies). With blocking=False the copy
-        to a page-locked `out` is only put into the stream's order."""
+        """`copy_to_host` under CuPy's name, in this order (C, F, or A: the array's own order). With blocking=False,
+        the copy to a page-locked `out` is asynchronous."""
         if out is not None:
             self.copy_to_host(out, stream or 0)
             if blocking and stream:
@@ -322,8 +326,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def to_device(
         self, device: DeviceLike, /, *, stream: StreamLike | None = None
     ) -> DeviceNDArray | np.ndarray[Any, Any]:
-        """The array on a device, as in the array API standard: "cpu" is a new NumPy array, a number or a Device
-        is a device array. It is the array itself if it is there."""
+        """The array on a device, as in the array API standard: a NumPy array for "cpu", a device array for a number
+        or a Device. Returns the array itself if it is on that device."""
         if isinstance(device, str):
             if device != "cpu":
                 raise ValueError(f"device must be 'cpu' or the number of a device, not {device!r}")
@@ -363,8 +367,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
-        the device that is current there."""
+        """Pickles the array by a copy to the host; with protocol 5, the elements are an out-of-band buffer. Loading
+        creates an array on the current device of the loading thread."""
         if before_pickling is not None:
             before_pickling()
         dense = self._dense()
@@ -372,7 +376,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
 
     def _dense(self):
-        """The array, or a copy, in memory without gaps, with the axes in its order."""
+        """The array itself if its memory has no gaps, else a copy with the same axis order."""
         if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
             return self
         return self.copy("K")
@@ -470,7 +474,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     _by_arrays = _indexing.get
 
     def _part(self, key):
-        """The view that a key selects, 0-dimensional where it selects one element."""
+        """The view that a key selects; 0-dimensional for a single element."""
         if isinstance(key, (str, list)):
             return self[key]
         if not isinstance(key, tuple):
@@ -491,8 +495,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     @recorded
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
-        or K (the axes as they are)."""
+        """A copy without gaps on the same device; order: C, F, A (F for a Fortran-contiguous array, else C)
+        or K (the array's axis order)."""
         order = shapes.order_of(order, "C")
         with _assign.on_device(self.device):
             if order == "K":
@@ -522,14 +526,14 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         copy: bool = True,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:
-        """The elements as another dtype, in a new array on the same device; with copy=False the array
-        itself where dtype and order are its own. (subok is NumPy's and means nothing here.)
+        """The elements converted to another dtype, in a new array on the same device.
 
-        Converted on the device as a C cast does; what has no C++ type (text, times, records) is
-        converted by NumPy, on the host.
+        With copy=False, the array itself if its dtype and order are as requested. (subok is NumPy's and has no effect.)
+        Conversion runs on the device, as a C cast. NumPy converts dtypes without a C++ type (text, times, records) on
+        the host.
         """
         dtype = np.dtype(dtype)
-        if not dtype.itemsize and dtype.kind in "SU":  # a text as long as the elements need
+        if not dtype.itemsize and dtype.kind in "SU":  # NumPy chooses the length of the strings
             dtype = np.empty(0, self.dtype).astype(dtype).dtype
         order = shapes.order_of(order)
         if not np.can_cast(self.dtype, dtype, casting):
@@ -564,12 +568,12 @@ _core.register_array_class(DeviceNDArray)
 
 
 def _rebuild(memory, dtype, shape, strides):
-    """What a pickled array becomes."""
+    """Creates an array from its pickled state."""
     return to_device(memory)._view(shape, strides, dtype)
 
 
 def _check_match(array, other):
-    """The same shape and dtype, or numba's exceptions."""
+    """Raises numba's exceptions if shape or dtype differ."""
     if not hasattr(other, "dtype"):
         raise TypeError(f"copy_to_host takes a NumPy array, not {type(other).__name__}")
     if array.dtype != other.dtype:
@@ -583,7 +587,7 @@ def _writable(array):
         raise ValueError("the device array is read-only")
 
 
-# ----------------------------------------------------------------------------------------- making
+# --------------------------------------------------------------------------------------- creation
 
 
 def to_device(
@@ -595,15 +599,14 @@ def to_device(
 ) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
-    Shape and dtype stay, and so does the order of the axes. A device array is returned as it is, a
-    foreign one as a view. ``copy=False`` allocates only; ``to`` is an array to copy into. ``device``
-    (number or object): where to have it, by default the calling thread's device, for device arrays
-    where they are; an array of another device is copied over.
+    Shape, dtype and axis order are kept. A device array is returned unchanged, a device array of another library as a
+    view. ``copy=False`` only allocates; ``to`` is an array to copy into. ``device`` (number or object) is the
+    target device; default: the calling thread's device, or a device array's own. An array on another device is copied.
 
-    With ``stream=0`` the host array may be changed on return. With a stream, and page-locked memory
-    (`pinned_array`), the copy is only put into the stream's order.
+    With ``stream=0``, the host array may be changed on return. With a stream and page-locked memory (`pinned_array`),
+    the copy is asynchronous.
 
-    TypeError for objects in an array, CudaAPIError where the device's memory is full.
+    TypeError for arrays of Python objects, CudaAPIError if the device has no memory left.
 
     >>> d = cuda.to_device(np.ones((2, 3), np.float32))
     >>> d.shape, d.dtype, d.nbytes
@@ -649,10 +652,10 @@ device_array = _core.device_array
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
-    """A new device array of the shape and dtype of another array, not initialised.
+    """A new uninitialized device array of the shape and dtype of another array.
 
-    ``ary`` may be a NumPy array, a device array or another library's. The elements lie without gaps,
-    with the axes in the same order.
+    ``ary`` may be a NumPy array, a device array or an array of another library. The new array has no gaps and the
+    axis order of ``ary``.
 
     >>> cuda.device_array_like(np.zeros((2, 3), np.int16, order="F")).strides
     (2, 4)
@@ -672,7 +675,7 @@ def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
 
 
 def In(array: Any) -> _core.Transfer:
-    """For a kernel argument: a host array that is only read; it is not copied back.
+    """Marks a host array that a kernel only reads: it is not copied back.
 
     >>> @cuda.jit
     ... def double(x, out):
@@ -686,14 +689,13 @@ def In(array: Any) -> _core.Transfer:
 
 
 def Out(array: Any) -> _core.Transfer:
-    """For a kernel argument: a host array that is only written; it is not copied to the device.
+    """Marks a host array that a kernel only writes: it is not copied to the device.
 
-    The kernel must write all of it: what it leaves out is whatever was in the device's memory. See
-    `In` for an example.
+    The kernel must write every element: the others get arbitrary values from device memory. See `In` for an example.
     """
     return _core.Transfer(array, 2)
 
 
 def InOut(array: Any) -> _core.Transfer:
-    """For a kernel argument: a host array that is copied in and back, which is the default."""
+    """Marks a host array that is copied to the device and back, which is the default."""
     return _core.Transfer(array, 3)

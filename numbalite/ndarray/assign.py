@@ -1,14 +1,14 @@
-"""Putting elements into a device array: from numbers, host arrays and device arrays of any dtype.
+"""Assignment to device arrays: from numbers, host arrays and device arrays of any dtype.
 
-Whatever the shapes, strides and dtypes are, it is one kernel, one copy or one fill on the array's device:
+Each assignment is one kernel, one copy or one fill on the target's device:
 
-* The same dtype, lying alike on both sides: a plain copy.
-* Otherwise an element-wise kernel reads each element, converts it as NumPy's assignment does, and
-  writes it. Host arrays travel as they are: what is broadcast travels once.
-* Dtypes that no C++ type stands for (text, times in other units, ...) are converted by NumPy, on the
-  host. Records are assigned field by field.
+* Equal dtypes and equal layouts: a plain copy.
+* Otherwise, an element-wise kernel converts each element as NumPy's assignment does. Host arrays are copied to the
+  device before they are broadcast.
+* NumPy converts dtypes without a C++ type (text, times in other units, ...) on the host. Records are assigned field by
+  field.
 
-An array of another device is copied over first.
+An array on another device is first copied to the target's device.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _CAST_WARNS = {"f": "iumM", "c": "iufmM"}
 """Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
 _NUMBERS = frozenset((bool, int, float, complex))
-_PLAIN = _NUMBERS | {list, tuple}  # no arrays of others
+_PLAIN = _NUMBERS | {list, tuple}  # types that cannot be arrays of other libraries
 
 
 class _Nothing:
@@ -51,12 +51,12 @@ _nothing = _Nothing()
 
 
 def on_device(number: int) -> Any:
-    """The context in which a device is the calling thread's."""
+    """A context manager that makes a device current for the calling thread."""
     return _nothing if number == _core.current_device() else _devices.gpus[number]
 
 
 def on_device_of(*values: Any) -> Any:
-    """The context in which the device of the first device array is the calling thread's."""
+    """A context manager that makes the device of the first device array among the values current."""
     for value in values:
         if isinstance(value, _core.DeviceArray):
             return on_device(value.device)
@@ -64,7 +64,7 @@ def on_device_of(*values: Any) -> Any:
 
 
 def is_number(dtype: DTypeLike) -> bool:
-    """Is there a C++ type for it, in native byte order?"""
+    """Has the dtype a C++ number type and native byte order?"""
     return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]
 
 
@@ -103,19 +103,18 @@ def scalar(value: Any, dtype: Any) -> Any:
 
 
 def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
-    """What is no array, converted as numpy.copyto converts it: by a rule of casting, not as what is assigned. Arrays
-    and the tuples of records stay what they are."""
+    """Converts a scalar or a list as numpy.copyto does, by a casting rule; arrays and tuples of records are unchanged."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         result = np.empty((), dtype)
         np.copyto(result, value, casting=casting)
         if dtype.kind in _CAST_WARNS.get(np.asarray(value).dtype.kind, ""):
-            _core.record_nothing()  # a call that is repeated would not warn again
+            _core.record_nothing()  # a replayed call would not warn
         return result
     return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 
 
 def _from_object(target, value, stream):
-    """A number, a tuple for a record, a nested list, or anything that NumPy makes an array of."""
+    """Assigns a number, a tuple for a record, a nested list, or any object that NumPy converts to an array."""
     if target.dtype.names is not None or np.ndim(value) == 0:
         try:
             fill(target, scalar(value, target.dtype), stream)
@@ -129,7 +128,7 @@ def _from_object(target, value, stream):
 
 
 def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Records seen as bytes, for elements whose fields are only known to C++."""
+    """A view of host records as raw bytes, for a dtype whose fields only C++ declares."""
     is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
     is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
     return host.view(dtype) if is_opaque and is_record else host
@@ -187,7 +186,7 @@ def _from_device(target, source, stream):
 
 
 def _fields(target, source, stream):
-    """Records to records: field by field in their order, whatever the names are."""
+    """Assigns records to records: field by field in order; names are ignored."""
     if len(target.dtype.names) != len(source.dtype.names):
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
     if overlap(target, source):
@@ -199,7 +198,7 @@ def _fields(target, source, stream):
 
 @functools.lru_cache(256)
 def has_gaps(dtype: DTypeLike) -> bool:
-    """Has a structured dtype bytes that belong to none of its fields and are not just padding?
+    """Has a structured dtype bytes that belong to none of its fields and are not alignment padding?
 
     They may belong to other fields: in `d[["x", "z"]]` they do.
     """
@@ -213,7 +212,7 @@ def has_gaps(dtype: DTypeLike) -> bool:
 
 
 def _between_gaps(target, value, stream):
-    """Field by field, so that what lies between them stays as it is."""
+    """Assigns field by field, which keeps the bytes between the fields."""
     if not hasattr(value, "__cuda_array_interface__"):
         if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):
             try:
@@ -243,7 +242,7 @@ def overlap(a: Any, b: Any) -> bool:
 
 
 def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
-    """NumPy's warning, where imaginary parts are lost."""
+    """Issues NumPy's warning if a conversion discards imaginary parts."""
     if given.kind == "c" and wanted.kind not in "cb":
         errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
 
@@ -252,8 +251,10 @@ def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
 
 
 def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
-    """target[...] = value, an array of no dimensions and the target's dtype: by one call that sets memory or, where the
-    driver has none, by a kernel. (Without a kernel it is set by doubling, as on the simulator, where that is quick.)"""
+    """target[...] = value, a 0-dimensional array of the target's dtype.
+
+    Uses one memset call of the driver, or a kernel where the driver has none for the pattern. (The simulator fills by
+    repeated doubling copies, which are fast there.)"""
     if (
         target.size > 1
         and is_number(target.dtype)
@@ -266,7 +267,7 @@ def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 
 def _is_memset(target, element):
-    """Is it one run of a repeated number of 1, 2 or 4 bytes?"""
+    """Can one driver call set the memory: contiguous, with a repeated pattern of 1, 2 or 4 bytes?"""
     if not (target.is_c_contiguous() or target.is_f_contiguous()):
         return False
     for period in (1, 2, 4):
@@ -276,7 +277,7 @@ def _is_memset(target, element):
 
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
-    """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
+    """Runs an element-wise kernel for target[...] = source; the source's shape must broadcast to the target's."""
     ufunc, stream = cast_ufunc(target.dtype), stream or target.stream
     if target.device == _core.current_device():
         ufunc(source, out=target, casting="unsafe", stream=stream)
@@ -286,14 +287,14 @@ def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
 
 
 def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
-    """Elements of the same shape and dtype, from anywhere to anywhere. apart: they are known to share no
-    memory."""
+    """Copies between device arrays of equal shape and dtype, on any devices. apart: the caller guarantees that they
+    share no memory."""
     if source.device != target.device:
         if not stream and not _lie_alike(source, target):
             source = moved(source._dense(), target.device, own=target.stream)
             copy(source, target)
         else:
-            target._copy(source, stream)  # without one, in the order of both arrays' own
+            target._copy(source, stream)  # without a stream: ordered with both arrays' own streams
         return
     stream = stream or target.stream
     words = _core.copy_words(source, target)
@@ -310,15 +311,15 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
 
 
 def _lie_alike(source, target):
-    """Dense blocks with the elements in the same order?"""
+    """Are both arrays contiguous in the same order?"""
     return (source.is_c_contiguous() and target.is_c_contiguous()) or (
         source.is_f_contiguous() and target.is_f_contiguous()
     )
 
 
 def _words(host, target):
-    """A host array, which is small, and a device array as numbers with the bits of their elements; None
-    where there are too many axes."""
+    """Views of a small host array and a device array as integers with the bits of their elements; None for too
+    many axes."""
     shape, size = target.shape, target.itemsize
     low = target._address % 16
     word = copyplan.word_of(shape, size, (*target.strides, low))
@@ -332,16 +333,16 @@ def _words(host, target):
 
 
 def spread(array: Any, shape: tuple[int, ...]) -> Any:
-    """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
+    """A view of a device array, broadcast to a larger shape by zero strides."""
     if array.shape == shape:
         return array
     return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
 
 
 def moved(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
-    """A copy on another device, its axes in the same order, for work on the stream `own` there.
+    """A copy on another device with the same axis order, bound to the stream `own` there.
 
-    It is made in the order of `stream`, else of the array's own stream and of `own`.
+    The copy is ordered with `stream`; by default with the array's own stream and with `own`.
     """
     with on_device(number):
         result = _core.device_empty(

@@ -1,4 +1,4 @@
-"""Several copies to places of one array: in one launch where they are small, since what takes time is the launch."""
+"""Copies several arrays into parts of one array, in one launch if they are small: the launch dominates their time."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ _THREADS = 256  # as in cuda_src/templates/join.cu
 
 
 class Part(NamedTuple):
-    """Elements to copy: their shape, strides on both sides, and how many bytes behind the first element of either
-    array they begin."""
+    """One copy: the shape, the strides of source and target, and the byte offset of the first element in each array."""
 
     source: DeviceNDArray
     shape: tuple[int, ...]
@@ -37,7 +36,7 @@ class Part(NamedTuple):
 
 
 def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
-    """Copies elements of the target's dtype, from anywhere, to where nobody reads them."""
+    """Copies parts into the target. The parts have the target's dtype and must not overlap with it."""
     parts = [part for part in parts if 0 not in part.shape]
     is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
     for some in [parts] if is_one_launch else _for_launches(parts, target.itemsize):
@@ -48,7 +47,7 @@ def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
 
 
 def _for_launches(parts, itemsize):
-    """The parts in groups of as many as one launch copies."""
+    """Splits the parts into groups that one launch can copy."""
     group, size = [], 0
     for part in parts:
         more = itemsize * math.prod(part.shape)
@@ -62,7 +61,7 @@ def _for_launches(parts, itemsize):
 
 
 def _copied(target, parts):
-    """By one launch, if they are small and several."""
+    """Copies the parts by one launch if there are several small ones. Returns whether it did."""
     if len(parts) < 2:
         return False
     plan = _core.batch_copy_plan(target, parts)
@@ -90,7 +89,7 @@ def _kernel(word, ndim, count):
 
 
 def source(count: int) -> str:
-    """The kernel for so many parts."""
+    """The source of the kernel for `count` parts."""
     from numbalite.compilers import templates
 
     numbers = range(count)

@@ -1,5 +1,6 @@
-"""The numbers that elements are copied as: kernels that only move elements need no other types. Copies between
-device arrays are planned in C (cext/py/batchcopy.c)."""
+"""Integer types for copies: kernels that only move elements treat each element as one or more integers of its size.
+
+C code plans copies between device arrays (cext/py/batchcopy.c)."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype(
 
 
 def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dtype | None:
-    """The number that elements of so many bytes are, or consist of; None where there is none, or no
-    room for one more axis. 16 bytes are one number where all steps are multiples of it."""
+    """The dtype in which elements of ``size`` bytes are copied: of the same size, or the largest that divides it.
+
+    16-byte elements are one number if all steps are multiples of 16. None for size 0, or if the array has no capacity
+    for one more axis."""
     if size == 16 and not any(step % 16 for step in steps):
         return WORDS[16]
     if not size or len(shape) == _MAX_DIMS:
@@ -23,7 +26,7 @@ def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dty
 def in_words(
     shape: tuple[int, ...], strides: tuple[int, ...], size: int, word: np.dtype
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of the words that elements consist of: several in one get an axis of their own."""
+    """Shape and strides in units of ``word``; several words per element add a last axis."""
     if size == word.itemsize:
         return shape, strides
     return (*shape, size // word.itemsize), (*strides, word.itemsize)

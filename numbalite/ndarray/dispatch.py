@@ -1,4 +1,4 @@
-"""Which function of ours does what a function of NumPy's does: the table, and calls that are not in it."""
+"""Maps NumPy's functions to their device versions; `implements` registers one, `find` looks one up."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ _newer: dict[str, Callable] = {}
 
 
 def implements(*names: str) -> Callable[[Function], Function]:
-    """A decorator: the function is what NumPy's functions of these names ("sum", "linalg.norm") do when
-    they are given a device array.
+    """A decorator that registers the device version of NumPy functions, by name ("sum", "linalg.norm").
 
-    It has their parameters. "ndarray.sort" is what the method does where NumPy has no function for it. NumPy gives it the arguments as they were written, `like=` left out. A name
-    that this version of NumPy does not have is found by `newer` alone.
+    The function has NumPy's parameters. It receives the arguments as the caller wrote them, without `like=`.
+    "ndarray.sort" registers a method for which NumPy has no function. A name that the installed NumPy does not have is
+    found by `newer` only.
 
-    Its calls are recorded (numbalite/runtime/recorded.py).
+    Calls are traced and replayed (numbalite/runtime/recorded.py).
     """
 
     def register(function: Function) -> Function:
@@ -99,19 +99,19 @@ def numpy_function(name: str) -> Callable | None:
 
 
 def newer(name: str) -> Callable | None:
-    """What implements a function that a later version of NumPy has, or None."""
+    """The device version of a function that only later NumPy versions have, or None."""
     load("numpy")
     return _newer.get(name)
 
 
 def name_of(function: Callable) -> str:
-    """numpy.linalg.norm"""
+    """The qualified name of a function, such as "numpy.linalg.norm"."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module}.{getattr(function, '__name__', function)}"
 
 
 def load(namespace: str) -> None:
-    """Fills the table with what implements a namespace of NumPy."""
+    """Imports the modules that register the functions of a NumPy namespace."""
     if namespace not in _loaded:
         for module in MODULES.get(namespace, ()):
             importlib.import_module(module)
@@ -119,7 +119,7 @@ def load(namespace: str) -> None:
 
 
 def find(function: Callable) -> Callable:
-    """What implements a function of NumPy's; TypeError if nothing does."""
+    """The device version of a NumPy function; TypeError if there is none."""
     found = _core.array_functions.get(function)
     if found is None:
         load(getattr(function, "__module__", None) or "numpy")
@@ -130,14 +130,14 @@ def find(function: Callable) -> Callable:
 
 
 def _is_known(cls):
-    """Can we read what this type's instances hold? Others may know better what is to be done."""
+    """Can numbalite read arrays of this type? Other types get the chance to implement the call themselves."""
     return issubclass(cls, (_core.DeviceArray, np.ndarray)) or hasattr(
         cls, "__cuda_array_interface__"
     )
 
 
 def array_function(function: Callable, types: Any, args: tuple, keywords: dict) -> Any:
-    """What DeviceArray.__array_function__ returns for a call that C code does not know."""
+    """The result of DeviceArray.__array_function__ for calls that the C fast path does not handle."""
     if not all(map(_is_known, types)):
         return NotImplemented
     return find(function)(*args, **keywords)

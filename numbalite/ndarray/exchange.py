@@ -1,7 +1,7 @@
-"""Arrays of other libraries, through DLPack.
+"""`from_dlpack`: device arrays from arrays of other libraries, by the DLPack protocol.
 
-The CUDA Array Interface is read by `as_cuda_array` (numbalite/ndarray/foreign.py); what this adds is the
-protocol that libraries without CUDA know too, and memory of either side.
+`as_cuda_array` (numbalite/ndarray/foreign.py) reads the CUDA Array Interface. DLPack also works with libraries without
+CUDA, and with host memory.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ def from_dlpack(
 ) -> DeviceNDArray:
     """A device array from any object with `__dlpack__` (or from a DLPack capsule).
 
-    Memory of a CUDA device is not copied: the result is a view of it, of any strides, read-only
-    where the producer says so, and keeps it alive. Work on the default stream comes after the
-    producer's. Calls on an array of PyTorch or CuPy run on the current stream of that library.
-    An array in host memory is copied to the device.
+    Memory of a CUDA device is not copied: the result is a view with any strides, read-only if the producer requires
+    it, and keeps the memory alive. Work on the default stream waits for the producer's work. Calls on an array of
+    PyTorch or CuPy run on the current stream of that library. An array in host memory is copied to the device.
 
-    `device`: a device's number (or object, or DLPack's pair) to have the array on; by default that
-    of `x`, for host memory the current one. `copy`: True always copies; False never does, and
-    raises BufferError where it would be needed.
+    `device`: the target device, as a number, an object or DLPack's pair; default: the device of `x`, or the current
+    device for host memory. `copy`: True always copies; False never copies, and raises BufferError if a copy is needed.
 
-    Raises BufferError for element types that NumPy does not have (bfloat16, ...) and for memory
-    that CUDA cannot reach; TypeError for what does not speak DLPack.
+    Raises BufferError for element types that NumPy does not have (bfloat16, ...) and for memory that CUDA cannot
+    access, TypeError for objects without DLPack.
 
     >>> cuda.from_dlpack(np.arange(3.0)).copy_to_host()
     array([0., 1., 2.])
@@ -68,7 +66,7 @@ def _from_host(x, wanted, copy):
 
 
 def _ordinal(device):
-    """The number of a device given as such, as an object, or as DLPack's (type, number)."""
+    """The number of a device from a number, a device object, or DLPack's (type, number)."""
     if device is None:
         return None
     if isinstance(device, tuple):

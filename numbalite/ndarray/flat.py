@@ -1,4 +1,4 @@
-"""`d.flat`: the elements of an array one after another, in C order, as numpy.ndarray.flat."""
+"""`d.flat`: the elements of a device array in C order, as numpy.ndarray.flat."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _COMPARISONS = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 
 
 def _comparison(compared):
-    """The method that compares the elements."""
+    """A comparison method of Flat, from an operator function."""
     return lambda self, other: compared(self.base.ravel(), other)
 
 
 class Flat:
-    """What is read is a copy; values that are written are repeated until there are enough."""
+    """The value of `d.flat`. Reading returns a copy; assigned values are repeated to the number of elements."""
 
     __slots__ = ("_rest", "base")
     __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)
@@ -85,7 +85,7 @@ def _check(key):
 
 
 def _count(line, key):
-    """How many elements a key means."""
+    """The number of elements that a key selects."""
     if isinstance(key, slice):
         return len(range(*key.indices(line.size)))
     if key is Ellipsis:

@@ -1,4 +1,4 @@
-"""Device memory of other libraries as arrays, by the CUDA Array Interface."""
+"""Device arrays over memory of other libraries, by the CUDA Array Interface."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
-    Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
-    other side names, unless ``sync`` is False; that stream becomes the array's own, if it is ordered
-    with the default stream or was not waited for. TypeError for what has no CUDA Array Interface,
-    ValueError for a description that makes no sense.
+    Shape, strides and dtype are those of ``obj``, which is kept alive. Waits for the stream that ``obj`` exports,
+    unless ``sync`` is False. That stream becomes the new array's stream if it is ordered with the default stream, or if
+    there was no wait. TypeError for an object without the CUDA Array Interface, ValueError for an invalid description.
 
     >>> d = cuda.to_device(np.arange(3))
     >>> cuda.as_cuda_array(d) is d
@@ -32,7 +31,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def if_cuda_array(obj: Any) -> Any:
-    """as_cuda_array, or None for what offers no device memory; asks for its description once."""
+    """Like as_cuda_array, but None for an object without device memory. Reads the object's description once."""
     if type(obj) is np.ndarray:
         return None
     if isinstance(obj, _core.DeviceArray):
@@ -41,7 +40,7 @@ def if_cuda_array(obj: Any) -> Any:
 
 
 class _Described:
-    """Something that has a description and keeps an owner."""
+    """An object with a `__cuda_array_interface__` that keeps an owner alive."""
 
     def __init__(self, description, owner):
         self.__cuda_array_interface__ = description
@@ -53,8 +52,8 @@ def from_cuda_array_interface(
 ) -> DeviceNDArray:
     """A device array over the memory that a CUDA Array Interface dictionary describes.
 
-    ``owner`` is kept alive as long as the array. ``sync`` as in `as_cuda_array`. What is in the
-    dictionary is checked; that the address is somebody's memory cannot be.
+    ``owner`` is kept alive as long as the array. ``sync`` is as in `as_cuda_array`. The entries of the dictionary are
+    checked, except that the address cannot be: it must be valid memory.
 
     >>> d = cuda.to_device(np.arange(3.0))
     >>> cuda.from_cuda_array_interface(d.__cuda_array_interface__, owner=d).copy_to_host()

@@ -1,8 +1,7 @@
-"""Elements at places that arrays of indices say, gathered or scattered by one kernel
-(cuda_src/templates/gather.cu).
+"""Gathers and scatters elements by arrays of indices, with one kernel (cuda_src/templates/gather.cu).
 
-Elements of any dtype are moved as words: runs that are the same on both sides, rows of a matrix say,
-as the widest that fit.
+Elements of any dtype are copied as integers (copyplan.py). Contiguous runs of both sides, such as rows of a matrix, are
+copied as the widest type that their alignment allows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
 
 
 class Index(NamedTuple):
-    """An array of indices along an axis of what is indexed."""
+    """An index array for one axis of the indexed array."""
 
     array: Any
     """On the device, int32 or int64, of one dtype in a call."""
@@ -37,14 +36,14 @@ class Index(NamedTuple):
 def gather(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target = source at indices; `of` and `to` are the strides of both in this shape."""
+    """target = source[indices]; `of` and `to` are the strides of source and target in this shape."""
     _move(source, of, target, to, shape, indices, mode, False, stream)
 
 
 def scatter(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target at indices = source. Of several elements for one place, any may be the last, which the simulator says."""
+    """target[indices] = source. If an index occurs twice, which value remains is undefined; the simulator reports it."""
     try:
         _move(source, of, target, to, shape, indices, mode, True, stream)
     except KernelError as error:
@@ -70,8 +69,8 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
 
 
 def text(count: int, is_checked: bool) -> str:
-    """The source for so many index arrays. A failed assertion would end the context of a GPU: only the
-    simulator looks."""
+    """The kernel source for `count` index arrays. Only the simulator checks indices: on a GPU, a failed assertion
+    would destroy the context."""
     from numbalite.compilers import templates
 
     every = range(count)

@@ -1,9 +1,8 @@
-"""NumPy arrays in memory that the device can reach: pinned, mapped, managed.
+"""NumPy arrays in host memory that the device can access: pinned, mapped and managed arrays.
 
-A pinned array is an ordinary NumPy array in page-locked memory: copies from and to it run at the
-bus's speed, and with a stream they are not waited for. Mapped and managed arrays are device arrays
-too: a kernel that is given one works on that memory itself. What a kernel has written may be read
-after `cuda.synchronize()` (or waiting for its stream).
+A pinned array is an ordinary NumPy array in page-locked memory: copies from and to it run at the speed of the bus, and
+are asynchronous with a stream. Kernels access mapped and managed arrays in place. The host may read the results of a
+kernel after `cuda.synchronize()` (or after it waited for the stream).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _ADVICE = {
 
 
 def _extent(shape, strides, itemsize):
-    """Bytes from the first element to the end of the memory, which begins at the first element."""
+    """The size of the memory in bytes; strides must not be negative, so that it begins at the first element."""
     if 0 in shape:
         return 0
     if any(step < 0 for step in strides):
@@ -48,7 +47,7 @@ def _extent(shape, strides, itemsize):
 
 
 def _over(cls, shape, dtype, strides, order, allocate):
-    """An array of class cls over allocate(nbytes), a buffer."""
+    """An array of class cls in the buffer that allocate(nbytes) returns."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
@@ -70,13 +69,14 @@ def _over(cls, shape, dtype, strides, order, allocate):
 
 
 def _byte_bounds(array):
-    """The first address of an array's elements and the one past the last. A subclass may have an
-    __array_interface__ of its own."""
+    """The address of the first byte of an array's elements, and the address past the last byte.
+
+    Converts to np.ndarray first, because a subclass may override __array_interface__."""
     return array_utils.byte_bounds(array.view(np.ndarray))
 
 
 def _stream_or_none(stream):
-    """0, or an object with __cuda_stream__; TypeError for what is neither."""
+    """0 for the default stream, or an object with __cuda_stream__; TypeError for other values."""
     if stream is None or (isinstance(stream, int) and stream == 0):
         return 0
     if not hasattr(stream, "__cuda_stream__"):
@@ -85,15 +85,15 @@ def _stream_or_none(stream):
 
 
 def _like(ary, make, **options):
-    """make() with the shape, dtype and order of axes of an array."""
+    """Calls make() with the shape, dtype and axis order of an array."""
     required.require_array(ary, f"{make.__name__}_like")
     strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
     return make(ary.shape, ary.dtype, strides=strides, **options)
 
 
 class _ReachableArray(np.ndarray):
-    """A NumPy array whose memory kernels use in place. Views of it are such arrays too; results of
-    arithmetic, which have memory of their own, are treated as the ordinary arrays that they are."""
+    """A NumPy array whose memory kernels access in place. Views of it have this type, too. Results of arithmetic
+    have memory of their own, which is not accessible to kernels, and are handled as NumPy arrays."""
 
     _memory: Any = None
     _stream = 0
@@ -108,8 +108,8 @@ class _ReachableArray(np.ndarray):
         return plain[()] if return_scalar else plain
 
     def _device_address(self, asked_for):
-        """Where kernels find the first element (0 without elements). AttributeError for `asked_for`,
-        where the array has other memory than that of the device."""
+        """The device address of the first element (0 for an empty array). AttributeError for the attribute
+        `asked_for` if the array's memory is not accessible to the device."""
         memory = self._memory
         low, high = _byte_bounds(self) if self.size else (0, 0)
         if memory is None or (
@@ -133,7 +133,7 @@ class _ReachableArray(np.ndarray):
             "version": 3,
         }
 
-    # ---- what numba's users ask of device arrays
+    # ---- numba's interface of device arrays
 
     @property
     def __cuda_memory__(self) -> bool:
@@ -147,12 +147,12 @@ class _ReachableArray(np.ndarray):
 
     @property
     def stream(self):
-        """The stream that consumers of the array wait for; 0: none."""
+        """The stream that consumers of the array must wait for; 0: none."""
         return self._stream
 
     @property
     def gpu_data(self):
-        """The memory behind the elements: a MemoryPointer."""
+        """The memory of the elements, as a MemoryPointer."""
         address = self._device_address("gpu_data")
         low, high = _byte_bounds(self) if self.size else (0, 0)
         first = address - (self.ctypes.data - low) if self.size else 0
@@ -165,7 +165,7 @@ class _ReachableArray(np.ndarray):
 
     @property
     def alloc_size(self) -> int:
-        """Bytes of the memory that the array lies in."""
+        """The size in bytes of the allocation that contains the array."""
         self._device_address("alloc_size")
         return self._memory.nbytes
 
@@ -176,11 +176,11 @@ class _ReachableArray(np.ndarray):
         return types.typeof(self)
 
     def as_cuda_arg(self):
-        """What a kernel is given for this array: itself."""
+        """The kernel argument for this array: the array itself."""
         return self
 
     def bind(self, stream=0):
-        """The same array with another stream for its consumers to wait for."""
+        """A view whose consumers wait for another stream."""
         view = self.view()
         view._stream = _stream_or_none(stream)
         return view
@@ -192,7 +192,7 @@ class _ReachableArray(np.ndarray):
         return self.flags.f_contiguous
 
     def split(self, section, stream=0):
-        """Parts of `section` elements each, of a 1-dimensional array; the last may be shorter."""
+        """Yields parts of `section` elements of a 1-dimensional array; the last may be shorter."""
         if self.ndim != 1:
             raise ValueError("only support 1d array")
         for begin in range(0, self.size, section):
@@ -202,7 +202,7 @@ class _ReachableArray(np.ndarray):
         return np.array(self, subok=False).__reduce__()
 
     def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
-        """A copy in an array of its own, or in `ary`, after waiting for the device."""
+        """Waits for the device and copies to a new array, or to `ary`."""
         _core.synchronize()
         if ary is None:
             return np.array(self, subok=False)
@@ -211,7 +211,7 @@ class _ReachableArray(np.ndarray):
         return ary
 
     def copy_to_device(self, ary, stream=0):
-        """Takes the elements of a NumPy array or a device array, after waiting for the device."""
+        """Waits for the device and copies from a NumPy array or a device array."""
         _core.synchronize()
         if isinstance(ary, _core.DeviceArray):
             ary = ary.copy_to_host()
@@ -221,27 +221,27 @@ class _ReachableArray(np.ndarray):
 
 
 class MappedNDArray(_ReachableArray):
-    """Page-locked host memory in which kernels read and write over the bus."""
+    """An array in page-locked host memory, which kernels access over the bus."""
 
 
 class ManagedNDArray(_ReachableArray):
-    """Memory that moves to where it is used, host or device."""
+    """An array in managed memory, whose pages migrate to the host or device that uses them."""
 
     def _range(self):
         low, high = _byte_bounds(self)
         return low, high - low
 
     def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
-        """Moves the memory to a device (number; None: the calling thread's; "cpu": the host) in the
-        order of the stream, before it is used there."""
+        """Moves the memory, in stream order, to a device that will use it (a number, None for the calling thread's
+        device, or "cpu" for the host)."""
         if self.size:
             _core.prefetch(*self._range(), _place(device), stream)  # type: ignore[call-arg]
 
     def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
-        """Tells the driver how the memory is going to be used.
+        """Passes a hint about the future use of the memory to the driver.
 
         advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
-        ``"cpu"``), or one of them with ``unset_`` in front.
+        ``"cpu"``), or one of them with the prefix ``unset_``.
         """
         number = _ADVICE.get(advice)
         if number is None:
@@ -260,7 +260,7 @@ def _place(device):
     return int(getattr(device, "id", device))
 
 
-# ----------------------------------------------------------------------------------------- making
+# --------------------------------------------------------------------------------------- creation
 
 
 def pinned_array(
@@ -269,11 +269,10 @@ def pinned_array(
     strides: tuple[int, ...] | None = None,
     order: str = "C",
 ) -> np.ndarray:
-    """A new NumPy array in page-locked memory, not initialised.
+    """A new uninitialized NumPy array in page-locked memory.
 
-    An ordinary array for all else. Copies from and to it run at the bus's speed, and with a stream
-    they are not waited for. Locked memory is taken from all programs: use it for buffers, not for
-    everything.
+    Copies from and to it run at the speed of the bus, and are asynchronous with a stream. In all other respects it is an
+    ordinary array. Page-locked memory is not available to other programs: use it only for transfer buffers.
 
     >>> host = cuda.pinned_array(1000, np.float32)
     >>> host[:] = 1
@@ -292,7 +291,7 @@ def pinned_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray:
-    """A new pinned array of the same shape, dtype and order of axes."""
+    """A new pinned array of the same shape, dtype and axis order."""
     return _like(ary, pinned_array)
 
 
@@ -305,12 +304,11 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """A new array in page-locked memory that kernels use in place, not initialised.
+    """A new uninitialized array in page-locked memory that kernels access in place.
 
-    It is a NumPy array, and an argument for kernels that is not copied. ``wc=True``: write-combined
-    memory, which the bus reads faster and the host reads very slowly. ``portable``: for the contexts
-    of all devices, which it always is here. What a kernel has written may be read after
-    `cuda.synchronize` (or waiting for its stream).
+    It is a NumPy array, and is not copied as a kernel argument. ``wc=True``: write-combined memory, which devices read
+    faster, and the host very slowly. ``portable`` has no effect: the memory is always accessible from the contexts of
+    all devices. The host may read the results of a kernel after `cuda.synchronize` (or after it waited for the stream).
 
     >>> @cuda.jit
     ... def number(x):
@@ -336,7 +334,7 @@ def mapped_array(
 def mapped_array_like(
     ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False
 ) -> MappedNDArray:
-    """A new mapped array of the same shape, dtype and order of axes."""
+    """A new mapped array of the same shape, dtype and axis order."""
     return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
 
 
@@ -348,11 +346,11 @@ def managed_array(
     stream: StreamLike = 0,
     attach_global: bool = True,
 ) -> ManagedNDArray:
-    """A new array in managed memory, which host and devices share, not initialised.
+    """A new uninitialized array in managed memory, which host and devices share.
 
-    A NumPy array, and an argument for kernels that is not copied: its pages move to where they are
-    used. ``prefetch`` moves them ahead, ``advise`` tells the driver what is going to happen.
-    ``attach_global=False``: only the host uses it, until a stream is attached to it.
+    It is a NumPy array, and is not copied as a kernel argument: its pages migrate to the processor that uses them.
+    ``prefetch`` moves them in advance, ``advise`` passes hints to the driver. ``attach_global=False``: only the host
+    may use it until a stream is attached to it.
 
     >>> x = cuda.managed_array((2, 2))
     >>> x[:] = 1
@@ -372,7 +370,7 @@ def managed_array(
     return array
 
 
-# --------------------------------------------------------------------------- for the time of a block
+# ------------------------------------------------------------------------------- context managers
 
 
 def _memory_of(array):
@@ -388,10 +386,9 @@ def _memory_of(array):
 
 @contextmanager
 def pinned(*arrays: Any) -> Iterator[None]:
-    """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
-    are not waited for. At its end the device has done with them.
+    """A context manager that page-locks arrays: copies of them are fast and, with a stream, asynchronous.
 
-    ValueError for an array whose elements do not lie without gaps.
+    The end of the block waits for the device. ValueError for an array with gaps between its elements.
 
     >>> host = np.zeros(1000)
     >>> with cuda.pinned(host):
@@ -403,8 +400,9 @@ def pinned(*arrays: Any) -> Iterator[None]:
 
 @contextmanager
 def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
-    """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
-    list of several. At the end of the block the device has done with them.
+    """A context manager that page-locks arrays and returns device arrays over their memory: one, or a list of several.
+
+    The end of the block waits for the device.
 
     >>> host = np.zeros(3)
     >>> with cuda.mapped(host) as d:
@@ -426,7 +424,7 @@ def _device_array(array, address, stream):
 
 @contextmanager
 def _registered(arrays, flags):
-    """The device addresses of the arrays' first elements, in a block in which they are page-locked."""
+    """A context manager that page-locks arrays and returns the device addresses of their first elements."""
     done, addresses = [], []
     try:
         for array in arrays:
@@ -443,7 +441,7 @@ def _registered(arrays, flags):
 
 
 def _release(done):
-    """Waits and unlocks; of several failures the first is raised, after all have been tried."""
+    """Waits for the device and unlocks all memory; then raises the first error, if there were any."""
     problem = None
     if done:
         try:

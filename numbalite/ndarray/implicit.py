@@ -1,8 +1,8 @@
-"""Conversions of device arrays to NumPy arrays that the program did not write.
+"""Detects implicit conversions of device arrays to NumPy arrays, by libraries that the program calls.
 
-``np.asarray(d)`` and ``host[:] = d`` in a program copy to the host on purpose. A library that calls
-``np.asarray`` on its arguments (SciPy, `np.ma`, `np.vectorize`, `np.random.Generator`, plotting) copies
-without the program's knowledge, and computes there. Such a conversion is reported at the program's line.
+``np.asarray(d)`` and ``host[:] = d`` in a program are explicit copies to the host. A library that calls ``np.asarray``
+on its arguments (SciPy, `np.ma`, `np.vectorize`, `np.random.Generator`, plotting) copies implicitly and computes on the
+CPU. Such a conversion is reported at the program's line.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _LIBRARIES = tuple(
 
 
 def check_conversion() -> None:
-    """Called by `__array__`: warns, or raises TypeError with NUMBALITE_IMPLICIT_COPY=error, where a
-    library converts the array. TypeError for `as_strided`, whose writes would be lost."""
+    """Warns if a library converts the array, or raises TypeError with NUMBALITE_IMPLICIT_COPY=error.
+
+    Called by `__array__`. TypeError for `as_strided`, because writes to its result would be lost."""
     caller = sys._getframe(2)
     if _is_strided(caller):
         raise TypeError(
@@ -61,7 +62,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _library(frame: FrameType) -> str:
-    """What converts: a package's function, or a method written in C that the program calls."""
+    """The name of the converting function: of a Python package, or a C function that the program calls."""
     while _is_library(frame) and frame.f_back is not None and _is_library(frame.f_back):
         frame = frame.f_back
     if _is_library(frame):
@@ -74,7 +75,7 @@ def _is_library(frame: FrameType) -> bool:
 
 
 def _is_explicit(frame: FrameType) -> bool:
-    """Did the program, or numbalite itself, ask for the conversion?"""
+    """Is the conversion written explicitly in the program, or part of numbalite?"""
     if frame.f_code.co_filename.startswith(_PACKAGE) or _module(frame).startswith("numpy.testing"):
         return True
     if _is_library(frame):
@@ -84,8 +85,7 @@ def _is_explicit(frame: FrameType) -> bool:
 
 
 def _called(frame: FrameType) -> str | None:
-    """The name of the function that the frame calls now; None for an assignment, and where the source
-    is not available."""
+    """The name of the function that the frame is calling; None for an assignment, and if the source is not available."""
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is None:  # before Python 3.11
         return None

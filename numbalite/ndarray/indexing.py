@@ -1,10 +1,9 @@
-"""d[key] and d[key] = value where the key has arrays in it: integers, or booleans, which stand for the
-places where they are true.
+"""Fancy indexing: d[key] and d[key] = value for keys with index arrays or boolean masks.
 
-The shape is NumPy's: the arrays and integers of a key are broadcast together, and their axes come where
-the first of them is, or first of all where slices stand between them. Indices that are on the host are
-checked there (IndexError); those on the device would have to be waited for, and are taken modulo the
-length of their axis. The simulator reports them (KernelError).
+The result's shape is NumPy's: the arrays and integers of a key are broadcast together, and their axes are at the
+position of the first of them, or come first if slices separate them. Index arrays on the host are checked there
+(IndexError). A check of index arrays on the device would have to wait, so they are wrapped modulo the length of their
+axis; the simulator reports them (KernelError).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numbalite.runtime.recorded import recorded
 if TYPE_CHECKING:
     from typing import Any
 
-# Gives numbalite.algorithms.masks, which is above this; numbalite/cuda/__init__.py sets it.
+# Returns numbalite.algorithms.masks, a higher package; numbalite/cuda/__init__.py sets this function.
 masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MAX_DIMS = 32
@@ -29,13 +28,13 @@ _INDEX_DTYPES = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def has_arrays(key: Any) -> bool:
-    """Does a key ask for more than a view?"""
+    """Does a key contain index arrays or masks, so that its result is no view?"""
     items = key if isinstance(key, tuple) else (key,)
     return any(type(item) not in _PLAIN and _is_many(item) for item in items)
 
 
 def _is_many(item):
-    """A mask or indices: no less than what is_many() in cext/py/devindex.c takes for such."""
+    """Is the item a mask or an index array? Must be true wherever is_many() in cext/py/devindex.c is true."""
     if isinstance(item, list):
         return not (item and isinstance(item[0], str))
     if isinstance(item, (bool, np.bool_, np.ndarray, tuple, range, _core.DeviceArray)):
@@ -56,7 +55,7 @@ class _Selection(NamedTuple):
 
 @recorded
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
-    """array[key], a new array; or into `out`, of its shape and dtype."""
+    """array[key] as a new array, or stored in `out`, which has the result's shape and dtype."""
     chosen = _along_first_axis(array, key)
     if chosen is None:
         mask = _whole_mask(array, key) if out is None else None
@@ -76,7 +75,7 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
 
 @recorded
 def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
-    """array[key] = value. Of several values for one element any may be the one that stays."""
+    """array[key] = value. If an element gets several values, which one remains is undefined."""
     if array.readonly:
         raise ValueError("assignment destination is read-only")
     mask = _whole_mask(array, key)
@@ -105,7 +104,7 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
 
 
 def _whole_mask(array, key):
-    """A key that is one mask over all axes, on the device; None for other keys."""
+    """The mask, if the key is one mask over all axes, on the device; None for other keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
     if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
@@ -144,7 +143,7 @@ def _put_mask(array, mask, value, stream):
 
 
 def like(value: Any, array: Any) -> Any:
-    """A value as a device array of an array's dtype, on its device."""
+    """Converts a value to a device array with the dtype and device of `array`."""
     found = foreign.if_cuda_array(value)
     if found is not None:
         if found.device != array.device:
@@ -164,7 +163,9 @@ def _host_values(value, dtype):
         except (TypeError, ValueError):
             if not np.ndim(value):
                 raise
-    if isinstance(value, (list, tuple)) and not dtype.names:  # Python's numbers have to fit
+    if (
+        isinstance(value, (list, tuple)) and not dtype.names
+    ):  # OverflowError for Python integers out of range
         return np.array(value, dtype)
     given = np.asarray(value)
     host = np.empty(given.shape, dtype)
@@ -259,7 +260,7 @@ def _select(array, key, mode):
 
 
 def _front(items):
-    """The axis of the view before which those of the indices come."""
+    """The axis of the view before which the axes of the index arrays are inserted."""
     dim, first, ended = 0, None, False
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, slice):
@@ -274,8 +275,9 @@ def _front(items):
 
 
 def _expanded(array, key):
-    """The items of a key: None, slices and integers as they are, index arrays of the host or the device;
-    masks are gone, the ellipsis too if it stands for any axis, and there is one for each axis."""
+    """The items of a key, one per axis: None, slices, integers, and index arrays on the host or the device.
+
+    Masks are replaced by index arrays, and an ellipsis by slices if it represents any axis."""
     items = []
     for item in key if isinstance(key, tuple) else (key,):
         items += [item] if _is_basic(item) else _index_arrays(item)
@@ -288,7 +290,7 @@ def _expanded(array, key):
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = dots[0] if dots else len(items)
-    if array.ndim > taken:  # one that stands for no axis stays: it parts indices all the same
+    if array.ndim > taken:  # an ellipsis of no axes stays: it separates indices
         items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
     axis, made = 0, []
     for item in items:
@@ -314,7 +316,7 @@ class _Mask:
         self.axes = values.ndim
 
     def places(self, array, axis):
-        """An array of integers for each axis; the mask itself if it has none."""
+        """An index array for each axis of the mask; the mask itself if it is 0-dimensional."""
         if self.axes == 0:
             return [self]
         for i, length in enumerate(self.values.shape):
@@ -328,7 +330,7 @@ class _Mask:
 
 
 def _index_arrays(item):
-    """An index array or a mask, on the device if it is there."""
+    """The item as a list with one index array or mask, which stays on its device."""
     found = foreign.if_cuda_array(item)
     if found is None:
         found = np.asarray(item)
@@ -352,7 +354,7 @@ def _broadcast(given):
 
 
 def _checked(indices, length, axis, mode, nothing, device):
-    """Index arrays as device arrays of int32 or int64."""
+    """Index arrays as device arrays of int32 or int64; bounds of host arrays are checked."""
     if isinstance(indices, _core.DeviceArray):
         if length == 0 and indices.size and not nothing:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")

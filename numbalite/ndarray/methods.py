@@ -1,5 +1,6 @@
-"""NumPy's methods that compute: each is NumPy's function of its name, which reaches the device by
-DeviceArray.__array_function__ (numbalite/functions)."""
+"""Methods of DeviceNDArray that call the NumPy function of the same name.
+
+The NumPy function calls DeviceArray.__array_function__, which runs the device version (numbalite/functions)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 class Methods:
-    """Methods of DeviceNDArray. Results are device arrays, of no dimensions where NumPy gives a number."""
+    """NumPy's methods of DeviceNDArray. Results are device arrays, 0-dimensional where NumPy returns a number."""
 
     __slots__ = ()
 
@@ -40,11 +41,11 @@ class Methods:
         return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def ptp(self, axis: Any = None, out: Output | None = None, keepdims: Any = False) -> Output:
-        """The largest element less the smallest, or along axes, as numpy.ptp."""
+        """The difference of the largest and the smallest element, or along axes, as numpy.ptp."""
         return np.ptp(self, axis, out, keepdims)  # type: ignore[call-overload]
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
-        """Where values belong in this sorted array, as numpy.searchsorted."""
+        """The indices at which values must be inserted into this sorted array, as numpy.searchsorted."""
         return np.searchsorted(self, v, side, sorter)  # type: ignore[call-overload]
 
     def prod(
@@ -146,21 +147,21 @@ class Methods:
     def argmax(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """Where the largest element is, the first of them, as numpy.argmax."""
+        """The index of the first largest element, or along an axis, as numpy.argmax."""
         return np.argmax(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def argmin(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """Where the smallest element is, the first of them, as numpy.argmin."""
+        """The index of the first smallest element, or along an axis, as numpy.argmin."""
         return np.argmin(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
-        """Running sums, as numpy.cumsum."""
+        """The cumulative sums, as numpy.cumsum."""
         return np.cumsum(self, axis, dtype, out)  # type: ignore[call-overload]
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
-        """Running products, as numpy.cumprod."""
+        """The cumulative products, as numpy.cumprod."""
         return np.cumprod(self, axis, dtype, out)  # type: ignore[call-overload]
 
     def sort(
@@ -173,7 +174,7 @@ class Methods:
         descending: bool = False,
         stream: Any = 0,
     ) -> None:
-        """Sorts the array itself, as numpy.ndarray.sort; always stable. ``descending``: the largest first."""
+        """Sorts the array in place, as numpy.ndarray.sort; always stable. ``descending``: the largest first."""
         in_place = dispatch.find(np.ndarray.sort)
         in_place(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
@@ -187,34 +188,34 @@ class Methods:
         descending: bool = False,
         stream: Any = 0,
     ) -> DeviceNDArray:
-        """The places of the elements in sorted order, as numpy.argsort; always stable."""
+        """The indices of the elements in sorted order, as numpy.argsort; always stable."""
         places = dispatch.find(np.ndarray.argsort)
         return places(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
     def partition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> None:
-        """Sorts the array itself, which is a partition, too, as numpy.ndarray.partition."""
+        """Partitions the array in place, as numpy.ndarray.partition: sorts it, which is a valid partition."""
         dispatch.find(np.ndarray.partition)(self, kth, axis, kind, order)
 
     def argpartition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> DeviceNDArray:
-        """As numpy.argpartition; the places of all elements in sorted order."""
+        """The indices that partition the array, as numpy.argpartition: those of the sorted order."""
         return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
-        """Where the elements are that are not zero, an array for each dimension, as numpy.nonzero."""
+        """The indices of the nonzero elements, one array per dimension, as numpy.nonzero."""
         return np.nonzero(self)  # type: ignore
 
     def compress(self, condition: Any, axis: Any = None, out: Output | None = None) -> Output:
-        """The elements, or slices along an axis, for which a condition is true, as numpy.compress."""
+        """The elements, or slices along an axis, at the indices where `condition` is true, as numpy.compress."""
         return np.compress(condition, self, axis, out)  # type: ignore[call-overload]
 
     def clip(
         self, min: Any = None, max: Any = None, out: Output | None = None, **words: Any
     ) -> Output:
-        """The elements kept between two limits, as numpy.clip."""
+        """The elements limited to an interval, as numpy.clip."""
         return np.clip(self, min, max, out, **words)  # type: ignore[call-overload]
 
     def round(self, decimals: Any = 0, out: Output | None = None) -> Output:
@@ -228,15 +229,15 @@ class Methods:
         return np.take(self, indices, axis, out, mode)  # type: ignore[call-overload]
 
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
-        """Sets elements at indices in C order, as numpy.put."""
+        """Sets the elements at flat indices (C order), as numpy.put."""
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
     def choose(self, choices: Any, out: Output | None = None, mode: Any = "raise") -> Output:
-        """Of several arrays, for each element that of its number, as numpy.choose."""
+        """Selects elements of several arrays; this array has the number of the array for each, as numpy.choose."""
         return np.choose(self, choices, out, mode)  # type: ignore[call-overload]
 
     def repeat(self, repeats: Any, axis: Any = None) -> DeviceNDArray:
-        """Each element several times, as numpy.repeat."""
+        """Repeats each element, as numpy.repeat."""
         return np.repeat(self, repeats, axis)  # type: ignore[call-overload]
 
     def dot(self, b: Any, out: Output | None = None) -> Output:
@@ -255,7 +256,7 @@ class Methods:
         return np.trace(self, offset, axis1, axis2, dtype, out)  # type: ignore[call-overload]
 
     def conjugate(self) -> DeviceNDArray:
-        """The complex conjugates, as numpy.conjugate; the array itself where it is of other numbers."""
+        """The complex conjugates, as numpy.conjugate; the array itself if it is not complex."""
         return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore
 
     conj = conjugate

@@ -27,13 +27,13 @@ IN_CAPTURE = "no values while a graph is captured"
 
 
 def text_of(array: DeviceNDArray) -> str:
-    """`str` of the array, as of a NumPy array. Under `cuda.checks()`, elements that nothing has written
-    are a finding, since a program prints its results."""
+    """`str` of the array, as of a NumPy array. `cuda.checks()` reports uninitialized elements, because a program
+    prints its results."""
     return _text(array, nullcontext)
 
 
 def displayed(array: DeviceNDArray) -> str:
-    """The same for a console or a notebook, which displays any array without such a finding."""
+    """Like `text_of`, for a console or a notebook: uninitialized elements are displayed without a report."""
     from numbalite.runtime import checks
 
     return _text(array, checks.display)
@@ -71,7 +71,7 @@ def representation_of(array: DeviceNDArray, name: str) -> str:
 
 
 def _dtype(dtype):
-    """A dtype as in `dtype=float32`, in quotes where its name is no Python name."""
+    """A dtype as in `dtype=float32`; quoted if its name is not a Python identifier."""
     text = str(dtype)
     return text if text.isidentifier() or dtype.names is not None else repr(text)
 
@@ -88,7 +88,7 @@ def _printable(array, while_copied):
 
 
 def _torch_captures():
-    """Does PyTorch capture the work of this thread? A copy on any stream would end such a capture."""
+    """Is PyTorch capturing the work of this thread? A copy on any stream would end the capture."""
     torch = sys.modules.get("torch")
     if not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
         return False
@@ -101,7 +101,7 @@ def _explain(error):
 
 
 def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
-    """A NumPy array that is printed as the device array, with options of `array2string`."""
+    """(a NumPy array whose text is that of the device array, options of `array2string`)."""
     options = np.get_printoptions()
     if array.size <= options["threshold"] or not array.ndim:
         return array.copy_to_host(), {}
@@ -109,8 +109,8 @@ def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
 
 
 def edges_of(array: DeviceNDArray, edge: int) -> NDArray[Any]:
-    """The elements that NumPy prints of an array that it shortens. Of a shortened axis, the result has the first
-    and last ``edge`` elements and one between them, which NumPy prints as "..."."""
+    """The elements that NumPy prints of a large array. For a shortened axis, the result has the first and last ``edge``
+    elements and one between them, which NumPy prints as "..."."""
     edge = max(edge, 1)
     is_short = [length > 2 * edge for length in array.shape]
     shape, strides = [], []

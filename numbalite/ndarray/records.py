@@ -1,7 +1,7 @@
-"""DeviceRecord: one record in device memory, usually of an array of records, which it is a view of.
+"""DeviceRecord: one record in device memory, usually a view of an element of an array of records.
 
-A field is read and written by its name: reading a number copies it to the host, a field that is a
-record or an array is again a view.
+Fields are read and written by name. Reading a number copies it to the host; reading a field that is a record or an
+array returns a view.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class DeviceRecord(DeviceNDArray):
         records[3]["x"] = 2.5
         records[3] = (2.5, 7)
 
-    It has no dimensions, and compares with NumPy's records and tuples by value (which copies it to
-    the host).
+    It is 0-dimensional. Comparison with NumPy records and tuples is by value, and copies the record to the host.
     """
 
     __slots__ = ()
@@ -58,15 +57,15 @@ class DeviceRecord(DeviceNDArray):
         return _printing.representation_of(self, "DeviceRecord")
 
     def bind(self, stream: StreamLike = 0) -> DeviceRecord:
-        """The same record with another stream for methods that are given none."""
+        """A view of the record whose methods use this stream by default."""
         return self._bind(stream)._record()
 
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceRecord:
-        """A copy in memory of its own."""
+        """A copy of the record in new memory."""
         return super().copy(order, stream)._record()
 
     def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> Any:
-        """Copies to a new NumPy array without dimensions, or to `ary`, an array or a NumPy record."""
+        """Copies to a new 0-dimensional NumPy array, or to `ary`, an array or a NumPy record."""
         if not isinstance(ary, np.void):
             return super().copy_to_host(ary, stream)
         if ary.dtype != self.dtype:
@@ -143,17 +142,17 @@ _core.register_record_class(DeviceRecord)
 
 
 def _record(make, args):
-    """What a pickled record becomes."""
+    """Creates a record from its pickled state."""
     return make(*args)._record()
 
 
 def from_record_like(rec: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceRecord:
-    """A new record on the device, not initialised, with the dtype of a record of host or device."""
+    """A new uninitialized record on the device, with the dtype of a host or device record."""
     required.require(rec, "from_record_like", "a record", "dtype")
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
 
 def from_array_like(arr: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceNDArray:
-    """A new array on the device, not initialised, with the shape, strides and dtype of another."""
+    """A new uninitialized device array with the shape, strides and dtype of another array."""
     required.require_array(arr, "from_array_like")
     return DeviceNDArray(arr.shape, arr.strides, arr.dtype, stream, gpu_data)

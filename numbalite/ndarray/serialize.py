@@ -1,8 +1,8 @@
-"""Device arrays between the processes of dask.distributed.
+"""Serializes device arrays for transfers between the processes of dask.distributed.
 
-Registered where distributed has been imported: then its "dask" serializer sends the bytes of an array
-by way of the host, without another copy there, and its "cuda" one (UCX) sends device memory itself.
-Dask's `sizeof` counts the bytes on the device. Without any of this device arrays travel by pickle.
+`register` adds serializers if distributed was imported: "dask" sends the bytes of an array through host memory, with a
+single copy there; "cuda" (UCX) sends device memory directly. Dask's `sizeof` counts the bytes on the device. Without
+registration, device arrays are pickled.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numbalite.ndarray.records import DeviceRecord
 if TYPE_CHECKING:
     from typing import Any
 
-_done: set[Any] = set()  # modules that know our arrays
+_done: set[Any] = set()  # modules with registered serializers
 
 
 def register() -> None:
-    """Tells dask and distributed, where they are imported, how device arrays travel."""
+    """Registers the serializers and `sizeof` with dask and distributed, if they are imported."""
     if "dask.sizeof" in sys.modules and "dask" not in _done:
         _done.add("dask")
         sys.modules["dask.sizeof"].sizeof.register(DeviceNDArray, _size_of)
@@ -56,7 +56,7 @@ def to_device_frames(array: Any) -> Any:
 
 
 def from_device_frames(header: Any, frames: Any) -> Any:
-    """The array over the bytes that have arrived on the device."""
+    """The array over the received bytes in device memory."""
     (frame,) = frames
     memory = as_cuda_array(frame)
     dtype = pickle.loads(header["dtype"])
@@ -71,7 +71,7 @@ def to_host_frames(array: Any) -> Any:
 
 
 def from_host_frames(header: Any, frames: Any) -> Any:
-    """The array on the device that is current in this process."""
+    """The array, copied from the received host bytes to the current device of this process."""
     parts = [np.frombuffer(frame, np.uint8) for frame in frames if memoryview(frame).nbytes]
     whole = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])
     return from_device_frames(header, [to_device(whole)])

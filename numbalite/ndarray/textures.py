@@ -1,8 +1,8 @@
-"""Textures and surfaces: arrays that kernels read by coordinates, with filters and borders.
+"""Textures and surfaces: arrays that kernels read by coordinates, with filtering and border modes.
 
-`texture` copies an array to memory of the texture units' own and gives a number for kernels, whose parameter is a
-``cudaTextureObject_t``; `surface` does it for arrays that kernels write, too. The numbers are objects: what they
-stand for lives as long as they do.
+`texture` copies an array to a CUDA array and returns its texture object, for a kernel parameter of type
+``cudaTextureObject_t``. `surface` does the same for arrays that kernels also write. The returned Python objects are
+integers that keep the CUDA array alive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AS_INTEGER, _NORMALIZED = 1, 2
 
 
 class _Array:
-    """Memory of the texture units, with the shape and dtype of the array that was copied to it."""
+    """A CUDA array (memory for texture units), with the shape and dtype of the copied array."""
 
     def __init__(self, source, channels, layered, cubemap, flags):
         self.dtype, self.format = _format(source.dtype)
@@ -63,9 +63,9 @@ class _Array:
 
 
 class Texture(int):
-    """The number of a texture object, which kernels take as ``cudaTextureObject_t`` or an integer.
+    """A texture object: an integer for kernel parameters of type ``cudaTextureObject_t`` or an integer type.
 
-    It must live as long as kernels use it. Made by `texture`.
+    `texture` creates it. Keep it alive as long as kernels use it.
     """
 
     _handle: Any
@@ -81,9 +81,9 @@ class Texture(int):
 
 
 class Surface(int):
-    """The number of a surface object, which kernels take as ``cudaSurfaceObject_t`` or an integer.
+    """A surface object: an integer for kernel parameters of type ``cudaSurfaceObject_t`` or an integer type.
 
-    It must live as long as kernels use it. Made by `surface`.
+    `surface` creates it. Keep it alive as long as kernels use it.
     """
 
     _handle: Any
@@ -98,7 +98,7 @@ class Surface(int):
         return self._over.dtype
 
     def copy_to_host(self) -> np.ndarray:
-        """What is in the surface, as a new array. Waits for the device."""
+        """Copies the contents of the surface to a new NumPy array. Waits for the device."""
         return self._over.read()
 
     def copy_from(self, array: Any) -> None:
@@ -132,16 +132,17 @@ def texture(
     border: float | Sequence[float] = 0.0,
     in_place: bool = False,
 ) -> Texture:
-    """A texture with the contents of an array, or over a surface: a number for kernels.
+    """Creates a texture object from an array or a surface, for kernels.
 
-    array: of 1 to 3 dimensions (the last is x), on the host or a device, of float32, float16 or
-    integers of 1, 2 or 4 bytes; with ``channels`` 2 or 4 the last axis has the texels' members.
-    address: "clamp", "border", "wrap" or "mirror" beyond the edges, for all axes or one each (x first);
-    the last two need normalized coordinates. filter: "nearest" or "linear", whose weights have 8 bits
-    after the point. normalized: coordinates go from 0 to 1. read: "normalized" makes of small integers
-    numbers of 0 to 1 (-1 to 1). layered: the first axis counts layers; cubemap: it has the six faces.
-    border: the value beyond the edges. in_place: no copy is made; a device array of one dimension, for
-    tex1Dfetch, or of two with rows at multiples of 32 bytes (``arrays.strides``), which tex2D reads.
+    array: 1 to 3 dimensions (the last is x), on the host or a device, of float32, float16 or integers of 1, 2 or
+    4 bytes; with ``channels`` 2 or 4, the last axis has the components of a texel.
+    address: "clamp", "border", "wrap" or "mirror" for coordinates outside the array, for all axes or one each (x first);
+    "wrap" and "mirror" require normalized coordinates. filter: "nearest" or "linear", whose weights have 8 fractional
+    bits. normalized: coordinates range from 0 to 1. read: "normalized" converts small integers to floats in 0 to 1
+    (-1 to 1 if signed). layered: the first axis is the layer; cubemap: the first axis is the face, one of six.
+    border: the value outside the array. in_place: use the array's memory instead of a copy. It must be a device array
+    with one dimension, for tex1Dfetch, or with two and row strides that are multiples of 32 bytes
+    (``arrays.strides``), for tex2D.
 
     >>> t = cuda.texture(np.arange(4, dtype=np.float32), filter="linear")
     >>> @cuda.jit
@@ -190,10 +191,10 @@ def texture(
 def surface(
     array: Any, *, channels: int = 1, layered: bool = False, cubemap: bool = False
 ) -> Surface:
-    """A surface with the contents of an array: a number for kernels, which read and write it by surf2Dread,
-    surf2Dwrite and their like. Their x counts bytes.
+    """Creates a surface object from an array; kernels access it by surf2Dread, surf2Dwrite and similar functions.
 
-    The array is as for `texture`. `copy_to_host` gives what is in it, and `texture` reads it, too.
+    Their x coordinate is in bytes. The array has the same requirements as for `texture`. `copy_to_host` returns the
+    contents; `texture` accepts a surface, too.
     """
     source = _source(array)
     _check_shape(source, channels, layered, cubemap)
@@ -244,7 +245,7 @@ def _check_shape(source, channels, layered, cubemap):
 
 
 def _extents(shape, channels, layered, cubemap):
-    """(width, height, depth) as the driver counts them."""
+    """(width, height, depth) of the driver's array descriptor."""
     shape = shape[:-1] if channels > 1 else shape
     if layered and not cubemap and len(shape) == 2:
         return shape[1], 0, shape[0]
@@ -264,7 +265,7 @@ def _modes(address, normalized):
 
 
 def _memory(array, channels):
-    """What a texture in place is over: (address, format, channels, width, height, pitch or bytes)."""
+    """The resource of an in-place texture: (address, format, channels, width, height, pitch or bytes)."""
     if not isinstance(array, arrays.DeviceNDArray):
         raise TypeError("in_place=True is for device arrays")
     dtype, number = _format(array.dtype)

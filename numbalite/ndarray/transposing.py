@@ -1,7 +1,7 @@
-"""Copies between arrays that are runs along different axes, as an array and its transpose are, or parts of them.
+"""Tiled transposition: copies between arrays that are contiguous along different axes, such as a matrix and its transpose.
 
-Element by element, one of the two sides is read or written in pieces of cache lines. The kernel
-(cuda_src/templates/transpose.cu) moves tiles through shared memory.
+An element-wise copy would access only parts of cache lines on one side. The kernel
+(cuda_src/templates/transpose.cu) copies tiles through shared memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
 
 
 def copied(source: Any, target: Any, stream: Any) -> bool:
-    """Copies words of 1 to 16 bytes, if the two sides lie so; both have the shape and the dtype, and
-    share no memory."""
+    """Copies elements of 1 to 16 bytes if the two layouts are transposed. Returns whether it did.
+
+    Both arrays have equal shape and dtype, and share no memory."""
     found = stack_of(source.shape, source.strides, target.strides, source.itemsize)
     if found is None:
         return False
@@ -47,8 +48,9 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
 
 
 def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
-    """(shape, strides of the source, of the target) as a stack of matrices with rows that are runs in
-    the source and columns that are runs in the target, or have small steps there; None if that is not how they lie."""
+    """(shape, source strides, target strides) as a stack of matrices, or None if the layouts are not transposed.
+
+    Rows are contiguous in the source. Columns are contiguous in the target, or have small strides there."""
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
     if any(a <= 0 or b <= 0 for _, a, b in axes):
         return None

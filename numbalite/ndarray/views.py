@@ -1,5 +1,4 @@
-"""The same elements in another shape: what NumPy's methods of these names do, with its views, its copies
-and its exceptions."""
+"""Methods that return an array with another shape, axis order or dtype: views or copies as in NumPy, with its exceptions."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """Methods of DeviceNDArray."""
+    """NumPy's methods of DeviceNDArray that return views."""
 
     __slots__ = ()
 
@@ -34,10 +33,10 @@ class Views:
 
     @recorded
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
-        """The same elements in another shape; one length may be -1.
+        """The elements in another shape; one length may be -1.
 
-        A view where strides allow. Else a copy, with a PerformanceWarning; copy=False raises
-        ValueError instead, copy=True always copies.
+        Returns a view if the strides allow it, otherwise a copy, with a PerformanceWarning. copy=False raises
+        ValueError instead of copying; copy=True always copies.
         """
         shape = shapes.new_shape_of(self.size, shape)
         order = shapes.order_of(order, "C", "CFA")
@@ -59,7 +58,7 @@ class Views:
         return self._reshaped(shape, order, True)
 
     def _reshaped(self, shape, order, copy):
-        """A view (None where there is none), or a copy."""
+        """A view (None if a view is impossible); with `copy`, a copy."""
         if order == "A":
             order = self._own_order()
         if copy:
@@ -76,9 +75,9 @@ class Views:
 
     @recorded
     def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """One dimension: a view where the elements lie in that order without gaps, else a copy.
+        """The elements as a 1-dimensional array: a view if it is contiguous in that order, else a copy.
 
-        order: C, F, A (F where the array lies so, else C) or K (as the elements lie in memory).
+        order: C, F, A (F for a Fortran-contiguous array, else C) or K (memory order).
         """
         source, order = self._bind(stream) if stream else self, shapes.order_of(order, "C")
         if order == "K":
@@ -91,13 +90,13 @@ class Views:
 
     @recorded
     def flatten(self, order: str = "C") -> DeviceNDArray:
-        """A copy with one dimension."""
+        """A 1-dimensional copy."""
         flat = self.ravel(order)
         return flat.copy() if flat._address == self._address else flat
 
     @property
     def flat(self) -> Flat:
-        """The elements one after another, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
+        """The elements in C order, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
         return Flat(self)
 
     @flat.setter
@@ -119,8 +118,9 @@ class Views:
 
     @recorded
     def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
-        """The array with its axes in another order (a view): `transpose(1, 0, 2)`, `transpose((1, 0, 2))`
-        or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
+        """A view with permuted axes: `transpose(1, 0, 2)`, `transpose((1, 0, 2))` or `transpose(axes=(1, 0, 2))`.
+
+        Without axes, reverses their order."""
         if given and axes is not None:
             raise TypeError("transpose() takes axes or axes=, not both")
         axes = given if len(given) > 1 else given[0] if given else axes
@@ -144,7 +144,7 @@ class Views:
 
     @recorded
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
-        """The array without its axes of length one, or without those named (a view)."""
+        """A view without the axes of length one, or without the axes `axis`."""
         shape, strides = self.shape, self.strides
         if axis is None:
             gone = [i for i, length in enumerate(shape) if length == 1]
@@ -166,7 +166,7 @@ class Views:
     def diagonal(
         self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
     ) -> DeviceNDArray:
-        """The elements with equal indices along two axes (a view that can be written to)."""
+        """A writable view of the elements with equal indices along two axes."""
         if self.ndim < 2:
             raise ValueError("diag requires an array of at least two dimensions")
         i = shapes.axis_number(axis1, self.ndim, "axis1")
@@ -197,7 +197,7 @@ class Views:
 
     @property
     def imag(self) -> DeviceNDArray:
-        """The imaginary parts: a view of an array of complex numbers; of others, new zeros."""
+        """The imaginary parts: a view of a complex array, new zeros for other arrays."""
         if self.dtype.kind == "c":
             half = self.itemsize // 2 if self.size else 0
             return self._view(self.shape, self.strides, self.dtype.char.lower(), half)
@@ -215,8 +215,8 @@ class Views:
 
     @recorded
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
-        """The same bytes as elements of another dtype; where its size differs, the last axis, which
-        must be contiguous, changes its length."""
+        """A view of the same bytes with another dtype. If its size differs, the last axis must be contiguous, and its
+        length changes."""
         if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
             raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
         dtype = self.dtype if dtype is None else np.dtype(dtype)
@@ -248,7 +248,7 @@ class Views:
         return self._view((*shape[:-1], length // new), (*strides[:-1], new), dtype)
 
     def split(self, section: int, stream: StreamLike = 0) -> Iterator[DeviceNDArray]:
-        """Yields the pieces of a one-dimensional array, `section` elements each (the last may have less)."""
+        """Yields parts of `section` elements of a 1-dimensional array; the last may be shorter."""
         if self.ndim != 1:
             raise ValueError("only a one-dimensional array can be split")
         section = operator.index(section)
