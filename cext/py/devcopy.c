@@ -1,11 +1,11 @@
-/* py/devcopy: what moves the elements of device arrays: one element, to and from NumPy arrays,
- * between device arrays, filling.
+/* py/devcopy: copies the elements of device arrays: one element, to and from NumPy arrays,
+ * between device arrays; and fills them.
  *
- * On the default stream a copy from or to the host is done when the call returns. On another stream
- * it is only ordered there if the host memory is page-locked, and the NumPy array is kept until the
- * copy is done. Ordinary memory cannot be read or written later: an upload is read before the call
- * returns, a download is waited for. Copies
- * between device arrays and fills never wait. */
+ * On the default stream, a copy from or to the host is complete when the call returns. On another
+ * stream, the call only enqueues the copy if the host memory is page-locked, and keeps the NumPy
+ * array alive until the copy is complete. Pageable memory cannot be read or written later: an
+ * upload is read before the call returns, and a download is waited for. Copies between device
+ * arrays and fills never wait. */
 #include "py/devcopy.h"
 
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include "py/lender.h"
 #include "py/stream.h"
 
-/* ---- keeping arrays of copies under way ---- */
+/* ---- host arrays of pending copies ---- */
 
-/* A host function on the stream moves a kept array to the list of released ones, without the
- * interpreter; whoever comes next with the interpreter's lock drops them. */
+/* A host function on the stream moves a kept array to the list of released arrays, without the
+ * interpreter's lock. A later call with the lock drops their references. */
 typedef struct kept {
     void *next;
     PyObject *array;
@@ -49,10 +49,11 @@ static void release_kept(void *data) {
     while (!nl_atomic_replace_pointer(&released, &k->next, k))
         ;
     if (Py_IsInitialized() && !Py_IsFinalizing())
-        Py_AddPendingCall(drop_released, NULL); /* if there is no room, the next copy drops them */
+        Py_AddPendingCall(drop_released, NULL); /* if the queue is full, the next copy drops them */
 }
 
-/* Keeps `array` until the stream gets here. If that cannot be arranged, waits. */
+/* Keeps `array` alive until the stream has executed all earlier work. Waits for the stream if the
+ * host function cannot be launched. */
 static int keep(PyObject *array, CUstream stream, nl_error *err) {
     kept *k = nl_mem_alloc(sizeof *k, err);
     if (k) {
@@ -72,7 +73,8 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
 
 /* ---- the element ---- */
 
-/* The array's own stream: its handle (NULL: it has none, or the default one) and what keeps it. */
+/* Reads the array's own stream: its handle (NULL: none, or the default stream), and a new
+ * reference to an object that keeps it alive, or NULL. 0, or -1 with an exception. */
 static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
     *stream_object = nl_py_array_stream(a);
@@ -90,7 +92,7 @@ static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, 
         return NL_CU(err, MemcpyDtoH, to, from, size);
     if (NL_CU(err, MemcpyDtoHAsync, to, from, size, stream) < 0)
         return -1;
-    nl_wait_hold(); /* the copy begins when the stream is idle: core/wait */
+    nl_wait_hold(); /* the copy begins when the stream is idle: see core/wait */
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();
     return result;
@@ -121,7 +123,8 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
     return result;
 }
 
-/* The array's own stream or, where it has none, the thread's for its device. */
+/* Reads the array's own stream. If it has none, reads the thread's current stream if that is on
+ * the array's device. */
 static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     const nl_py_stream *current = (nl_py_stream *)nl_py_stream_here;
     if (own_stream(a, stream, blocking, stream_object) < 0)
@@ -154,7 +157,7 @@ PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream) {
 
 /* ---- arguments ---- */
 
-/* Same shape and dtype; raises otherwise. */
+/* Raises an exception unless shape and dtype are the same. */
 static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyObject *descr,
                        const char *what) {
     int same = ndim == a->ndim;
@@ -184,8 +187,8 @@ static int check_writable(const nl_py_array *a) {
     return -1;
 }
 
-/* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the
- * default. */
+/* Parses (other, stream=None) to `other` and the stream's handle. The array's own stream replaces
+ * the default stream. */
 static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
                  CUstream *stream, int *blocking, PyObject **stream_object) {
     char *names[] = {name, "stream", NULL};
@@ -282,7 +285,8 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* A new NumPy array with the elements. It is complete on return, whatever memory it lies in. */
+/* Returns a new NumPy array with the elements. It is complete on return, even if its memory is
+ * page-locked. */
 PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *order, *stream_object, *result = NULL;
@@ -306,9 +310,9 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* Is work captured that a copy to the host would be part of, or that it would end? A capture by
- * another library counts, too, if it captures the array's stream or the default one. A lost device
- * captures nothing: the copy reports its state. */
+/* Is a capture under way that would contain a copy to the host, or that the copy would end? This
+ * includes a capture by another library of the array's stream or of the default stream. A lost
+ * device captures nothing: the copy itself reports that the device is lost. */
 PyObject *nl_py_array_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_array *a = (nl_py_array *)self;
     nl_device *dev = a->buffer->device;
@@ -330,7 +334,7 @@ PyObject *nl_py_array_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
                            (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE));
 }
 
-/* Writing needs a destination whose elements are apart. */
+/* The destination of a copy must be writable, and its elements must not overlap. */
 static int check_destination(const nl_py_array *a) {
     nl_layout layout;
     if (check_writable(a) < 0)
@@ -377,8 +381,10 @@ static int is_default(CUstream stream) {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/* The streams of both sides of a copy between devices. One that was asked for on its own side, and
- * what goes with it on the other; else each array's own stream, or its device's default one. */
+/* Chooses the streams of both sides of a copy between devices. A stream that the call names
+ * (`asked`), or one of the source's device, is used on its own side; nl_peer_choose selects the
+ * stream of the other side. Otherwise each side uses its array's own stream, or the default
+ * stream of its device. */
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {
     nl_device *device = NULL;
@@ -405,7 +411,7 @@ static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocki
     return 0;
 }
 
-/* Source and destination share bytes: by way of a packed copy, so that the result is as if the
+/* Source and destination overlap: copies through a packed buffer, so that the result is as if the
  * source had been read first. */
 static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream, int blocking,
                             nl_error *err) {
@@ -430,8 +436,8 @@ static int share_bytes(const place *a, const place *b) {
     return nl_ranges_meet(nl_layout_range(&one), nl_layout_range(&other));
 }
 
-/* Between devices, in the order of the stream, or of the arrays' own ones where the call named
- * none. */
+/* Copies between devices in the order of the stream of the call, or without one (`asked` is 0) of
+ * the arrays' own streams. */
 static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
     const nl_peer *given = NULL;
     PyObject *stream_object = NULL;

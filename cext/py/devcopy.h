@@ -5,7 +5,8 @@
 #include "py/devarray.h"
 
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
-/* The same for an array without dimensions, in the order of a stream (NULL: as above). */
+/* Like nl_py_array_read_element, for an array without dimensions, in the order of a stream (NULL:
+ * the array's usual stream). */
 PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
