@@ -1,13 +1,14 @@
 /* py/ufunc: one call of an element-wise function.
  *
- *   1. Operands are read: where they are, their types, their geometry.
- *   2. The types mean a loop, which Python has chosen once.
- *   3. Shapes are broadcast; outputs that were not given are made.
- *   4. Host arrays get memory on the device; an input that shares memory with an output is copied.
- *   5. The geometry is simplified, which decides the kernel, compiled once; it is launched.
- *   6. What belongs on the host goes back.
+ *   1. Operands are read: location, types and geometry.
+ *   2. Their types select a loop, which Python chooses once.
+ *   3. Shapes are broadcast; missing outputs are allocated.
+ *   4. Host arrays get device memory; an input that overlaps an output is copied.
+ *   5. The geometry is simplified. It selects the kernel, which is compiled once, then launched.
+ *   6. Outputs on the host are copied back.
  *
- * With device arrays for everything a call is one driver call, and nothing is allocated. */
+ * If all operands, outputs included, are device arrays, a call makes one driver call and
+ * allocates nothing. */
 #include "py/ufunc.h"
 
 #include <string.h>
@@ -28,10 +29,10 @@ typedef struct call {
     nl_py_operation op;
     nl_py_ufunc *ufunc;
     nl_py_keywords keywords;
-    PyObject *outs[NL_PY_MAX_OPERANDS]; /* borrowed, NULL: to be made */
+    PyObject *outs[NL_PY_MAX_OPERANDS]; /* borrowed; NULL: to be allocated */
     nl_py_operand *operands;            /* inputs, then the mask if there is one, then outputs */
     int nin, nmask, nout, count;
-    int on_device; /* some operand is, so results are too */
+    int on_device; /* some operand is on the device, so results are, too */
     int nowhere;   /* where=False */
     int ndim;
     int64_t shape[NL_MAX_DIMS];
@@ -91,14 +92,14 @@ static int read_operands(call *c, PyObject *const *args) {
 
 /* ---- types ---- */
 
-/* The code of dtype=, 0 if there is none, -1 for one that is not remembered. */
+/* The code of dtype=: 0 if it is not given, -1 for a dtype that cannot be cached. */
 static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)
         return 0;
     PyObject *descr = nl_host_descr(dtype);
     if (!descr) {
-        PyErr_Clear(); /* _choose says what is wrong */
+        PyErr_Clear(); /* _choose reports the error */
         return -1;
     }
     nl_element element = nl_host_element(descr);
@@ -106,8 +107,8 @@ static int wanted_dtype(const call *c) {
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
 
-/* casting, dtype=, then a byte for each input (dtype and weakness) and output (dtype or 0: to be
- * made). */
+/* Writes the cache key: casting, dtype=, then one byte for each input (dtype and weak kind) and
+ * output (dtype, or 0 for a missing output). */
 static void write_key(const call *c, nl_py_ufunc_key *key) {
     uint8_t *at = key->bytes;
     int dtype = wanted_dtype(c);
@@ -152,7 +153,7 @@ static int ask(call *c, const nl_py_ufunc_key *key) {
                                     c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
-    /* Python was asked, and may have made another context current */
+    /* _choose ran Python code, which may have made another context current */
     if (result == 0 && nl_device_bind(c->op.device, &err) < 0) {
         nl_py_raise(&err);
         return -1;
@@ -160,7 +161,7 @@ static int ask(call *c, const nl_py_ufunc_key *key) {
     return result;
 }
 
-/* Types that _choose lets pass, with casting='unsafe', and that no kernel can read. */
+/* Refuses types that _choose accepts with casting='unsafe', but that no kernel can read. */
 static int check_types(const call *c) {
     for (int i = 0; i < c->count; i++) {
         const nl_py_operand *op = &c->operands[i];
@@ -235,7 +236,7 @@ static int find_shape(call *c) {
     return 0;
 }
 
-/* The operands for core/loop, without outputs that are to be made. */
+/* Fills the operands for core/loop, without missing outputs. Returns their number. */
 static int loop_operands(const call *c, nl_loop_operand *operands) {
     int n = 0;
     for (int i = 0; i < c->count; i++) {
@@ -263,7 +264,8 @@ static int is_fortran(const nl_py_operand *op) {
     return 1;
 }
 
-/* order='A': Fortran order if all inputs have it and not all are flat. */
+/* order='A' means Fortran order if all inputs have it and at least one has two dimensions or
+ * more. */
 static int prefers_fortran(const call *c) {
     int some = 0;
     for (int i = 0; i < c->nin; i++) {
@@ -320,7 +322,7 @@ static int separate_inputs(call *c) {
     return 0;
 }
 
-/* Does it have an element of its own for each of the loop? */
+/* Does the operand have a separate element for each element of the loop? */
 static int is_whole(const call *c, const nl_py_operand *op) {
     int offset = c->ndim - op->ndim;
     for (int d = 0; d < c->ndim; d++)
@@ -441,7 +443,8 @@ static PyObject *results(call *c) {
 
 /* ---- call ---- */
 
-/* What the values of integers may not be. */
+/* Calls the ufunc's check of integer values (e.g. negative exponents), which raises an exception.
+ */
 static int check_values(const call *c, PyObject *const *args) {
     PyObject *check = c->ufunc->check, *where = c->keywords.given[NL_PY_KEY_WHERE];
     if (!check || !nl_dtype_is_integer((nl_dtype)c->loop[0]))
@@ -500,7 +503,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     return 0;
 }
 
-/* Is reading it free of calls to user code? */
+/* Can the argument be read without running user code? */
 static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     if (!PyTuple_CheckExact(object))
         return nl_py_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
@@ -511,8 +514,9 @@ static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     return 1;
 }
 
-/* Has another thread moved an array (get_ipc_handle) while the arguments were read? Nothing has
- * happened then, and the next time it need not. */
+/* Did the call fail because another thread moved an array (get_ipc_handle) while the arguments
+ * were read? Then nothing was launched, and the call can be repeated, provided that reading the
+ * arguments runs no user code. */
 static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))
@@ -527,7 +531,7 @@ static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
 static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, nl_py_operand *operands) {
     PyObject *result;
-    call c; /* not cleared as a whole: it is large */
+    call c; /* not initialized as a whole: it is large */
     do {
         if (begin(&c, u, args, nargs, keywords) < 0)
             return NULL;

@@ -1,4 +1,5 @@
-/* py/ufunc: the type Ufunc: element-wise functions on the device, called as NumPy calls its own. */
+/* py/ufunc: the type Ufunc: element-wise functions on the device, with the calling convention of
+ * NumPy's ufuncs. */
 #ifndef NL_PY_UFUNC_H
 #define NL_PY_UFUNC_H
 
@@ -6,16 +7,16 @@
 #include "core/loop.h"
 #include "py/overloads.h"
 
-#define NL_PY_BY_VALUE 0x80 /* in the stored types of a kernel: a number among its parameters */
+#define NL_PY_BY_VALUE 0x80 /* in a kernel's operand types: a number among the parameters */
 
-/* What types of operands mean: a loop. */
+/* A cache entry: the loop for a combination of operand types. */
 typedef struct nl_py_ufunc_types {
     nl_py_overload base;
     void *latest; /* nl_py_ufunc_kernel of the last call with these types, or NULL */
     uint8_t loop[NL_LOOP_OPERANDS]; /* dtypes */
 } nl_py_ufunc_types;
 
-/* A kernel for a loop and for how the operands are stored and lie. */
+/* A cache entry: the kernel for a loop and for the types and layouts of its operands. */
 typedef struct nl_py_ufunc_kernel {
     nl_py_overload base;
     unsigned block, per_thread;
@@ -25,44 +26,44 @@ typedef struct nl_py_ufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *reductions; /* dict: number of a class of calls -> (Reducer, initial) */
-    PyObject *check;      /* check(last input, where), before a loop over integers; or NULL */
+    PyObject *reductions; /* dict: number of a kind of call -> (Reducer, initial) */
+    PyObject *check; /* check(last input, where), called before a loop over integers; or NULL */
     int nin, nout;
     nl_py_overloads types, kernels;
     PyObject *weakrefs;
 } nl_py_ufunc;
 
-/* Its vectorcall. */
+/* The vectorcall function of the type. */
 PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
                            PyObject *keywords);
 
-/* The types of one call. */
+/* The cache key for the loop of a call: its types. */
 typedef struct nl_py_ufunc_key {
-    int remember; /* 0: Python has to be asked every time */
+    int remember; /* 0: _choose must run in every call */
     size_t size;
     uint8_t bytes[NL_PY_KEY_ROOM(2 + NL_LOOP_OPERANDS)];
 } nl_py_ufunc_key;
 
-/* What a kernel is for. */
+/* The cache key of a kernel. */
 typedef struct nl_py_ufunc_variant {
     size_t size;
-    /* kind and dimensions of the loop, its dtypes, then those of the operands as stored */
+    /* kind and dimensions of the loop, its dtypes, then the operands' own dtypes */
     uint8_t bytes[NL_PY_KEY_ROOM(2 + 2 * NL_LOOP_OPERANDS)];
 } nl_py_ufunc_variant;
 
-/* py/ufuncloops: finding loops and kernels. */
-/* The entry of these types, or NULL. */
+/* ---- py/ufuncloops: finds loops and kernels ---- */
+/* Returns the cache entry for these types, or NULL. */
 static inline nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u,
                                                         const nl_py_ufunc_key *key) {
     return (nl_py_ufunc_types *)nl_py_overloads_find(&u->types, NULL, key->bytes, key->size);
 }
-/* Asks _choose (the objects are its arguments), writes the loop's dtypes to loop[nin + nout], and
- * remembers them if the key says so (then *types is the entry). 0 or -1 with an exception. */
+/* Calls _choose with these objects and writes the loop's dtypes to loop[nin + nout]. If
+ * key->remember, adds a cache entry and sets *types to it. 0, or -1 with an exception. */
 int nl_py_ufunc_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
                        PyObject *outputs, PyObject *casting, PyObject *dtype, PyObject *signature,
                        uint8_t *loop, nl_py_ufunc_types **types);
-/* The kernel that fits, compiled if need be. `latest`: where to look first, or NULL. NULL with an
- * exception. */
+/* Returns the kernel for the variant, which is compiled if necessary. `latest`, if not NULL,
+ * points to the kernel to compare first. NULL with an exception. */
 nl_py_ufunc_kernel *nl_py_ufunc_find_kernel(nl_py_ufunc *u, nl_device *dev,
                                             const nl_py_ufunc_variant *variant, const nl_loop *loop,
                                             void **latest);
