@@ -1,10 +1,10 @@
-/* py/guaxes: axes= and axis=, with NumPy's rules and words. Core axes go behind the others, which
- * keep their order. */
+/* py/guaxes: axes= and axis=, with NumPy's rules and messages. Core axes are moved after the loop
+ * axes, which keep their order. */
 #include "py/guaxes.h"
 
 #include <stdarg.h>
 
-/* An AxisError with a sentence, or with an axis and a number of dimensions. */
+/* Raises an AxisError with a message, or with an axis and a number of dimensions. */
 static int axis_error(const char *format, ...) {
     PyObject *numpy = PyImport_ImportModule("numpy.exceptions"), *class = NULL, *args = NULL;
     va_list values;
@@ -27,7 +27,7 @@ static int axis_error(const char *format, ...) {
     return -1;
 }
 
-/* An int, as NumPy reads axes: bool and float are none. */
+/* Reads an int as NumPy reads axes: bool and float are refused. */
 static int int_from(PyObject *obj, int *out) {
     int overflow;
     if (PyBool_Check(obj)) {
@@ -53,7 +53,7 @@ static int axis_from(PyObject *obj, int ndim, int *out) {
     return 0;
 }
 
-/* Core dimension k of the operand is along core[k]. */
+/* Sets the axes of an operand: core dimension k is axis core[k]. */
 static int set_axes(nl_goperand *o, const int *core, int item) {
     uint64_t taken = 0;
     int own = o->array.ndim - o->core, n = 0;
@@ -108,7 +108,7 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
     }
     for (int i = nin; i < count; i++)
         outputs += loop->core->ndim[i];
-    /* a copy: reading the items may run Python, which may change the list */
+    /* a copy, because reading the items may run Python code that changes the list */
     PyObject *items = PyList_AsTuple(axes);
     if (!items)
         return -1;
@@ -127,7 +127,7 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
     return result;
 }
 
-/* One core dimension, that all operands with a core have. */
+/* axis= requires one core dimension, which all operands with a core have. */
 static int check_axis(const nl_gcore *c) {
     int shared = c->count == 1;
     for (int i = 0; i < c->nin + c->nout; i++)

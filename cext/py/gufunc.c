@@ -1,10 +1,12 @@
-/* py/gufunc: the type GUfunc: functions of core arrays, one for each loop index, on the device.
+/* py/gufunc: the type GUfunc: generalized ufuncs on the device, which call a function on core
+ * arrays for each loop index.
  *
- * A call reads its operands, finds core and loop dimensions (core/gloop), asks Python once for each
- * combination of types which loop they take (_choose) and once for each kind of loop for its kernel
- * (_compile), and launches. Operands that the loop cannot work on as they are go another way, which
- * Python paves: _cast to another dtype, _lay out cores as the signature promises, _give a result to
- * an out= of another dtype or layout. Everything a call needs lies in one block of memory. */
+ * A call reads its operands and finds core and loop dimensions (core/gloop). It calls Python once
+ * for each combination of types to choose the loop (_choose), and once for each kind of loop to
+ * compile its kernel (_compile), then launches. Operands that the loop cannot use are converted
+ * by Python methods: _cast to another dtype, _lay to the core layout of the signature, _give to
+ * copy a result to an out= of another dtype or layout. The state of a call is one block of
+ * memory. */
 #include "py/gucall.h"
 
 #include <string.h>
@@ -20,7 +22,8 @@ static int raise_from(const nl_error *err) {
 
 /* ---- choosing a loop ---- */
 
-/* What a plain call is remembered by; 0 if it is none. */
+/* Writes the cache key of a call for _choose and returns its size; 0 if the call cannot be
+ * cached. */
 static size_t choice_key(const nl_py_gucall *c, uint8_t *key) {
     size_t size = (size_t)c->count + 1;
     if (c->keywords.given[NL_PY_KEY_DTYPE] || c->keywords.given[NL_PY_KEY_SIGNATURE])
@@ -122,7 +125,8 @@ static int run(nl_py_gucall *c) {
                                       : nl_py_operands_leave(&c->operation, c->operands, c->count);
 }
 
-/* Copies a stand-in to the array that the caller passed: borrowed, NULL with an exception. */
+/* Copies the result of a replaced operand to the caller's array. Returns this array, borrowed;
+ * NULL with an exception. */
 static PyObject *give(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
@@ -226,7 +230,8 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
 
 /* ---- type ---- */
 
-/* dimensions: ((size or -1, optional), ...); operands: (places, ...), inputs first. */
+/* dimensions: ((size or -1, optional), ...); operands: a tuple of indices in dimensions for each
+ * operand, inputs first. */
 static int read_core(PyObject *dimensions, PyObject *operands, int nin, unsigned written,
                      nl_gcore *core) {
     Py_ssize_t count = PyTuple_GET_SIZE(dimensions), n = PyTuple_GET_SIZE(operands);

@@ -1,6 +1,6 @@
-/* py/gukernel: from a prepared gufunc call to a launch. Kernels are kept for each kind of loop; how
- * small cores are specialised, and which ones are staged in shared memory, is decided here, from
- * the shapes of the call. */
+/* py/gukernel: finds or compiles the kernel of a prepared gufunc call, and launches it. One
+ * kernel is cached for each kind of loop. From the shapes of the call, this file decides whether
+ * a kernel is specialized for small cores, and which cores are staged in shared memory. */
 #include "py/gucall.h"
 
 #include <stdlib.h>
@@ -8,22 +8,22 @@
 #include "core/launch.h"
 #include "py/kernel.h"
 
-#define FIXED_CORE 64    /* bytes of a core that a kernel of its own may keep in registers */
-#define FIXED_ALL 256    /* of all operands together */
-#define FIXED_WHOLE 24   /* bytes of a core that is moved by any accesses */
-#define FIXED_ACCESSES 4 /* of a larger one */
+#define FIXED_CORE 64    /* max. bytes of a core that a specialized kernel keeps in registers */
+#define FIXED_ALL 256    /* max. bytes of the cores of all operands */
+#define FIXED_WHOLE 24   /* bytes of a core up to which the number of accesses is not limited */
+#define FIXED_ACCESSES 4 /* max. accesses to copy a larger core */
 #define WARP 32
-#define MIN_THREADS 8            /* of a block: their accesses are apart, and each takes its time */
-#define STAGED_OUTPUT 16         /* bytes of a core from which it is staged */
-#define STAGED_WITH_OUTPUT 32    /* of an input's, beside an output */
-#define STAGED_INPUT 64          /* of an input's without one */
-#define STAGED_SHORT 1920        /* of all of one loop index, of which 16 or more are a warp's */
-#define STAGED_ALL (18 * 1024)   /* of long ones */
-#define STAGED_WARP (30 * 1024)  /* of a warp: several should have room */
-#define LONG_WARP (36 * 1024)    /* of a warp with long ones, which is a block */
-#define LONG_LANES 8             /* that read different banks (core_stage.cuh) */
-#define STAGED_BLOCK (46 * 1024) /* of a block, if it has several warps */
-#define STAGED_SLACK 16          /* between operands, for their alignment */
+#define MIN_THREADS 8         /* min. block size: fewer threads than a warp, if blocks are few */
+#define STAGED_OUTPUT 16      /* min. bytes of a staged core of an output */
+#define STAGED_WITH_OUTPUT 32 /* of an input, if an output is staged */
+#define STAGED_INPUT 64       /* of an input, if no output is staged */
+#define STAGED_SHORT 1920 /* of all short cores per loop index: 16 lanes fit in a warp's share */
+#define STAGED_ALL (18 * 1024)  /* max. bytes of long cores per loop index */
+#define STAGED_WARP (30 * 1024) /* max. bytes of a warp's short cores: several warps fit */
+#define LONG_WARP (36 * 1024)   /* max. bytes of a warp's long cores; such a warp is a block */
+#define LONG_LANES 8 /* max. lanes for long cores: these read different banks (core_stage.cuh) */
+#define STAGED_BLOCK (46 * 1024) /* max. bytes of a block with several warps */
+#define STAGED_SLACK 16          /* bytes per operand, for alignment */
 #define MAX_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
@@ -35,26 +35,27 @@ static int raise_from(const nl_error *err) {
 
 typedef struct compiled {
     nl_py_overload base;
-    unsigned threads; /* of a block */
+    unsigned threads; /* block size */
     int is_staged;
     nl_py_gutrial trial;
 } compiled;
 
-/* What _compile is asked for, and the key of its answer. */
+/* The kind of a loop: the arguments of _compile, and the cache key of its result. */
 typedef struct kind {
     int dims, wide, fixed;
-    uint32_t values;                 /* bit i: operand i is in the parameter itself */
-    uint32_t staged;                 /* bit i: its cores are copied to shared memory */
-    uint32_t loaded;                 /* bit i: there is something in them before the call */
-    uint32_t scale;                  /* of staged calls: how large they are */
-    int is_long;                     /* too long for words and 16 lanes of a warp */
-    int64_t pitch;                   /* bytes of a loop index in shared memory */
-    char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores */
+    uint32_t values; /* bit i: operand i is a number, stored in the parameter itself */
+    uint32_t staged; /* bit i: the cores of operand i are staged in shared memory */
+    uint32_t loaded; /* bit i: the staged cores of operand i are loaded before the call */
+    uint32_t scale;  /* of staged calls: size classes of pitch and loop */
+    int is_long;     /* too long for 16 lanes; copied in units of 16 bytes */
+    int64_t pitch;   /* bytes per loop index in shared memory */
+    char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores, 'C' or 'F' */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
     int64_t shapes[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE];
 } kind;
 
-/* Cores so small that they fit in registers, if a kernel is made for their shapes. */
+/* Can a kernel specialized for the shapes of the cores keep them in registers? Fills the shapes,
+ * orders and alignments. */
 static int find_fixed(const nl_py_gucall *c, kind *k) {
     int64_t all = 0;
     if (c->g->block || c->packed.count < c->g->fixed_from)
@@ -91,8 +92,8 @@ static int find_fixed(const nl_py_gucall *c, kind *k) {
     return 1;
 }
 
-/* The bytes of an operand's core whose elements lie without gaps, in C or Fortran order; 0 if they
- * do not, or there are too many. */
+/* Returns the bytes of an operand's core if it is contiguous in C or Fortran order and at most
+ * STAGED_ALL bytes, else 0. */
 static int64_t dense_bytes(const nl_py_gucall *c, int i) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE];
     int64_t itemsize = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]), size = itemsize;
@@ -109,7 +110,8 @@ static int64_t dense_bytes(const nl_py_gucall *c, int i) {
     return is_c || is_f ? size : 0;
 }
 
-/* Bytes of a staged core in shared memory: an odd number of words or pieces (core_stage.cuh). */
+/* Returns the bytes of a staged core in shared memory: an odd number of words, or for long cores
+ * an odd number of 16-byte units (core_stage.cuh). */
 static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_long) {
     int64_t word = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]);
     if (is_long)
@@ -118,7 +120,8 @@ static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_
     return (((bytes + word - 1) / word) | 1) * word;
 }
 
-/* Operands from first to last, as many as have room. A warp's threads have theirs apart. */
+/* Stages the cores of the operands first to last - 1 that have at least `least` bytes, as long as
+ * they fit. Cores that overlap along the innermost loop dimension are not staged. */
 static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
     for (int i = first; i < last; i++) {
         int64_t bytes, pitch;
@@ -140,7 +143,7 @@ static void unstage(kind *k) {
     k->pitch = k->is_long = 0;
 }
 
-/* Results first, which cost more where they lie. */
+/* Stages outputs first, because accesses to them in global memory cost more. */
 static void stage_all(const nl_py_gucall *c, kind *k) {
     stage(c, c->nin, c->count, STAGED_OUTPUT, k);
     stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
@@ -150,7 +153,7 @@ static uint32_t bits_of(int64_t n) {
     return 64 - (uint32_t)__builtin_clzll((uint64_t)n);
 }
 
-/* Which cores are staged. */
+/* Decides which cores are staged. */
 static void find_staged(const nl_py_gucall *c, kind *k) {
     unstage(k);
     if (c->g->block || c->packed.count < WARP || c->g->staging == NL_PY_PLAIN ||
@@ -199,7 +202,7 @@ static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
     return size;
 }
 
-/* ((shape, order, align), ...) or None */
+/* Returns ((shape, order, align), ...), or None if no core is fixed. */
 static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
     if (!k->fixed)
         return Py_NewRef(Py_None);
@@ -280,17 +283,17 @@ static int64_t blocks_of(int64_t count, int64_t each) {
     return (count - 1) / each + 1;
 }
 
-/* How the loop's indices are divided. */
+/* The launch configuration for the loop. */
 typedef struct division {
-    unsigned threads; /* of a block */
-    int lanes;        /* of a warp that have an index */
+    unsigned threads; /* block size */
+    int lanes;        /* lanes of a warp that have a loop index */
     int64_t blocks;
-    int64_t shared; /* bytes of a block */
+    int64_t shared; /* bytes of shared memory of a block */
 } division;
 
-/* Fewer lanes where the cores staged are large; smaller blocks where they would have too much
- * memory, or be too few to occupy the device. Less than a warp is for some blocks on each
- * multiprocessor. */
+/* Uses fewer lanes if the staged cores are large. Uses smaller blocks if a block would need too
+ * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller
+ * than a warp are used only if there would be fewer blocks than multiprocessors. */
 static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;
@@ -349,7 +352,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
-/* By the kernel that is faster, or is to be measured. */
+/* Launches the staged or the plain kernel: the faster one, or the next one of the trial. */
 static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
     const compiled *made = staged;
     int is_measured = 0;

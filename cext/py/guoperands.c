@@ -1,5 +1,5 @@
-/* py/guoperands: what a gufunc call does with its operands: their dimensions, other arrays in the
- * place of those that the loop cannot work on as they are, the way to the device. */
+/* py/guoperands: the operands of a gufunc call. Reads their dimensions, replaces operands that
+ * the loop cannot use by copies, and copies host arrays to the device. */
 #include "py/gucall.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *o
     return 0;
 }
 
-/* The geometry of an operand, for the arithmetic. */
+/* Copies the geometry of an operand to the loop (core/gloop). */
 static void show_operand(nl_py_gucall *c, int i) {
     const nl_py_operand *op = &c->operands[i];
     nl_goperand *o = &c->loop.operands[i];
@@ -69,21 +69,23 @@ int nl_py_gucall_dimensions(nl_py_gucall *c) {
     return 0;
 }
 
-/* ---- operands as the loop wants ---- */
+/* ---- operands that the loop can use ---- */
 
 PyObject *nl_py_gucall_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     return stream ? stream : Py_None;
 }
 
-/* The caller's array, which a stand-in is copied to after the call. */
+/* Keeps the caller's array in `outs`; the operand that replaces it is copied there after the
+ * call. */
 static void keep_given(nl_py_gucall *c, int i) {
-    c->outs[c->replaced++] = c->operands[i]; /* with its references */
+    c->outs[c->replaced++] = c->operands[i]; /* moves the references */
     nl_py_operand_none(&c->operands[i]);
     c->stands_in[i] = c->replaced;
 }
 
-/* Another array takes the place of an input. Steals `array`, NULL: an exception is set. */
+/* Replaces an operand by another array of the same shape. Steals the reference to `array`; NULL:
+ * an exception is set. */
 static int replace(nl_py_gucall *c, int i, PyObject *array) {
     nl_py_operand *op = &c->operands[i];
     PyObject *given = op->given;
@@ -94,14 +96,14 @@ static int replace(nl_py_gucall *c, int i, PyObject *array) {
         nl_py_operand_clear(op);
         result = nl_py_operand_read(&c->operation, array, i, op);
         op->given = given;
-    } else { /* the caller's array gets the values of this one after the call */
+    } else { /* after the call, the values of this array are copied to the caller's array */
         if (c->stands_in[i])
             nl_py_operand_clear(op);
         else
             keep_given(c, i);
         result = nl_py_operand_read_written(&c->operation, array, i, op);
     }
-    Py_DECREF(array); /* the operand has its own */
+    Py_DECREF(array); /* the operand has a reference of its own */
     if (result < 0)
         return -1;
     const nl_layout *before = &c->loop.operands[i].array;
@@ -123,7 +125,7 @@ static int is_aligned(const nl_py_gucall *c, int i, nl_dtype dtype) {
     return (bits & (nl_dtype_align(dtype) - 1)) == 0;
 }
 
-/* Are the core's elements one after the other, in C or Fortran order? */
+/* Is the core contiguous in C or Fortran order? */
 int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], expected = itemsize;
     int n = c->g->core.ndim[i];
@@ -140,8 +142,9 @@ int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t item
     return 1;
 }
 
-/* A copy of a host array is dense in its own order; the core keeps together only if the loop
- * strides over it. */
+/* Will the core of a host array still be contiguous in its device copy? The copy is contiguous in
+ * the array's own axis order. The core stays contiguous only if no loop dimension has a smaller
+ * stride than the core's size. */
 static int stays_dense(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
@@ -164,7 +167,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
            (op->place != NL_PY_PLACE_HOST || stays_dense(c, i));
 }
 
-/* (axes of the core, in the order of the core) for _lay. */
+/* Returns the axes of the core, in the core's order: an argument of _lay. */
 static PyObject *core_axes(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     PyObject *axes = PyTuple_New(o->core);
@@ -248,7 +251,7 @@ static int make_output(nl_py_gucall *c, int i, int on_device) {
                               o->array.shape, o->array.strides);
 }
 
-/* Outputs that are not given, and what stands in for those that the loop cannot write. */
+/* Allocates missing outputs, and replacements for outputs that the loop cannot write. */
 int nl_py_gucall_outputs(nl_py_gucall *c) {
     for (int i = c->nin; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
@@ -274,8 +277,8 @@ static int refuse_shared(const nl_py_gucall *c, int i, int k) {
     return -1;
 }
 
-/* Inputs that share memory with an operand that is written, which other threads of the loop may
- * have written when a thread reads the input. */
+/* Copies inputs that overlap a written operand: another thread of the loop may write there before
+ * a thread reads the input. */
 static int separate_inputs(nl_py_gucall *c) {
     int no_core = 1;
     for (int i = 0; i < c->count; i++)

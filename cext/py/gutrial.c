@@ -1,4 +1,5 @@
-/* py/gutrial: launches until both ways have been measured, and then until both have ended. */
+/* py/gutrial: counts launches until both variants have been launched and measured, then reads the
+ * events when both launches have ended. */
 #include "py/gutrial.h"
 
 #include "base/lock.h"
@@ -6,7 +7,8 @@
 
 enum { FIRST_STAGED, FIRST_PLAIN, STAGED, PLAIN, MEASURED };
 
-/* Records and queries would end up in a graph, or spoil it. */
+/* During a capture, an event record would become part of the graph, and a query would invalidate
+ * the capture. */
 static int is_capturing(CUstream stream) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     return nl_cu.StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
@@ -45,7 +47,7 @@ static nl_py_staging decide(const nl_py_gutrial *t) {
                : NL_PY_STAGED;
 }
 
-/* The next launch's way. */
+/* Chooses the variant of the next launch. */
 static nl_py_staging next_way(nl_py_gutrial *t, nl_device *dev, CUstream stream, int *is_measured) {
     nl_py_staging decision = NL_PY_UNDECIDED;
     int launch = t->launches;
@@ -82,7 +84,7 @@ void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count) {
         t->counts[launch - STAGED] = count;
         if (!record_next(t, 2 * (launch - STAGED) + 1, t->events[2 * (launch - STAGED)]->device,
                          stream))
-            nl_py_gutrial_clear(t); /* another time */
+            nl_py_gutrial_clear(t); /* the trial begins again */
     }
     nl_atomic_store(&t->busy, 0);
 }

@@ -1,9 +1,11 @@
-/* py/gutrial: whether a kind of gufunc calls is faster with its cores staged in shared memory.
+/* py/gutrial: measures whether a kind of gufunc calls is faster if its cores are staged in shared
+ * memory.
  *
- * It depends on what the function does: one that reads each element once or more gains, one that
- * reads a few of them, or computes much, loses. So the calls themselves are measured: a staged
- * launch and a plain one, each between two events, which nobody waits for. The first launch of a
- * kernel loads it, so there is one of each before. What cannot be measured stays staged. */
+ * This depends on the function: one that reads each element at least once gains; one that reads a
+ * few elements, or computes much, loses. So the calls themselves are measured: a staged launch
+ * and a plain launch, each between two events. No call waits for the events. The first launch of
+ * a kernel loads it, so one launch of each is made before the measurement. A kind that cannot be
+ * measured stays staged. */
 #ifndef NL_PY_GUTRIAL_H
 #define NL_PY_GUTRIAL_H
 
@@ -11,21 +13,22 @@
 
 typedef enum nl_py_staging { NL_PY_UNDECIDED, NL_PY_STAGED, NL_PY_PLAIN } nl_py_staging;
 
-/* All zero: has not begun. Of one kind of calls. */
+/* The trial of one kind of calls. All zero: not begun. */
 typedef struct nl_py_gutrial {
     uint64_t busy;     /* a launch is between begin and end */
-    uint32_t decision; /* nl_py_staging: what has been found */
+    uint32_t decision; /* nl_py_staging: the result */
     int launches;
     nl_event *events[4]; /* before and after a staged launch, then a plain one */
-    int64_t counts[2];   /* loop indices of both */
+    int64_t counts[2];   /* loop indices of the two launches */
 } nl_py_gutrial;
 
-/* Before a launch: how to launch. *is_measured: nl_py_gutrial_end is to follow. */
+/* Before a launch: returns how to launch. If *is_measured is set, the caller must call
+ * nl_py_gutrial_end after the launch. */
 nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream stream,
                                   int *is_measured);
 /* After the launch of `count` loop indices. */
 void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count);
-/* With the kernel. */
+/* Frees the events. Call it before the kernel is freed. */
 void nl_py_gutrial_clear(nl_py_gutrial *t);
 
 #endif
