@@ -1,5 +1,5 @@
 /* sim/engine/interleave: a ring of carrier threads, one of which holds the token and runs. A new
- * one begins by waiting for the token; one that has no blocks left passes it on for good. */
+ * carrier waits for the token first; a carrier without blocks passes it on and ends. */
 #include "sim/engine/interleave.h"
 
 #include "base/mem.h"
@@ -11,11 +11,11 @@
 
 enum {
     MAX_CARRIERS = 64,
-    FEW_CARRIERS = 4, /* enough where nobody needs them */
+    FEW_CARRIERS = 4, /* enough if no block needs another one to continue */
     SHORT_SLICE = 24, /* accesses of memory */
     LONG_SLICE = 1024,
-    AT_ATOMICS = 256, /* so often in a launch others run before an atomic access, */
-    ONE_IN = 4,       /* before one of so many */
+    AT_ATOMICS = 256, /* how often in a launch other blocks run before an atomic access */
+    ONE_IN = 4,       /* yields before one in so many atomic accesses */
 };
 
 typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
@@ -23,8 +23,8 @@ typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
 typedef struct carrier {
     struct nl_sim_interleaver *interleaver;
     unsigned index;
-    uint64_t block; /* that it runs, plus 1; 0: none yet */
-    uint64_t stuck; /* plus 1: the progress at which it could not go on; 0: it never was */
+    uint64_t block; /* index of its block plus 1; 0: none yet */
+    uint64_t stuck; /* the progress at which its block could not continue, plus 1; 0: never */
     state state;
     nl_thread thread;
 } carrier;
@@ -34,14 +34,14 @@ struct nl_sim_interleaver {
     void (*run)(nl_sim_job *job, unsigned carrier);
     nl_mutex lock;
     nl_cond passed;
-    unsigned holder, count, most; /* count: carriers that have been made */
+    unsigned holder, count, most; /* count: carriers that were created; most: maximum of count */
     unsigned at_atomics;
-    uint64_t random;         /* the state of the sequence */
-    uint64_t factor, offset; /* of the order of the blocks */
-    carrier carriers[];      /* the first is the thread that launched */
+    uint64_t random;         /* state of the pseudo-random sequence */
+    uint64_t factor, offset; /* define the order of the blocks */
+    carrier carriers[];      /* the first is the OS thread that launched */
 };
 
-/* The sequence: SplitMix64. */
+/* The pseudo-random sequence: SplitMix64. */
 static uint64_t next_random(nl_sim_interleaver *t) {
     uint64_t z = t->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -53,7 +53,7 @@ uint64_t nl_sim_interleave_random(nl_sim_job *job, uint64_t end) {
     return next_random(job->interleaver) % end;
 }
 
-/* Short ones and long ones, so that threads interleave in many ways; the same for each run. */
+/* Most slices are short and some are long, so that threads interleave in many different orders. */
 unsigned nl_sim_interleave_slice(nl_sim_job *job) {
     uint64_t n = next_random(job->interleaver);
     return (unsigned)(n >> 8) % (n % 8 ? SHORT_SLICE : LONG_SLICE);
@@ -76,8 +76,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Blocks, or clusters, in an order that visits each once: n * factor + offset, where the factor has
- * no divisor in common with how many there are. */
+/* Chooses an order of the blocks or clusters: n * factor + offset modulo their number. It visits
+ * each once, because the factor and the number have no common divisor. */
 static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
     t->offset = next_random(t) % blocks;
     do {
@@ -99,7 +99,7 @@ uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
 
 static void *carrier_thread(void *argument);
 
-/* A new carrier, if there are blocks for it; NULL if not. */
+/* Creates a carrier if there are blocks for it; otherwise returns NULL. */
 static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
     if (t->count >= (needed || t->most < FEW_CARRIERS ? t->most : FEW_CARRIERS) ||
@@ -115,8 +115,8 @@ static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     return m;
 }
 
-/* The carrier of the block that the schedule wants, or a new one if the block has not begun; NULL:
- * it cannot run. */
+/* The carrier of the block that the schedule requires, or a new one if the block has not begun;
+ * NULL: it cannot run. */
 static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
     nl_sim_schedule *s = t->job->schedule;
     for (unsigned i = 0; i < t->count; i++) {
@@ -130,8 +130,8 @@ static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
     return made;
 }
 
-/* Who runs after carrier `index`: the next in the ring who can; before it begins anew, a new one.
- */
+/* Chooses the carrier that runs after carrier `index`: the next in the ring that can run, or a new
+ * carrier at the end of the ring. */
 static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
     int stopped = nl_sim_job_stopped(t->job);
     if (t->job->schedule && t->job->schedule->is_wanted && !stopped) {
@@ -150,7 +150,7 @@ static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int need
         if (s == CAN_RUN || (s == WAITS && stopped))
             return next;
     }
-    return index; /* nobody else */
+    return index; /* no other carrier can run */
 }
 
 static void pass_token_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
@@ -239,7 +239,8 @@ static void *carrier_thread(void *argument) {
     return NULL;
 }
 
-/* A carrier is made by one before it in the list, which has ended when this is asked. */
+/* Was carrier `index` created? A carrier is created by one before it in the list, which must have
+ * ended when this is called. */
 static int is_made(nl_sim_interleaver *t, unsigned index) {
     nl_mutex_lock(&t->lock);
     int made = index < t->count;

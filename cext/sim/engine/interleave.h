@@ -1,13 +1,13 @@
-/* sim/engine/interleave: the deterministic scheduler of a grid. One thread of the operating system
- * runs at a time, and which one, and which thread of its block, is decided here, so that the same
- * seed gives the same interleaving. Launches that are checked for races run like this, and those
- * whose order is shuffled.
+/* sim/engine/interleave: the deterministic scheduler of a grid. Only one OS thread runs at a time.
+ * This code decides which one, and which thread of its block, so that a seed always produces the
+ * same interleaving. Used for launches that are checked for races and for launches in shuffled
+ * order.
  *
- * Blocks run one after the other. One that cannot go on by itself, because it spins or is at the
- * barrier of the grid, lets another begin or go on; since each needs a stack for every thread and
- * __shared__ memory of its own, that one has another thread of the operating system, its carrier.
- * And some times in a launch one does so before an atomic: between looking at a lock and taking it,
- * say, or while it has it. */
+ * Blocks run one after the other. A block that cannot continue alone, because it spins or waits at
+ * the barrier of the grid, lets another block begin or continue. Each block needs a stack for every
+ * thread and its own __shared__ memory, so each has its own OS thread, its carrier. A limited
+ * number of times per launch, a block also yields before an atomic access: for example between
+ * reading a lock and acquiring it, or while it holds the lock. */
 #ifndef NL_SIM_ENGINE_INTERLEAVE_H
 #define NL_SIM_ENGINE_INTERLEAVE_H
 
@@ -19,35 +19,35 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_interleaver nl_sim_interleaver;
 
-/* How many blocks can have begun and not ended. */
+/* The largest number of blocks that run at the same time. */
 uint64_t nl_sim_interleave_most(const struct nl_sim_job *job);
-/* Runs all blocks: run(job, carrier) on each carrier's thread, which takes blocks until none is
- * left. Needs job->interleaver to be NULL, and leaves it so. */
+/* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
+ * there is none left. job->interleaver must be NULL; it is NULL again afterwards. */
 void nl_sim_interleave_run(struct nl_sim_job *job,
                            void (*run)(struct nl_sim_job *job, unsigned carrier));
-/* Others may run; returns when this worker has the token again. needed: this one gets no further
- * without them. */
+/* Lets other blocks run; returns when this worker has the token again. needed: the block cannot
+ * continue until other blocks make progress. */
 void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);
-/* The same until nl_sim_interleave_wake. -1 if there is nobody who could call it. The job's lock
- * must not be held. */
+/* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, so that none
+ * could call it. The caller must not hold the job's lock. */
 int nl_sim_interleave_wait(struct nl_sim_worker *worker);
 void nl_sim_interleave_wake(struct nl_sim_job *job);
 
-/* The worker is about to run the block with this linear index, unless the job's schedule wants
- * another block. */
+/* Call before the worker runs the block with this linear index. If the job's schedule requires
+ * another block, that one runs first. */
 void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 
-/* No thread of the worker's block can go on before `progress` changes: is this so for all blocks,
- * and has each begun? */
+/* Call when no thread of the worker's block can continue before `progress` changes. Returns 1 if
+ * this is true for all blocks, and all blocks have begun. */
 int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
 
-/* The next number of the launch's own sequence, below `end`. */
+/* A pseudo-random number less than `end`, from the launch's own sequence. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
-/* How many accesses the running thread makes until others may run. */
+/* The number of accesses that the running thread makes before other threads run. */
 unsigned nl_sim_interleave_slice(struct nl_sim_job *job);
 /* Should others run before this atomic or volatile access? */
 int nl_sim_interleave_is_due_at_atomic(struct nl_sim_job *job);
-/* Which block is the n-th to run. */
+/* Index of the block that runs as the n-th. */
 uint64_t nl_sim_interleave_block(const struct nl_sim_job *job, uint64_t n);
 
 #endif

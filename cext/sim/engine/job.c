@@ -1,15 +1,15 @@
-/* sim/engine/job: workers take blocks in order, in chunks, from one atomic counter. Threads of the
- * pool (base/threads) join the one that launches only if the kernel's blocks are known to take long
- * enough, or nothing is known yet. */
+/* sim/engine/job: workers take blocks in order, in chunks, from an atomic counter. Threads of the
+ * pool (base/threads) join the launching thread only if the cost of the kernel's blocks is known to
+ * justify it, or is not known yet. */
 #include "sim/engine/job.h"
 
 #include "base/clock.h"
 #include "sim/engine/worker.h"
 
 enum {
-    WAKE_NS = 20000,        /* more work than this is worth another thread */
+    WAKE_NS = 20000,        /* estimated work that justifies one more thread */
     MAX_CHUNK = 1024,       /* blocks */
-    CHUNKS_PER_WORKER = 16, /* at least, so that all end at about the same time */
+    CHUNKS_PER_WORKER = 16, /* at least, so that all workers end at about the same time */
 };
 
 void nl_sim_job_open(nl_sim_job *job) {
@@ -22,15 +22,15 @@ void nl_sim_job_close(nl_sim_job *job) {
     nl_mutex_destroy(&job->lock);
 }
 
-/* Sharing blocks out */
+/* Distribution of blocks */
 
-/* Lets up to `count` other threads join. */
+/* Allows `count` more threads to join. */
 static void add_helpers(nl_sim_job *job, unsigned count) {
     job->helpers += count;
     nl_threads_share(&job->shared, count, nl_sim_worker_limit() - 1);
 }
 
-/* How many other threads a grid seems to be worth. */
+/* The number of additional threads that the grid's estimated cost justifies. */
 static unsigned worthwhile_helpers(const nl_sim_job *job) {
     uint64_t cost = nl_atomic_load32_relaxed(&job->history->cost);
     if (cost == 0)
@@ -63,7 +63,8 @@ void nl_sim_job_unshare(nl_sim_job *job) {
     remember_cost(job);
 }
 
-/* From time to time: is what is left worth more threads than thought? */
+/* Called from time to time: adds threads if the cost of the remaining blocks, as measured so far,
+ * justifies more. */
 static void reconsider(nl_sim_job *job) {
     uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
     if (!taken || taken >= job->blocks)
@@ -76,8 +77,8 @@ static void reconsider(nl_sim_job *job) {
         add_helpers(job, wanted - job->helpers);
 }
 
-/* A worker begins with one block and takes twice as many each time: what blocks cost is not known
- * beforehand. */
+/* A worker begins with one block and doubles the chunk each time, because the cost of the blocks is
+ * not known in advance. */
 int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     nl_atomic_add(&job->done, w->taken);
     w->taken = 0;

@@ -1,5 +1,5 @@
-/* sim/engine/limits: what a simulated device can do, written once; attributes, launch checks and
- * occupancy all read these. The values are those of compute capability 9.0. */
+/* sim/engine/limits: the limits of a simulated device. Attributes, launch checks and occupancy use
+ * these constants. The values are those of compute capability 9.0. */
 #ifndef NL_SIM_ENGINE_LIMITS_H
 #define NL_SIM_ENGINE_LIMITS_H
 
@@ -17,17 +17,17 @@ enum {
     NL_SIM_SHARED_DEFAULT = 49152,
     NL_SIM_SHARED_OPTIN = 232448,
     NL_SIM_SHARED_PER_SM = 233472,
-    NL_SIM_SHARED_RESERVED = 1024,   /* per block, by the system */
-    NL_SIM_CLUSTER_BLOCKS = 8,       /* every device of this kind has as many */
-    NL_SIM_CLUSTER_BLOCKS_MOST = 16, /* where the kernel allows it */
+    NL_SIM_SHARED_RESERVED = 1024,   /* per block, for the system */
+    NL_SIM_CLUSTER_BLOCKS = 8,       /* supported for every kernel */
+    NL_SIM_CLUSTER_BLOCKS_MOST = 16, /* maximum if the kernel allows it */
     NL_SIM_SM_THREADS = 2048,
     NL_SIM_SM_BLOCKS = 32,
     NL_SIM_REGISTERS = 65536,
     NL_SIM_CONSTANT = 65536,
-    NL_SIM_KERNEL_REGISTERS = 32, /* what every kernel is said to use */
+    NL_SIM_KERNEL_REGISTERS = 32, /* reported for every kernel */
     NL_SIM_L2 = 52428800,
     NL_SIM_DRIVER_VERSION = 13000,
-    NL_SIM_STACK_MIN = 65536, /* of a fiber; the limit for the device is smaller and only adds */
+    NL_SIM_STACK_MIN = 65536, /* of a fiber; the device's stack limit is smaller and is added */
 };
 
 #endif

@@ -1,6 +1,6 @@
-/* sim/engine/memory: a table of allocations sorted by address, over a range of reserved pages.
- * Allocating makes pages accessible at the cursor, freeing gives them back to the system; the
- * cursor only goes forward and starts again at the bottom when it reaches the top. */
+/* sim/engine/memory: a table of allocations sorted by address, in a range of reserved pages.
+ * Allocation makes pages at the cursor accessible, and freeing returns them to the system. The
+ * cursor only moves forward, and restarts at the bottom when it reaches the top. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -19,28 +19,28 @@ enum {
     MAX_DEVICES = 64,
     ALIGNMENT = 256,
     GUARD = 65536,
-    HEAP_PART = 4, /* of the range, a 4th */
+    HEAP_PART = 4, /* the heap's part is this fraction of the range */
     HUGE_PAGE = 2 << 20,
-    NEAR = 256 << 20, /* a fault this far from an allocation is explained by it */
+    NEAR = 256 << 20, /* maximum distance between an address and the allocation that explains it */
     RED = 0xa5,
-    FREED = 64, /* remembered, to explain faults */
+    FREED = 64, /* number of freed allocations that are stored to explain faults */
 };
 static const size_t device_limit = (size_t)8 << 30;
 static const size_t range_wanted = (size_t)256 << 30, range_least = (size_t)1 << 30;
 
 typedef struct allocation {
     nl_sim_memory_info info;
-    uintptr_t low; /* of its pages; 0 if they are not ours */
+    uintptr_t low; /* of its pages; 0 for memory of another owner */
     size_t span;
-    int file;            /* its descriptor plus 1 where the memory is shared, else 0 */
-    int written;         /* something has been copied there, or nobody knows what was */
-    uint32_t generation; /* of memory.generation, when it was made */
+    int file;            /* file descriptor plus 1 if the memory is shared; otherwise 0 */
+    int written;         /* the memory was written, or may have been */
+    uint32_t generation; /* value of memory.generation when it was allocated */
 } allocation;
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     uintptr_t low, high, cursor;
-    uintptr_t top; /* of what allocations get; from there on it is the heap's */
+    uintptr_t top; /* end of the addresses for allocations; the heap's part follows */
     size_t page, total;
     size_t used[MAX_DEVICES];
     uint64_t last_id;
@@ -48,7 +48,7 @@ static struct {
     size_t count, capacity;
     nl_sim_memory_info freed[FREED];
     size_t freed_count;
-    uint32_t generation; /* goes up when kernels run that may write anywhere */
+    uint32_t generation; /* increases when kernels run that may write anywhere */
 } memory;
 
 static size_t round_up(size_t value, size_t to) {
@@ -129,7 +129,8 @@ static int reserve_entry(void) {
     return 0;
 }
 
-/* Only memory that the host and other processes do not reach is ever surely unwritten. */
+/* Was the allocation certainly not written? Only memory that the host and other processes cannot
+ * access can be unwritten. */
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
@@ -177,7 +178,7 @@ static void erase(allocation *entry) {
 
 /* Red zones */
 
-/* First byte in [low, high) that is not red, or high. */
+/* First byte in [low, high) that does not have the pattern, or high. */
 static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
     static const uint64_t red = 0x0101010101010101u * RED;
     while (low % sizeof red == 0 && low + sizeof red <= high && *(const uint64_t *)low == red)
@@ -200,7 +201,7 @@ static const char *noun(nl_sim_memory_kind kind) {
     return nouns[kind];
 }
 
-/* Says what was written outside, and paints it over. */
+/* Describes a write outside of the allocation, and restores the pattern. */
 static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     damage[0] = '\0';
     if (!a->low || a->info.kind == NL_SIM_MEMORY_HOST)
@@ -241,7 +242,7 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
 
 /* Allocating */
 
-/* Finds `span` bytes of free addresses followed by a guard, and moves the cursor behind them. */
+/* Finds `span` bytes of free addresses followed by a guard, and moves the cursor past them. */
 static uintptr_t find_addresses(size_t span, size_t alignment) {
     int wrapped = 0;
     uintptr_t low = round_up(memory.cursor, alignment);
@@ -253,10 +254,10 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
             low = round_up(memory.low, alignment);
             continue;
         }
-        /* The last allocation that begins below the end of ours, if it reaches into ours. */
+        /* the last allocation that begins below the end of the new one; it may overlap */
         size_t i = upper(low + span + GUARD - 1);
         const allocation *a = i ? &memory.table[i - 1] : NULL;
-        if (a && !a->low) { /* memory of others is never in our range: look further down */
+        if (a && !a->low) { /* skip memory of other owners, which is never in this range */
             while (i && !memory.table[i - 1].low)
                 i--;
             a = i ? &memory.table[i - 1] : NULL;
@@ -345,7 +346,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     return status;
 }
 
-/* Sharing: the pages are copied into a file without a name, which is then mapped in their place. */
+/* Sharing: the pages are copied to an unnamed file, which is mapped at the same address. */
 
 static int write_all(int fd, uintptr_t from, size_t size) {
     while (size > 0) {
@@ -427,7 +428,8 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
     nl_mutex_lock(&lock);
     size_t i = upper((uintptr_t)address + size - 1);
     const allocation *a = i ? &memory.table[i - 1] : NULL;
-    if (a && a->info.address + a->info.size > (uintptr_t)address) /* they overlap */
+    /* the new range overlaps an existing entry */
+    if (a && a->info.address + a->info.size > (uintptr_t)address)
         status = kind == NL_SIM_MEMORY_GLOBAL ? CUDA_SUCCESS : 712;
     else if (reserve_entry() < 0)
         status = CUDA_ERROR_OUT_OF_MEMORY;
@@ -459,7 +461,7 @@ void nl_sim_memory_clear(int device) {
     nl_mutex_unlock(&lock);
 }
 
-/* Looking up */
+/* Lookup */
 
 int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info) {
     nl_mutex_lock(&lock);
@@ -562,8 +564,8 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
     *high = memory.high;
 }
 
-/* It is filled before it is kept: what other threads write meanwhile was noted in the table when
- * they asked for it. */
+/* Fills the shadow before it is enabled. Writes of other threads in the meantime are not lost:
+ * their targets were marked in the table when the addresses were checked. */
 int nl_sim_memory_watch(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);

@@ -1,5 +1,5 @@
-/* sim/engine/nested: a launch is copied and noted; one that no GPU could make is a fault of the
- * thread that asks for it. On a GPU it would only leave an error, which few kernels look at. */
+/* sim/engine/nested: copies and stores a launch. A launch with invalid parameters is a fault of the
+ * calling thread. On a GPU it would only set an error code, which few kernels check. */
 #include "sim/engine/nested.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int fits(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
     return size.x && size.y && size.z && size.x <= x && size.y <= y && size.z <= z;
 }
 
-/* What is wrong with a launch, in `text`; 0 if nothing is. */
+/* Writes the error of a launch to `text`; returns 0 if it is valid. */
 static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t size) {
     const nl_sim_dim *g = &n->grid, *b = &n->block;
     uint64_t threads = (uint64_t)b->x * b->y * b->z;
@@ -71,7 +71,7 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
     nl_sim_worker *w = nl_sim_current;
     nl_sim_job *job = w->job;
     char text[300];
-    unsigned depth = job->depth + !n->is_tail; /* a tail takes the place of its parent */
+    unsigned depth = job->depth + !n->is_tail; /* a tail launch has its parent's depth */
     if (w->replaying)
         return;
     if (find_fault(n, depth, text, sizeof text))
@@ -90,7 +90,8 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
 
 void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending) {
     for (int tails = 1; tails >= 0; tails--) {
-        /* the newest comes first in the list, and is put before the others first */
+        /* the newest launch is first in the list, so inserting at the front restores launch
+         * order */
         for (nl_sim_child **at = &job->children; *at;) {
             nl_sim_child *c = *at;
             if (c->is_tail != tails) {

@@ -1,6 +1,6 @@
-/* sim/engine/nested: launches inside of kernels. What a grid launches is kept with its job, and
- * runs when the grid has ended: CUDA promises no more, since a grid cannot wait for what it
- * launches. So the one who ran the job collects its children and runs them. */
+/* sim/engine/nested: launches inside kernels (dynamic parallelism). The launches of a grid are
+ * stored in its job and run after the grid has ended. This is correct because a grid cannot wait
+ * for its launches. The caller that ran the job must collect the child launches and run them. */
 #ifndef NL_SIM_ENGINE_NESTED_H
 #define NL_SIM_ENGINE_NESTED_H
 
@@ -12,18 +12,18 @@ typedef struct nl_sim_child {
     nl_sim_launch launch;
     nl_sim_history history;
     int is_tail;
-    unsigned depth;     /* 1: launched by what the host launched */
-    nl_sim_site site;   /* of the launch, */
-    const char *parent; /* in this kernel */
-    void *args[];       /* and behind them the values */
+    unsigned depth;     /* 1: launched by a grid that the host launched */
+    nl_sim_site site;   /* source line of the launch */
+    const char *parent; /* kernel that contains the launch */
+    void *args[];       /* followed by the values */
 } nl_sim_child;
 
-/* nl_sim_ops.launch */
+/* Implements nl_sim_ops.launch. */
 void nl_sim_nested_launch(const nl_sim_nested *what, unsigned thread);
-/* Puts what a grid that has ended has launched before all of `pending`: in the order of the
- * launches, the tails last. */
+/* Inserts the launches of a finished grid before those in `pending`: in launch order, tail launches
+ * last. */
 void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending);
-/* The first of them, which is the caller's to free; NULL: there is none. */
+/* Removes and returns the first launch; the caller must free it. NULL: there is none. */
 nl_sim_child *nl_sim_nested_take(nl_sim_child **pending);
 
 #endif

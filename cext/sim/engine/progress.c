@@ -1,4 +1,4 @@
-/* sim/engine/progress: grids are in a list while they run, the newest first. */
+/* sim/engine/progress: a list of the running grids, newest first. */
 #include "sim/engine/progress.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_sim_job *running;
-static int is_prepared; /* for forks */
+static int is_prepared; /* the fork handler is installed */
 
-/* The threads that ran the grids do not exist in a child. */
+/* In a forked child: the threads that ran the grids do not exist there. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     running = NULL;

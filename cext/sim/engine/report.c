@@ -1,5 +1,5 @@
-/* sim/engine/report: the text about a block that cannot go on: which threads wait where, for what,
- * and which threads they wait for; and about lanes whose warp operations do not fit together. */
+/* sim/engine/report: messages about blocks that cannot continue: which threads wait at which line
+ * in which operation, and for which threads; and about warp operations whose lanes do not match. */
 #include "sim/engine/report.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void mark_cut(nl_text *t) {
         memcpy(t->at + t->length - 3, "...", 3);
 }
 
-/* What the kernel's language calls what its threads wait in. */
+/* The names of blocking operations in the kernel's language. */
 enum { IN_CXX, IN_PYTHON };
 static const char *const in_block[][2] = {
     {"__syncthreads", "cuda.syncthreads"},
@@ -86,7 +86,8 @@ static int is_live(const nl_sim_worker *w, unsigned thread) {
     return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
 }
 
-/* Is the thread waiting (a barrier that has just been found mixed counts as waited for)? */
+/* Is the thread waiting? After different threads arrived at different barriers, they count as
+ * waiting. */
 static int waits(const nl_sim_worker *w, unsigned thread) {
     return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
@@ -95,7 +96,8 @@ static int is_in_warp(const nl_sim_thread *t) {
     return t->wait >= NL_SIM_WAIT_WARP && t->wait < NL_SIM_WAIT_TILE;
 }
 
-/* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
+/* Do the threads wait in the same operation at the same position? For a warp operation the masks
+ * must be equal, too. */
 static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = is_in_warp(a);
     return a->wait == b->wait && a->site.line == b->site.line && a->site.column == b->site.column &&
@@ -104,7 +106,7 @@ static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
            (!warp || a->mask == b->mask);
 }
 
-/* "threads 0-15, 32", of those for which `member` holds. */
+/* Appends "threads 0-15, 32": the threads for which `member` is true. */
 typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
 
 static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
@@ -137,7 +139,7 @@ static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
     return waits(w, thread) && alike(&w->thread[thread], data);
 }
 
-/* Live threads that the mask of `data` names and that do not wait with it. */
+/* Is this a live thread that the mask of `data` includes and that does not wait with it? */
 static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
@@ -155,7 +157,7 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
     return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
 }
 
-/* The first of its kind? */
+/* Is it the first thread that waits in its operation and position? */
 static int leads(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
         return 0;
@@ -187,7 +189,7 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     }
 }
 
-/* Does another thread wait in the same line, but at another place there? */
+/* Does another thread wait in the same line at a different column? */
 static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_site other = w->thread[i].site;
@@ -200,8 +202,8 @@ static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
     return 0;
 }
 
-/* " at k.cu:3", and the column where that alone tells places apart; the first place that is told is
- * that of the fault. */
+/* Appends " at k.cu:3", and the column if another thread waits in the same line. The first position
+ * that is appended becomes that of the fault. */
 static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                       const nl_sim_thread *thread) {
     nl_sim_site site = thread->site, call = site;
@@ -218,8 +220,8 @@ static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w,
         nl_text_add(t, ":%d", site.column);
 }
 
-/* Of threads that could run, but have not got on. What one of them touched last is most likely what
- * it waits for. */
+/* Describes threads that could run but make no progress. The last address that such a thread
+ * accessed is most likely the one that it waits for. */
 static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     char name[200];
@@ -232,8 +234,9 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
         nl_text_add(t, ", after an access of %s", name);
 }
 
-/* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
- * which `wanted` holds, that of the running thread first if it waits for nothing. */
+/* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": one entry for each
+ * operation and position that threads wait in, if `wanted` is true for them. If the running thread
+ * only waits for its turn, its entry comes first. */
 static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_fn *wanted,
                         const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
@@ -285,7 +288,7 @@ _Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
     nl_sim_worker_leave(w, NL_SIM_FAULT);
 }
 
-/* Why the grid was stopped, at the end of a sentence about what it did. */
+/* Appends the reason why the grid was stopped. */
 static void add_stop(nl_fault *fault, nl_text *t, const nl_sim_job *job, const char *limit_text) {
     fault->is_timeout = nl_atomic_load32(&job->watch.stopped) != NL_SIM_INTERRUPTED;
     if (!fault->is_timeout)
@@ -304,14 +307,15 @@ void nl_sim_report_overdue(nl_sim_job *job) {
     nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
-/* Where the threads are that wait for nothing but their turn, as far as the image tells lines. */
+/* Finds the source lines of threads that only wait for their turn, if the image has a line
+ * table. */
 static void find_lines(nl_sim_worker *w) {
     nl_sim_thread *running = &w->thread[w->current];
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){.file = NULL};
-        /* Where it was interrupted; within a function of ours, or in code that has no line, its
-         * last access says where. */
+        /* Uses the line where the thread was interrupted. If that is in a function of this library,
+         * or has no line, uses its last access. */
         int exact = 0;
         nl_sim_site at = {.file = NULL};
         if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image &&
@@ -322,7 +326,7 @@ static void find_lines(nl_sim_worker *w) {
     }
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_thread *t = &w->thread[i];
-        /* What it waited for has come. */
+        /* its operation is complete; it only waits for its turn */
         if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;

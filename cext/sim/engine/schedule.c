@@ -1,5 +1,6 @@
-/* sim/engine/schedule: events are counted when they are made, so the access before which threads
- * are switched gets a later number than those that the other thread makes meanwhile. */
+/* sim/engine/schedule: an event is counted when it is executed. So the access before which threads
+ * are switched has a higher number than the accesses that the other thread makes in the
+ * meantime. */
 #include "sim/engine/schedule.h"
 
 #include <inttypes.h>
@@ -53,7 +54,7 @@ static uint64_t block_of(const nl_sim_worker *w) {
     return w->index.x + (uint64_t)grid->x * (w->index.y + (uint64_t)grid->y * w->index.z);
 }
 
-/* A thread that makes many accesses may be waiting for another in a loop. */
+/* Has the thread made so many accesses that it may be waiting for another thread in a loop? */
 static int is_impatient(nl_sim_schedule *s) {
     if (++s->accesses < PATIENCE)
         return 0;
