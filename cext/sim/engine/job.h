@@ -1,4 +1,4 @@
-/* sim/engine/job: one launch: what is to run, which blocks have been taken, and how it ended. */
+/* sim/engine/job: one launch: its parameters, the distribution of its blocks, and its result. */
 #ifndef NL_SIM_ENGINE_JOB_H
 #define NL_SIM_ENGINE_JOB_H
 
@@ -11,82 +11,86 @@
 
 struct nl_sim_worker;
 
-/* What is remembered of a kernel from launch to launch; hints, written without a lock. */
+/* Data about a kernel that is kept between launches; hints, written without a lock. */
 typedef struct nl_sim_history {
-    uint32_t synchronises; /* its threads wait for one another: start them as fibers */
-    uint32_t cost;         /* of a block in nanoseconds; 0: not known yet */
+    uint32_t synchronises; /* its threads wait for each other: start them as fibers */
+    uint32_t cost;         /* of one block, in nanoseconds; 0: not measured yet */
 } nl_sim_history;
 
 typedef enum nl_sim_stop { NL_SIM_GOES_ON, NL_SIM_OVERDUE, NL_SIM_INTERRUPTED } nl_sim_stop;
 
-/* An end for a launch that has none (watch.h). */
+/* A time limit for a launch (watch.h). */
 typedef struct nl_sim_watch {
-    uint64_t deadline;        /* when, in nanoseconds */
+    uint64_t deadline;        /* a time of nl_clock_ns */
     uint32_t stopped;         /* an nl_sim_stop */
-    uintptr_t code, code_end; /* of the image */
+    uintptr_t code, code_end; /* address range of the image's code */
     struct nl_sim_job *next;
 } nl_sim_watch;
 
-/* One launch. The caller fills the first part (the rest zero) and keeps it until nl_sim_grid_run
- * has returned. */
+/* One launch. The caller sets the first part (the rest must be zero) and must keep the job until
+ * nl_sim_grid_run has returned. */
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
-    const struct nl_sim_object *image; /* what the kernel is of; NULL: not known */
-    int is_python;                     /* the kernel's body is Python: messages are in its words */
+    const struct nl_sim_object *image; /* the image that contains the kernel; NULL: not available */
+    /* the kernel's body is Python, so messages use Python names */
+    int is_python;
     nl_sim_history *history;
     size_t stack_size; /* of each thread */
     int interleaved;   /* blocks run one at a time (interleave.h) */
-    int shuffled;      /* in the order that `seed` gives; interleaved, too */
+    int shuffled;      /* in an order that `seed` determines; requires `interleaved` */
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
-    struct nl_sim_schedule *schedule; /* the switches of threads (schedule.h); NULL: not */
-    int is_deadlocked;               /* no thread can go on, in this schedule and all that follow */
+    struct nl_sim_schedule *schedule; /* chosen thread switches (schedule.h); NULL: none */
+    /* no thread can continue, in this schedule and in all later ones */
+    int is_deadlocked;
     int is_silent;                   /* printf prints nothing */
-    struct nl_sim_cluster *clusters; /* those that run (cluster.h); NULL: there are none */
+    struct nl_sim_cluster *clusters; /* clusters that run (cluster.h); NULL: no clusters */
     uint64_t cluster_count;
-    const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
-    uint64_t limit_ms;                    /* how long it may run; 0: for ever */
+    const struct nl_sim_overlap *overlap; /* NULL: not checked (check/overlap.h) */
+    uint64_t limit_ms;                    /* time limit; 0: none */
     nl_sim_watch watch;
-    const struct nl_sim_observer *observer; /* NULL: nobody watches (observer.h) */
-    struct nl_sim_check *check;             /* the observer's */
-    unsigned depth;                         /* of launches inside of kernels (nested.h) */
-    struct nl_sim_child *children;          /* what it has launched, the newest first */
+    const struct nl_sim_observer *observer; /* hooks (observer.h); NULL: none */
+    struct nl_sim_check *check;             /* owned by the observer */
+    /* nesting depth of launches inside kernels (nested.h) */
+    unsigned depth;
+    struct nl_sim_child *children; /* launches of this grid, newest first */
 
-    uint64_t blocks, next;      /* next: taken by the workers in chunks */
-    uint64_t done;              /* blocks that have ended, up to the last chunk of each worker */
-    struct nl_sim_job *running; /* the next one that runs (progress.h) */
-    uint32_t chunk;             /* the largest */
-    uint32_t stop;              /* a block has faulted: take no more */
-    uint64_t started;           /* when, in nanoseconds */
-    unsigned helpers, most;     /* other threads that may join, and the most that can */
-    nl_threads_job shared;      /* what they join */
+    uint64_t blocks, next;      /* next: first block that no worker has taken */
+    uint64_t done;              /* ended blocks, without the current chunks of the workers */
+    struct nl_sim_job *running; /* next in the list of running grids (progress.h) */
+    uint32_t chunk;             /* maximum size of a chunk */
+    uint32_t stop;              /* the grid was stopped: take no more blocks */
+    uint64_t started;           /* a time of nl_clock_ns */
+    unsigned helpers, most;     /* other threads that may join; the maximum */
+    nl_threads_job shared;      /* the job of the thread pool that they join */
 
     nl_mutex lock;
     nl_cond crossed;
-    unsigned arrived, ended; /* blocks at the grid barrier, and those that have ended */
+    unsigned arrived, ended; /* blocks at the grid barrier; ended blocks */
     uint64_t crossings;
-    nl_sim_site grid_site; /* where the last to arrive at it waits */
+    nl_sim_site grid_site; /* position of the last block to arrive at the grid barrier */
     int status;
-    nl_fault fault; /* the first, if status is not CUDA_SUCCESS */
+    nl_fault fault; /* the first fault, if status is not CUDA_SUCCESS */
 } nl_sim_job;
 
-/* Around nl_sim_grid_run; in between a fault may be recorded from anywhere. */
+/* Call before and after nl_sim_grid_run; between them any thread may record a fault. */
 void nl_sim_job_open(nl_sim_job *job);
 void nl_sim_job_close(nl_sim_job *job);
-/* Begins to hand out blocks, to the caller and to as many threads of the pool as the kernel seems
- * to be worth: each calls run(job) once. Returns when the last of them has left. */
+/* share: begins to distribute blocks to the caller and to as many threads of the pool as the
+ * kernel's cost justifies; each thread calls run(job) once. unshare: returns when the last of them
+ * has left. */
 void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job));
 void nl_sim_job_unshare(nl_sim_job *job);
-/* The next blocks to run: worker->next to worker->end. 0 if there are none. */
+/* Takes the next blocks, worker->next to worker->end - 1. Returns 0 if there are none. */
 int nl_sim_job_take(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless there is one already, and stops the grid. */
 void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
 void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault);
-/* Takes no more blocks; those that run are to leave. */
+/* Stops the grid: no more blocks are taken, and running blocks should end. */
 void nl_sim_job_stop(nl_sim_job *job);
 
-/* How many blocks a cluster has; 0 or 1: there are no clusters. */
+/* Number of blocks per cluster; 0 or 1: no clusters. */
 static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
     const nl_sim_dim *size = &job->launch.cluster;
     return size->x * size->y * size->z;

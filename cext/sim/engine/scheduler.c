@@ -1,5 +1,5 @@
-/* sim/engine/scheduler: how blocks begin to have fibers, and who runs in the cases that are not
- * everyday. */
+/* sim/engine/scheduler: conversion of blocks to fibers, and the less frequent scheduling
+ * decisions. */
 #include "sim/engine/scheduler.h"
 
 #include "base/lock.h"
@@ -11,11 +11,12 @@
 #include "sim/engine/schedule.h"
 
 enum {
-    /* A thread's turns while nothing happens in its block, until other blocks get one. */
+    /* Turns of each thread without progress in its block until other blocks run. */
     PATIENT_YIELDS = 4,
     PATIENT_SLICES = 256,
     FICKLE_SLICES =
-        32, /* where the order is shuffled: after one in at most so many they do anyway */
+        /* upper limit for shuffled order: other blocks run with this probability at each turn */
+    32,
     PATIENT_READS = 1000,
 };
 
@@ -70,9 +71,9 @@ void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
     w->thread[thread].stack = w->root_stack;
 }
 
-/* Lanes that wait until none of their warp can run */
+/* Lanes that wait until no other lane of their warp can run */
 
-/* Lanes of `set` that wait where `lane` does. */
+/* Lanes of `set` that wait at the same position as `lane`. */
 static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
     uint32_t together = 0;
     NL_SIM_FOR_LANES(other, set) {
@@ -91,8 +92,8 @@ static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
     return stepping;
 }
 
-/* Who of `stepping` makes the access that comes first in the program. Lanes that read again and
- * again are waiting for one of the others: after a while all go on. */
+/* The lanes of `stepping` whose access comes first in the program. If the same lanes read
+ * repeatedly, they wait for another lane: after PATIENT_READS times, all lanes continue. */
 static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
     uint32_t place = UINT32_MAX, set = 0;
     NL_SIM_FOR_LANES(lane, stepping) {
@@ -134,7 +135,7 @@ void nl_sim_scheduler_starve(nl_sim_worker *w) {
     nl_sim_cluster_sleep(w);
 }
 
-/* One of the bits that are set. */
+/* A random one of the set bits. */
 static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
     for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
         bits &= bits - 1;
@@ -158,7 +159,7 @@ int nl_sim_scheduler_take_chosen(nl_sim_worker *w) {
                                   nl_sim_lane_bit((unsigned)thread));
 }
 
-/* Other blocks get a turn. */
+/* Lets other blocks run. */
 static void let_blocks_run(nl_sim_worker *w, int needed) {
     nl_sim_interleave_pass(w, needed);
     if (w->cluster_waiting)
@@ -167,7 +168,7 @@ static void let_blocks_run(nl_sim_worker *w, int needed) {
         nl_sim_report_stopped(w);
 }
 
-/* The same once this block's threads have had `most` turns each to no avail. */
+/* Lets other blocks run after each live thread has had `most` turns without progress. */
 static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
     if (!w->job->interleaver || ++*count < most * w->live)
         return;
@@ -175,8 +176,8 @@ static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
     let_blocks_run(w, 1);
 }
 
-/* The thread that follows in a loop over all that can run: the others of its warp may be waiting
- * for another warp. */
+/* The next thread in a loop over all ready threads. It may be of another warp, because the lanes of
+ * this warp may wait for that warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     int chosen = nl_sim_scheduler_take_chosen(w);
@@ -193,7 +194,7 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
         if (w->cluster_waiting)
             nl_sim_cluster_poll(w);
         if (!w->job->interleaver)
-            nl_thread_yield(); /* once around: perhaps another block has to do something first */
+            nl_thread_yield(); /* after each round: another block may have to make progress first */
     }
     warp = (unsigned)__builtin_ctz(warps);
     return nl_sim_take_ready(w, warp, w->warp[warp].ready);

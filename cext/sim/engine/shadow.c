@@ -1,6 +1,6 @@
-/* sim/engine/shadow: a second range of addresses, as long as that of simulated memory, one byte for
- * each of its bytes; the system gives it pages as they are written. Several threads may set the
- * same byte at once: all they do is to say that it has been written. */
+/* sim/engine/shadow: a second address range, as long as that of simulated memory, with one byte for
+ * each of its bytes; the system allocates its pages at the first write. Several threads may set the
+ * same byte at the same time: they all mark it as written. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -43,7 +43,8 @@ void nl_sim_shadow_hear_all(int change) {
     nl_mutex_unlock(&lock);
 }
 
-/* The part of [address, address + size) that is simulated memory, as an offset into the shadow. */
+/* Returns the part of [address, address + size) that is simulated memory, as an offset into the
+ * shadow. */
 static size_t clip(uintptr_t address, size_t *size) {
     uintptr_t low = nl_sim_shadow.low, end = address + *size;
     uintptr_t high = low + nl_sim_shadow.span;
@@ -60,7 +61,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     char *from = (char *)nl_sim_shadow.shadow + at;
     if (!size)
         return;
-    if (state == 0 && size >= GIVEN_BACK) { /* pages that are read as 0 afterwards */
+    if (state == 0 && size >= GIVEN_BACK) { /* free whole pages, which read as 0 afterwards */
         uintptr_t page = SLACK, first = ((uintptr_t)from + page - 1) / page * page;
         uintptr_t last = ((uintptr_t)from + size) / page * page;
         if (madvise((void *)first, last - first, MADV_DONTNEED) == 0) {

@@ -1,7 +1,7 @@
-/* sim/engine/signal: a handler does as little as it can: it notes what happened in the worker and
- * arranges for the OS thread to continue on the worker's own stack (nl_fiber_escape); the sentence
- * is made there (trap.h). A signal that does not come from kernel code goes to the handler that was
- * installed before ours. */
+/* sim/engine/signal: the handler does little: it stores the signal in the worker and makes the OS
+ * thread continue on the worker's own stack (nl_fiber_escape), where the message is formatted
+ * (trap.h). A signal that does not come from kernel code is passed to the handler that was
+ * installed before. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -16,14 +16,15 @@
 static const int signals[] = {
     SIGSEGV, SIGBUS, SIGFPE, SIGILL,
 #if defined(__aarch64__)
-    SIGTRAP, /* __builtin_trap() is a breakpoint there */
+    SIGTRAP, /* __builtin_trap() is a breakpoint instruction on 64-bit Arm */
 #endif
 };
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction previous[SIGNALS];
 static nl_mutex install_lock = NL_MUTEX_INIT;
-/* Handling a signal that is not ours: if it comes back here meanwhile, two handlers are calling one
- * another; and a handler that has said its word raises the signal once more to end the process. */
+/* Detect recursion while a signal is passed to the previous handler. chaining: that handler called
+ * this one again. chained: a handler has run already, and raises the signal again to end the
+ * process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
 
 uintptr_t nl_sim_signal_instruction(const void *context) {
@@ -85,7 +86,7 @@ static int resume_division(nl_sim_worker *w, void *context) {
 
 static void handle(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
-    int sent = info->si_code <= 0; /* by kill() */
+    int sent = info->si_code <= 0; /* sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
         chain(number, info, context);
         return;
@@ -106,7 +107,8 @@ static void handle(int number, siginfo_t *info, void *context) {
 void nl_sim_signal_install(void) {
     struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
-    /* One look is enough nearly always: a program that changes one of them changes SIGSEGV. */
+    /* Checking SIGSEGV suffices in nearly all cases: a program that replaces any of these handlers
+     * replaces that of SIGSEGV. */
     if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == handle)
         return;
@@ -129,7 +131,7 @@ void nl_sim_signal_block_others(void) {
     sigdelset(&set, SIGABRT);
     sigdelset(&set, SIGTRAP);
     sigdelset(&set, NL_SIM_WATCH_SIGNAL);
-    nl_thread_set_signals(&set); /* the pool's threads begin with more of them blocked */
+    nl_thread_set_signals(&set); /* the pool's threads start with more signals blocked */
 }
 
 void nl_sim_signal_enter(nl_sim_worker *w, nl_sim_signal_scope *scope) {

@@ -1,7 +1,8 @@
-/* sim/engine/stack: stacks are mapped in slabs and touched page by page only as far as kernels use
- * them. Below each lies a guard, wide so that a large frame does not step over it, and of such a
- * size that the distance between two stacks is an odd number of pages: equal offsets in different
- * stacks then fall into different cache sets. Their tops do the same within the page. */
+/* sim/engine/stack: stacks are mapped in slabs, and their pages are allocated as kernels use them.
+ * A guard below each stack is wide, so that a large frame does not skip it. Its size makes the
+ * distance between two stacks an odd number of pages, so that equal offsets in different stacks are
+ * in different cache sets. The initial stack pointers differ within the page for the same
+ * reason. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -14,7 +15,7 @@
 enum { SLAB_STACKS = 32, GUARD_PAGES = 15 };
 
 #ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13: a guard that costs no mapping of its own */
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13: a guard without a separate mapping */
 #endif
 
 static size_t page_size(void) {
@@ -41,7 +42,7 @@ void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size) {
     stacks->count = stacks->free_count = stacks->slab_count = 0;
 }
 
-/* A guard that cannot be had (too many mappings) is done without. */
+/* Errors are ignored: if there are too many mappings, the stack has no guard. */
 static void guard(char *low, size_t size) {
     if (madvise(low, size, MADV_GUARD_INSTALL) != 0)
         (void)mprotect(low, size, PROT_NONE);

@@ -1,27 +1,27 @@
-/* sim/engine/stack: the stacks of one worker's fibers, made when first needed and reused ever
- * after. */
+/* sim/engine/stack: the stacks of one worker's fibers, allocated on demand and reused. */
 #ifndef NL_SIM_ENGINE_STACK_H
 #define NL_SIM_ENGINE_STACK_H
 
 #include <stdint.h>
 #include "sim/engine/fiber.h"
 
-enum { NL_SIM_STACKS = 1024 + 1 }; /* one per thread of the largest block, and one to spare */
+enum { NL_SIM_STACKS = 1024 + 1 }; /* one for each thread of the largest block, and one spare */
 
 typedef struct nl_sim_stacks {
-    size_t size;    /* of every stack */
-    unsigned count; /* made so far */
+    size_t size;    /* of each stack, in bytes */
+    unsigned count; /* number of allocated stacks */
     unsigned free_count;
     unsigned slab_count;
-    uint16_t free[NL_SIM_STACKS]; /* last in, first out: a warm stack is used again at once */
+    /* last in, first out, so that a stack in the cache is reused first */
+    uint16_t free[NL_SIM_STACKS];
     nl_fiber_stack all[NL_SIM_STACKS];
     void *slabs[NL_SIM_STACKS];
 } nl_sim_stacks;
 
-/* Makes all stacks `size` bytes (rounded up to pages); those of another size are given back. Call
- * only when none is in use. */
+/* Sets the size of all stacks (rounded up to pages); stacks of another size are freed. No stack may
+ * be in use. */
 void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size);
-/* Index of a stack to use, or -1 if there is no memory for one. */
+/* Index of a new stack, or -1 without memory. */
 int nl_sim_stacks_grow(nl_sim_stacks *stacks);
 static inline int nl_sim_stacks_take(nl_sim_stacks *stacks) {
     return stacks->free_count ? stacks->free[--stacks->free_count] : nl_sim_stacks_grow(stacks);
@@ -29,7 +29,7 @@ static inline int nl_sim_stacks_take(nl_sim_stacks *stacks) {
 static inline void nl_sim_stacks_give(nl_sim_stacks *stacks, unsigned index) {
     stacks->free[stacks->free_count++] = (uint16_t)index;
 }
-/* All stacks are free again, whatever was running on them. */
+/* Marks all stacks as free; code that runs on them is abandoned. */
 void nl_sim_stacks_reset(nl_sim_stacks *stacks);
 /* Is `address` in the guard below one of the stacks? */
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address);

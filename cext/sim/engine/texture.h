@@ -1,19 +1,19 @@
-/* sim/engine/texture: arrays, and what texture units do: reads with addresses beyond the edges,
- * filters and conversions, and accesses of surfaces.
+/* sim/engine/texture: CUDA arrays, and the operations of texture units: reads with addressing
+ * modes, filters and conversions, and surface accesses.
  *
- * An object's number has its place in a table and a count, so that one that has been destroyed is
- * known as such. */
+ * The number of an object combines its table index and a counter, so that the number of a destroyed
+ * object is rejected. */
 #ifndef NL_SIM_ENGINE_TEXTURE_H
 #define NL_SIM_ENGINE_TEXTURE_H
 
 #include "driver/cuda_abi.h"
 #include "sim/abi.h"
 
-/* Texels, row after row. A CUarray is a pointer to one. */
+/* Texels in row-major order. A CUarray is a pointer to this struct. */
 typedef struct nl_sim_array {
     unsigned char *data;
-    unsigned width, height, depth; /* at least 1; depth of layered ones: how many layers */
-    size_t pitch;                  /* bytes of a row */
+    unsigned width, height, depth; /* at least 1; depth of a layered array: number of layers */
+    size_t pitch;                  /* bytes per row */
     int format;
     unsigned channels, flags, dimensions;
 } nl_sim_array;
@@ -22,19 +22,19 @@ typedef struct nl_sim_texture {
     nl_sim_array array;
     CUDA_TEXTURE_DESC how;
     int is_surface, device;
-    int is_linear; /* memory that is read by tex1Dfetch */
+    int is_linear; /* linear memory that is read by tex1Dfetch */
 } nl_sim_texture;
 
-/* Bytes of a texel; 0 for a format that there is not. */
+/* Bytes per texel; 0 for an unsupported format. */
 unsigned nl_sim_texture_size(int format, unsigned channels);
-/* The object's number; 0 without memory, or if there are too many. */
+/* Returns the object's number; 0 without memory, or if there are too many objects. */
 unsigned long long nl_sim_texture_add(const nl_sim_texture *texture);
-/* 0 if it was not there. */
+/* Returns 0 if there is no such object. */
 int nl_sim_texture_remove(unsigned long long object, int is_surface);
-/* All of a device. */
+/* Destroys all objects of a device. */
 void nl_sim_texture_clear(int device);
 
-/* See nl_sim_ops. */
+/* Implement the functions of nl_sim_ops. */
 const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch *what,
                                  nl_sim_texels *out);
 const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *where,

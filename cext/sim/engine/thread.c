@@ -1,5 +1,5 @@
-/* sim/engine/thread: what was only waiting for a thread that has ended goes on, and its stack is
- * the next thread's. */
+/* sim/engine/thread: when a thread ends, operations that only waited for it are completed, and its
+ * stack is reused by the next thread. */
 #include "sim/engine/thread.h"
 
 #include "sim/engine/barrier.h"
@@ -17,7 +17,8 @@ NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
     w->live--;
 }
 
-/* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
+/* Completes operations that only waited for `thread`, which has ended. Returns the thread to run
+ * next. */
 NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     end_lane(w, thread);
@@ -38,14 +39,15 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     return nl_sim_pick(w, thread);
 }
 
-/* `next` runs after `ended`. Returns it if it is to be resumed, or NULL if it has not started: it
- * can run on the same stack. */
+/* Makes `next` the current thread after `ended`. Returns it if it must be resumed, or NULL if it
+ * has not started: then it uses the same stack. */
 NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     t->wait = NL_SIM_WAIT_NONE;
     if (t->fiber.sp) {
-        const char *ahead = t[1].fiber.sp; /* most likely the next: its stack is cold */
+        /* most likely the next one to run; its stack is not in the cache */
+        const char *ahead = t[1].fiber.sp;
         if (ahead) {
             __builtin_prefetch(ahead);
             __builtin_prefetch(ahead + 64);
@@ -59,13 +61,14 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
     return NULL;
 }
 
-/* The running thread's function has returned: who is next? As above. */
+/* The running thread's function has returned: chooses the next thread. Returns the same as
+ * relieve. */
 NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     unsigned ended = w->current;
     return relieve(w, ended, retire(w, ended));
 }
 
-/* The same; returns if the next thread is to be called, else leaves. */
+/* The same; returns if the caller must run the next thread, otherwise switches to it. */
 NL_SIM_INLINE void go_on(nl_sim_worker *w) {
     nl_sim_thread *next = follow(w);
     if (next)
@@ -92,8 +95,8 @@ static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
     return place_of(follow(w));
 }
 
-/* Most often nobody has waited for a thread's end, and the next lane can run: without a call, so
- * that nothing has to be saved. */
+/* The fast path of the most frequent case: no operation waited for the thread's end, and the next
+ * lane can run. It contains no call, so that no registers have to be saved. */
 void *nl_sim_thread_next(nl_sim_worker *w) {
     unsigned ended = w->current, index = ended / NL_SIM_LANES, live = w->live - 1;
     nl_sim_warp *warp = &w->warp[index];

@@ -1,6 +1,6 @@
-/* sim/engine/tile: the last thread to arrive computes for all, wakes the others and goes on. All
- * of the tile must come: one that has ended is waited for in vain, as on a GPU, where the others
- * count its warp. */
+/* sim/engine/tile: the last thread to arrive computes the results of all, makes the others ready
+ * and continues. All threads of the tile must arrive: if one has ended, the others wait forever, as
+ * on a GPU, where the number of arrived warps is counted. */
 #include "sim/engine/tile.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "sim/engine/observer.h"
 #include "sim/engine/scheduler.h"
 
-/* How many threads of the tile have arrived: tiles of 1024, 512, ... 64 threads are numbered as a
- * binary tree is. */
+/* The counter of a tile's arrived threads. Tiles of 1024, 512, ... 64 threads are numbered like the
+ * nodes of a binary tree. */
 static uint16_t *arrivals(nl_sim_worker *w, unsigned threads, unsigned first) {
     return &w->tile_arrived[(NL_SIM_MAX_THREADS + first) / threads];
 }
@@ -19,7 +19,8 @@ _Noreturn static void fault(nl_sim_worker *w, const char *text, unsigned thread,
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC, text, thread, site);
 }
 
-/* A shuffle of the user's gives all threads one value: a GPU has one place for each warp. */
+/* In a shuffle of the user's code, all threads must read from the same thread: a GPU stores one
+ * value for the tile. */
 static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads) {
     const nl_sim_thread *tile = &w->thread[first];
     char text[160];
@@ -35,7 +36,7 @@ static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads)
         }
 }
 
-/* Each thread gets what its source has brought. */
+/* Copies to each thread the value of its source thread. */
 static void give(nl_sim_thread *tile, unsigned threads) {
     uint64_t brought[NL_SIM_MAX_THREADS];
     for (unsigned i = 0; i < threads; i++)

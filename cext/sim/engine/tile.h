@@ -1,10 +1,10 @@
-/* sim/engine/tile: what the threads of a tile of several warps (cooperative groups) do together. */
+/* sim/engine/tile: collective operations of tiles of several warps (cooperative groups). */
 #ifndef NL_SIM_ENGINE_TILE_H
 #define NL_SIM_ENGINE_TILE_H
 
 #include "sim/engine/worker.h"
 
-/* nl_sim_ops.tile */
+/* Implements nl_sim_ops.tile. */
 unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long value, unsigned source,
                                         unsigned thread, nl_sim_site site);
 

@@ -1,27 +1,27 @@
-/* sim/engine/trampoline: the two places where threads of a block come and go, nl_sim_barrier_wait
- * and nl_sim_thread_entry, written so that the processor predicts their returns.
+/* sim/engine/trampoline: nl_sim_barrier_wait and nl_sim_thread_entry, where a block's threads
+ * switch most often, in assembly, so that the processor predicts their returns.
  *
- * It predicts a return from the last calls it has seen, some 16, on whatever stacks they were made.
- * While the threads of a block come to their first barrier there are two calls for each, of the
- * kernel and of the barrier; when they then run to their ends, one after the other, there are two
- * returns for each. With more than eight threads the predictions were wrong, which cost 20 ns a
- * thread. So a thread that goes on because another has ended is entered by a call, in the place
- * where kernels are called, and leaves the barrier by a jump: its kernel's return is then the one
- * that was announced. From barrier to barrier each thread leaves a call and takes one; those
- * return.
+ * A processor predicts a return from the last calls, about 16, regardless of their stacks. Until
+ * the threads of a block reach their first barrier there are two calls for each thread, of the
+ * kernel and of the barrier. When the threads then run to their ends, one after the other, there
+ * are two returns for each. With more than eight threads the predictions were wrong, which cost 20
+ * ns per thread. So a thread that continues because another has ended is entered by a call, from
+ * the instruction that calls kernels, and leaves the barrier by a jump: its kernel's return then
+ * matches that call. From barrier to barrier each thread adds one call and removes one; these use
+ * returns.
  *
- * Only on x86-64; elsewhere, and where sanitizers want to know of each switch, barrier.c and
- * thread.c do the same with calls and returns. */
+ * Only on x86-64. Elsewhere, and with sanitizers, which must be informed of each switch, barrier.c
+ * and thread.c do the same with calls and returns. */
 #include "sim/engine/barrier.h"
 #include "sim/engine/thread.h"
 
 #ifdef NL_SIM_TRAMPOLINES
 
-/* The barrier returns what lies there. */
+/* The assembly code loads the barrier's result from the start of the worker. */
 _Static_assert(offsetof(nl_sim_worker, barrier.result) == 0, "the assembler counts on it");
 
-/* A thread that waits has on its stack: rbx, rbp, where to go on (as nl_fiber_switch leaves them),
- * r12 to r15, the address in the kernel. */
+/* The stack of a waiting thread: rbx, rbp, the address to continue at (as in nl_fiber_switch), r12
+ * to r15, the return address in the kernel. */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl nl_sim_barrier_wait\n"
@@ -92,7 +92,8 @@ __asm__(".text\n"
         "    movq %rdi, %rbx\n"
         "    leaq nl_sim_thread_run(%rip), %rax\n"
         "1:  movq %rbx, %rdi\n"
-        "    call *%rax\n" /* one place for both: a thread that is resumed returns to it, too */
+        /* one call instruction for both cases: a resumed thread returns here, too */
+        "    call *%rax\n"
         "    movq %rbx, %rdi\n"
         "    call nl_sim_thread_next\n"
         "    movq %rax, %rsi\n"
@@ -106,7 +107,7 @@ __asm__(".text\n"
 
         ".p2align 4\n"
         ".type .Lresume, @function\n"
-        ".Lresume:\n" /* was called on the stack of a thread that has ended */
+        ".Lresume:\n" /* called on the stack of a thread that has ended */
         "    movq %rsi, %rsp\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
@@ -123,7 +124,7 @@ __asm__(".text\n"
         "    movl (%rax), %eax\n"
         "    popq %rcx\n"
         "    jmpq *%rcx\n"
-        "2:  jmpq *%rax\n" /* it waits for something else */
+        "2:  jmpq *%rax\n" /* the thread waits in another operation */
         ".size .Lresume, .-.Lresume\n");
 
 #endif

@@ -1,5 +1,5 @@
-/* sim/engine/trap: what the signal means is known from its address: a guard below a stack, one
- * behind shared memory, memory of the device. */
+/* sim/engine/trap: classifies a signal by its address: in the guard below a stack, in the guard
+ * after shared memory, or near an allocation. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -16,7 +16,7 @@
 #define SI_KERNEL 0x80
 #endif
 
-/* Is it in the kernel's own shared memory's guard? */
+/* Is the address in the guard after the block's dynamic shared memory? */
 static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)
@@ -65,14 +65,14 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* A word of somebody else's stack, wherever between its variables. */
+/* Reads any word of another stack; not instrumented by the address sanitizer. */
 __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
     return *(const uintptr_t *)at;
 }
 
-/* Where the user's code was, if the image has a line table (checks, lineinfo=True). A stack may end
- * within a function of ours; then the first address on it that is one of the user's code is where
- * that function was called. */
+/* Finds the line of the user's code, if the image has a line table (checks, lineinfo=True). If the
+ * trap was in a function of a library, uses the first address on the stack that is in the user's
+ * code, where that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     enum { MAX_WORDS = 256 };
     const nl_sim_object *image = w->job->image;
@@ -90,7 +90,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     }
 }
 
-/* What checks would tell beyond this. */
+/* Appends a hint to use checks, if they would report more than this fault. */
 static void advise(int has_line, CUresult status, nl_text *text) {
     int has_address =
         status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -1,12 +1,12 @@
 /* sim/engine/warp: lanes that arrive with the same operation and mask form a group. A group is
- * complete when all lanes that the mask names and that have not exited are in it; the last to
- * arrive computes for all, wakes the others and goes on. Several groups of one warp can be waiting
- * at once, as when branches diverge.
+ * complete when it contains all lanes of the mask that have not exited. The last lane to arrive
+ * computes the results of all, makes the others ready and continues. Several groups of one warp may
+ * wait at the same time, if branches diverge.
  *
- * Before volatile accesses the lanes of a warp synchronise without being asked to, as programs
- * expect that were written for warps that execute one instruction at a time. Global memory counts,
- * too. Which lanes arrive is not decided beforehand: when no lane can run, those that are least far
- * go on, since the others would wait for them where branches join again. */
+ * Before volatile accesses, lanes of a warp synchronize implicitly, for programs that rely on warps
+ * executing one instruction at a time. This includes accesses to global memory. The set of lanes is
+ * not fixed: when no lane can run, the lanes that are least far in the program continue, because
+ * the others would wait for them where branches reconverge. */
 #include "sim/engine/warp.h"
 
 #include "sim/engine/deadlock.h"
@@ -48,7 +48,7 @@ static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t s
     return result;
 }
 
-/* Lanes of `set` whose value is `value`. */
+/* Lanes of `set` whose value equals `value`. */
 static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
     uint32_t result = 0;
     NL_SIM_FOR_LANES(lane, set) {
@@ -58,7 +58,7 @@ static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) 
     return result;
 }
 
-/* Replaces the values that the lanes of `set` brought by those they get. */
+/* Replaces the input values of the lanes of `set` by their results. */
 static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     uint64_t brought[NL_SIM_LANES], result = 0;
     switch (op) {
@@ -103,7 +103,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     }
 }
 
-/* Computes for a complete group, removes it, and makes its lanes ready. */
+/* Computes the results of a complete group, removes it, and makes its lanes ready. */
 static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
@@ -120,9 +120,9 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_wake(w, index, set);
 }
 
-/* The group that a lane at `line` joins. Each shuffle, vote and reduction in a source is an
- * instruction of its own, and lanes that execute two of them do not exchange anything on a GPU;
- * __syncwarp may stand in different places. */
+/* The group that a lane at `line` joins. Each shuffle, vote and reduction in the source is an
+ * instruction of its own; on a GPU, lanes that execute two different instructions exchange nothing.
+ * For __syncwarp the lines may differ. */
 static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
                                 int line) {
     nl_sim_warp *warp = &w->warp[index];
@@ -169,7 +169,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
         finish(w, index, group);
-        warp->ready &= ~self; /* the last to arrive goes on at once */
+        warp->ready &= ~self; /* the last lane continues without a switch */
         if (!warp->ready)
             w->ready_warps &= ~(1u << index);
     } else {
@@ -184,7 +184,7 @@ void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
     for (unsigned i = 0; i < warp->group_count;) {
         nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
-            finish(w, index, group); /* the last group takes its place */
+            finish(w, index, group); /* the last group has moved to index i */
         else
             i++;
     }

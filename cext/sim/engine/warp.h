@@ -1,14 +1,14 @@
-/* sim/engine/warp: collective operations of the lanes of a warp. */
+/* sim/engine/warp: collective operations of a warp's lanes. */
 #ifndef NL_SIM_ENGINE_WARP_H
 #define NL_SIM_ENGINE_WARP_H
 
 #include "sim/engine/worker.h"
 
-/* nl_sim_ops.warp */
+/* Implements nl_sim_ops.warp. */
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site);
-/* Completes the operations of a warp that only waited for a lane that has exited. */
+/* Call when a lane has exited: completes operations of its warp that only waited for it. */
 void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
 
 #endif

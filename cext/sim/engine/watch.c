@@ -1,4 +1,4 @@
-/* sim/engine/watch: one thread, made when the first launch has a limit, sleeps until the next
+/* sim/engine/watch: one thread, created for the first launch with a limit, sleeps until the next
  * deadline. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
@@ -12,7 +12,8 @@
 #include "sim/engine/signal.h"
 #include "sim/engine/worker.h"
 
-enum { AGAIN_NS = 5000000 }; /* how long until who could not be interrupted is tried again */
+/* time until a thread that could not be interrupted is signalled again */
+enum { AGAIN_NS = 5000000 };
 
 static struct {
     nl_mutex lock, install_lock;
@@ -89,9 +90,9 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
     nl_sim_worker_signal(job, NL_SIM_WATCH_SIGNAL);
 }
 
-/* The thread that watches */
+/* The watch thread */
 
-/* Stops what has run for too long. Returns when to look again, in nanoseconds from now. */
+/* Stops grids whose limit has passed. Returns the time until the next check, in nanoseconds. */
 static uint64_t look_lock_held(void) {
     uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {
