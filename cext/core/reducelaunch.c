@@ -1,4 +1,4 @@
-/* core/reducelaunch: see reducelaunch.h. */
+/* core/reducelaunch: merges and sorts dimensions, and writes the kernels' plans. */
 #include "core/reducelaunch.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int64_t nl_reducelaunch_by_input(const dim *d) {
     return -llabs(d->input);
 }
 
-/* By insertion, for there are few. */
+/* Insertion sort, because there are few dimensions. */
 void nl_reducelaunch_sort(dims *d, int64_t (*key)(const dim *)) {
     for (int i = 1; i < d->count; i++) {
         dim one = d->at[i];
@@ -85,7 +85,7 @@ void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *s
     memcpy(step->slots, slots, (size_t)count);
 }
 
-/* ---- plans as kernels read them (reduce.cuh: plan) ---- */
+/* ---- plans in the layout that kernels read (reduce.cuh: plan) ---- */
 
 typedef struct plan_head {
     int64_t results, length, parts, chunk;
@@ -93,7 +93,7 @@ typedef struct plan_head {
     double divisor;
 } plan_head;
 
-/* Bytes of the initial number; records may have more than 16. */
+/* Bytes of the initial value; records may have more than 16. */
 static size_t number_size(int64_t accumulator) {
     return accumulator > 16 ? ((size_t)accumulator + 15) / 16 * 16 : 16;
 }

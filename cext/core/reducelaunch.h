@@ -8,14 +8,14 @@
 #include "core/layout.h"
 
 enum {
-    NL_REDUCE_SMALL_DIMS = 6, /* capacity of a plan; a wide one has NL_REDUCE_MAX_DIMS */
+    NL_REDUCE_SMALL_DIMS = 6, /* dimensions of a plan; a wide plan has NL_REDUCE_MAX_DIMS */
     NL_REDUCE_MAX_DIMS = 64,
     NL_REDUCE_MAX_STEPS = 3,
     NL_REDUCE_MAX_SCRATCH = 3,
     NL_REDUCE_MAX_SLOTS = 6,
 };
 
-/* One axis; strides in bytes, 0 for an array that is not used. */
+/* One axis. Strides in bytes, 0 for an array that is not used. */
 typedef struct nl_reduce_dim {
     int64_t length, input, where, output;
 } nl_reduce_dim;
@@ -40,60 +40,65 @@ static inline int64_t divide_up(int64_t a, int64_t b) {
 int64_t nl_reducelaunch_product(const nl_reduce_dim *d, int count);
 int64_t nl_reducelaunch_count(const nl_reduce_dims *d);
 void nl_reducelaunch_append(nl_reduce_dims *d, nl_reduce_dim one);
-/* Appends a dimension of more than one element; the last two become one where the strides allow. */
+/* Appends a dimension, unless its length is 1. Merges it with the previous one if the strides
+ * permit. */
 void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
 nl_reduce_dims nl_reducelaunch_merged(const nl_reduce_dims *d);
-int64_t nl_reducelaunch_by_input(const nl_reduce_dim *d); /* the largest stride first */
+int64_t nl_reducelaunch_by_input(const nl_reduce_dim *d); /* sort key: the largest stride first */
 void nl_reducelaunch_sort(nl_reduce_dims *d, int64_t (*key)(const nl_reduce_dim *)); /* stable */
 
 typedef enum nl_reduce_kind {
     NL_REDUCE_NONE,
-    NL_REDUCE_PACKED,       /* rows of contiguous elements, for warps or blocks */
-    NL_REDUCE_STRIDED,      /* the same of elements with gaps */
-    NL_REDUCE_STEPPED,      /* several axes, the last of which has equal steps */
+    NL_REDUCE_PACKED,       /* contiguous rows, for warps or blocks */
+    NL_REDUCE_STRIDED,      /* rows of elements with gaps */
+    NL_REDUCE_STEPPED,      /* several axes, the last with equal steps */
     NL_REDUCE_SHORT_PACKED, /* rows for a few lanes */
     NL_REDUCE_SHORT_STRIDED,
     NL_REDUCE_GAPPED_PACKED, /* each result from rows with gaps between them */
     NL_REDUCE_GAPPED_STEPPED,
-    NL_REDUCE_COLUMNS,        /* neighbouring results for a thread */
-    NL_REDUCE_TEAMS,          /* rows of up to 512 bytes, one access for a lane */
-    NL_REDUCE_STRIPES,        /* short columns, whole ones for a thread */
-    NL_REDUCE_STAGED_COLUMNS, /* groups of columns by way of shared memory */
-    NL_REDUCE_NARROW,         /* few long columns for a block */
+    NL_REDUCE_COLUMNS,        /* neighbouring results for each thread */
+    NL_REDUCE_TEAMS,          /* rows of up to 512 bytes, one access per lane */
+    NL_REDUCE_STRIPES,        /* short columns, each reduced by one thread */
+    NL_REDUCE_STAGED_COLUMNS, /* groups of columns, copied to shared memory */
+    NL_REDUCE_NARROW,         /* few long columns for each block */
     NL_REDUCE_SERIAL,         /* one thread for a result or for a part of one */
     NL_SCAN_SERIAL,           /* one thread for a row or for a part of one */
-    NL_SCAN_ROWS,             /* one thread for a row, by way of shared memory */
+    NL_SCAN_ROWS,             /* one thread for a row in shared memory */
     NL_SCAN_WARPS,            /* one warp for a row */
     NL_SCAN_COLUMNS,          /* tiles of columns */
     NL_SCAN_TILES,            /* tiles of rows */
-    NL_SCAN_PIPELINED,        /* tiles of rows, copied to shared memory ahead of their scan */
+    NL_SCAN_PIPELINED,        /* tiles of rows, copied to shared memory before their scan */
 } nl_reduce_kind;
 
 /* How one launch reduces or scans. */
 typedef struct nl_reduce_schedule {
     nl_reduce_kind kind;
-    int width; /* template argument: columns of a thread, lanes of a row, or elements of an access;
-                * 0: the kernel has none */
-    int ahead; /* STRIPES: elements that a thread loads at a time; SCAN_TILES and SCAN_WARPS:
-                * accesses of a thread */
+    /* template argument: columns of a thread, lanes of a row, or elements of an access; 0: the
+     * kernel has none */
+    int width;
+    /* STRIPES: elements that a thread loads at a time; SCAN_TILES and SCAN_WARPS: accesses per
+     * thread */
+    int ahead;
     int threads;
     int team;             /* warps that reduce a row together; STAGED_COLUMNS: groups of a block */
-    int64_t parts, chunk; /* parts of a result, and elements of one */
-    int64_t groups; /* NARROW, STAGED_COLUMNS: groups of columns that have rows of their own */
+    int64_t parts, chunk; /* parts of a result, and elements of a part */
+    int64_t groups; /* NARROW, STAGED_COLUMNS: number of groups of columns with separate rows */
 } nl_reduce_schedule;
 
 /* Arrays of a launch: those of the call, then scratch arrays. */
 enum { NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS, NL_REDUCE_SCRATCH };
 
-/* What a number of the kernel is: of the input, an accumulator, of the output. */
+/* The type of the numbers that a kernel reads or writes: the input's, the accumulator, or the
+ * output's. */
 typedef enum nl_reduce_type { NL_REDUCE_STORED, NL_REDUCE_LOOP, NL_REDUCE_RESULT } nl_reduce_type;
 
 typedef struct nl_reduce_step {
     nl_reduce_schedule schedule,
-        last; /* last: how the last block reduces the parts; its kind may be NONE */
+        /* last: the schedule with which the last block reduces the parts; its kind may be NONE */
+        last;
     nl_reduce_type reads, writes;
     int wide, cached;
-    int vec; /* scans: neighbouring columns that are one element */
+    int vec; /* scans: number of neighbouring columns that form one element */
     int64_t grid, shared_bytes;
     unsigned char *plan; /* in the storage of the nl_reduce_plan */
     size_t plan_size;
@@ -117,29 +122,29 @@ typedef struct nl_reduce_plan {
     int step_count, scratch_count;
     nl_reduce_step steps[NL_REDUCE_MAX_STEPS];
     nl_reduce_scratch scratch[NL_REDUCE_MAX_SCRATCH];
-    unsigned char *storage; /* of the caller, for the plans of all steps */
+    unsigned char *storage; /* provided by the caller, for the plans of all steps */
     size_t used;
 } nl_reduce_plan;
 
-/* What a plan has next to its dimensions. */
+/* The contents of a plan besides its dimensions. */
 typedef struct nl_reduce_plan_options {
-    const void *initial; /* a number, or NULL */
+    const void *initial; /* the initial value, or NULL */
     size_t initial_size; /* its bytes */
-    int copies;          /* of it in the plan, one after the other */
+    int copies;          /* how often it is stored in the plan, consecutively */
     int is_last, segmented, by_part, by_one;
     double divisor;
     int64_t results; /* 0: the product of the kept dimensions */
 } nl_reduce_plan_options;
 
-/* Bytes of storage that suffice for a plan whose accumulators have so many bytes. */
+/* Bytes of storage that are enough for any plan with accumulators of this size. */
 size_t nl_reducelaunch_storage(int64_t accumulator);
 nl_reduce_step *nl_reducelaunch_add_step(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
                                          nl_reduce_type reads, nl_reduce_type writes, int64_t grid);
-/* The slot of a new scratch array. */
+/* Adds a scratch array and returns its slot. */
 uint8_t nl_reducelaunch_add_scratch(nl_reduce_plan *plan, nl_reduce_scratch_kind kind,
                                     int64_t count);
 void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *slots);
-/* Appends a plan to that of the last step; whether it is a wide one. */
+/* Appends a plan to that of the last step. Returns whether it is a wide one. */
 int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
                           const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
                           int64_t accumulator, const nl_reduce_plan_options *options);

@@ -1,4 +1,5 @@
-/* core/reduceplan: see reduceplan.h. The limits were measured on H100 and H200. */
+/* core/reduceplan: chooses the schedule of a reduction by its shape, strides and alignment. The
+ * limits were measured on H100 and H200. */
 #include "core/reduceplan.h"
 
 #include <limits.h>
@@ -9,63 +10,71 @@ enum {
     WARP = 32,
     THREADS = 256,
     SERIAL_THREADS = 128,
-    ACCESS_BYTES = 16,        /* of the widest load of a thread */
-    MAX_PART_BYTES = 1 << 17, /* the same, if elements are combined in order */
+    ACCESS_BYTES = 16,        /* bytes of a thread's widest load */
+    MAX_PART_BYTES = 1 << 17, /* maximum bytes of a part, if elements are combined in order */
     MAX_PARTS = 8192,
     LARGE_PART_BYTES = 1 << 16,
-    ROW_BYTES = 1 << 13, /* that one warp reduces */
-    MANY_ROWS = 1 << 13, /* of which each may have LONG_ROW_BYTES for a warp */
+    ROW_BYTES = 1 << 13, /* maximum bytes of a row that one warp reduces */
+    MANY_ROWS = 1 << 13, /* from this number of rows, the maximum is LONG_ROW_BYTES */
     LONG_ROW_BYTES = 1 << 15,
-    MIN_BLOCK_ROW_BYTES =
-        12 << 10,                /* from which a block is faster than a warp, if one turn of its */
-    BLOCK_TURN_BYTES = 16 << 10, /* threads reads all, or nearly half of the next turn is used */
+    /* A block reduces a row of more than MIN_BLOCK_ROW_BYTES faster than a warp does, except if the
+     * row exceeds BLOCK_TURN_BYTES, one pass of its threads, by at most BLOCK_REST_BYTES: then most
+     * threads are idle in the second pass. */
+    MIN_BLOCK_ROW_BYTES = 12 << 10,
+    BLOCK_TURN_BYTES = 16 << 10,
     BLOCK_REST_BYTES = 1 << 13,
     MAX_ROW_PARTS = 1 << 15,
-    COLUMN_THREADS = 1 << 17, /* that keep a device busy */
-    WIDE_THREADS = 1 << 16,   /* with fewer, a thread has at most FEW_COLUMNS */
-    COLUMN_WARPS = 8,         /* of a block, as in short_axes.cuh */
-    COLUMN_BYTES = 128, /* of the accumulators of a thread: a block shares those of 7 of 8 warps */
-    SHORT = 16,         /* elements of a row that one thread reduces alone */
+    COLUMN_THREADS = 1 << 17, /* threads that keep a device busy */
+    WIDE_THREADS = 1 << 16,   /* with fewer threads, a thread has at most FEW_COLUMNS columns */
+    COLUMN_WARPS = 8,         /* warps per block, as in short_axes.cuh */
+    /* maximum bytes of a thread's accumulators: the block stores those of 7 of 8 warps in shared
+     * memory */
+    COLUMN_BYTES = 128,
+    SHORT = 16, /* maximum elements of a row that one thread reduces alone */
     SHORT_RUN =
-        16, /* elements of a column with equal steps, of which several are loaded at a time */
-    LANE_PIECES = 4,     /* accesses of a lane to a short row */
-    MAX_LANE_PIECES = 8, /* the same where lanes take long to combine */
+        16, /* minimum length of the last reduced axis of columns for several loads at once */
+    LANE_PIECES = 4,     /* loads per lane of a short row */
+    MAX_LANE_PIECES = 8, /* the same where combining lanes is slow */
     MIN_LANES = 2,
-    GAPPED_BYTES = 1 << 11,        /* of a result's rows with gaps, for a block */
-    STRIPE_ROWS = 64,              /* of a column that a thread reduces alone, ... */
-    STRIPE_WIDE_THREADS = 1 << 16, /* below, a thread has at most FEW_COLUMNS */
+    GAPPED_BYTES = 1 << 11, /* minimum bytes of a result's rows with gaps, for a block */
+    STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
+    /* with fewer threads, a thread has at most FEW_COLUMNS columns */
+    STRIPE_WIDE_THREADS = 1 << 16,
     MIN_STRIPE_THREADS = 1 << 15,
-    LONG_STRIPE_ROWS = 256, /* the same if STRIPE_RUN_BYTES are contiguous */
+    LONG_STRIPE_ROWS = 256, /* the same as STRIPE_ROWS, if STRIPE_RUN_BYTES are contiguous */
     STRIPE_RUN_BYTES = 32,
-    FEW_COLUMNS = 4,          /* of a thread, where more would leave too few threads */
-    NARROW_BYTES = 512,       /* of all columns of a block */
-    NARROW_GROUP_BYTES = 128, /* of each group, if there are several */
+    FEW_COLUMNS = 4,          /* columns per thread, where more would leave too few threads */
+    NARROW_BYTES = 512,       /* maximum bytes of all columns of a block */
+    NARROW_GROUP_BYTES = 128, /* maximum bytes of each group of columns, if there are several */
     NARROW_PARTS = 512,
-    STAGED_BYTES = 24 << 10, /* of groups of columns that a block has in shared memory */
+    /* maximum bytes of a group of columns that a block copies to shared memory */
+    STAGED_BYTES = 24 << 10,
     STAGED_TILE = 16 << 10,
-    AMONG_BYTES = 128, /* of a short axis among the results, which the second launch reduces */
-    LATER_SHARE = 8, /* of the bytes that are read, at most one in so many is for a second launch */
-    FEW_ROWS_BYTES = 1 << 15, /* of a result's rows: too few for a block */
-    WORTH_BYTES = 1 << 25,    /* that take longer to read than a launch takes */
-    FEW_LATER = 1 << 16,      /* numbers that a few blocks reduce in the time of a launch */
+    /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
+    AMONG_BYTES = 128,
+    LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
+    FEW_ROWS_BYTES = 1 << 15, /* maximum bytes of a result's rows that are too few for a block */
+    WORTH_BYTES = 1 << 25,    /* reading this many bytes takes longer than a launch */
+    FEW_LATER = 1 << 16,      /* a few blocks reduce this many numbers in the time of a launch */
 };
 
-/* Those that tests change, so that small arrays reach the kinds for large ones. */
+/* The limits that tests change, so that small arrays reach the kinds for large ones. */
 enum limit {
-    TEAM_ROWS,         /* short rows, from which a few lanes reduce each */
-    STRIPE_BYTES,      /* ... if results have so many bytes for each row */
-    NARROW_PART_BYTES, /* at least 16 for each thread: no part may be without rows */
-    MIN_STAGED_BYTES,  /* of all groups */
+    TEAM_ROWS,         /* from this number of short rows, a few lanes reduce each row */
+    STRIPE_BYTES,      /* stripes: minimum bytes of results per row of a column */
+    NARROW_PART_BYTES, /* at least 16 per thread: every part must have rows */
+    MIN_STAGED_BYTES,  /* minimum bytes of all groups of columns for staging */
     BUSY_BLOCKS,
-    TWO_LAUNCHES_BYTES, /* from which a second launch may be worth its time */
-    BLOCK_BYTES,        /* up to which one block is as fast as several and a second step */
-    MIN_PART_BYTES,     /* of one block's part, where there are parts */
+    TWO_LAUNCHES_BYTES, /* from this size, a second launch may be faster */
+    BLOCK_BYTES,    /* up to this size, one block is as fast as several blocks and a second step */
+    MIN_PART_BYTES, /* minimum bytes of a part */
     MAX_PART_BYTES_ANY_ORDER,
-    USUAL_PARTS, /* so many that the last ones to begin do not delay the end */
+    USUAL_PARTS, /* enough parts that the last ones to start do not delay the end */
     BUSY_PARTS,  /* parts, or results, that keep a device busy */
-    /* not limits, but facts about the devices: */
-    CACHED_BYTES, /* an array of so many bytes may be in the L2 cache */
-    SERIAL_PLANS, /* 0: none, although the threads of a block run one after another */
+    /* properties of the devices: */
+    CACHED_BYTES, /* an array of up to this size may be in the L2 cache */
+    /* 0: no plans for serial threads, even if the threads of a block run one after another */
+    SERIAL_PLANS,
     LIMITS,
 };
 
@@ -121,25 +130,26 @@ static int are_multiples(const dim *d, int count, int64_t of) {
     return 1;
 }
 
-/* Are all elements, the first of which has this address, at multiples of so many bytes?
- * `kept_count` and `reduced_count`: so many dimensions, for the others step within an access. */
+/* Returns whether the addresses of all elements are multiples of `of`; `address` is the first
+ * element's. Only the first `kept_count` and `reduced_count` dimensions are checked: the elements
+ * of the others are in the same access. */
 static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
                        int64_t address, int64_t of) {
     return address % of == 0 && are_multiples(kept->at, kept_count, of) &&
            are_multiples(reduced->at, reduced_count, of);
 }
 
-/* Are the elements along the last reduced axis contiguous, and does each row begin at the address
- * of an element? */
+/* Returns whether the elements along the last reduced axis are contiguous, and each row is aligned
+ * to the itemsize. */
 static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
     return last_of(reduced)->input == t->itemsize &&
            are_aligned(kept, kept->count, reduced, reduced->count - 1, t->address, t->itemsize);
 }
 
-/* ---- kinds for columns ---- */
+/* ---- schedules for columns ---- */
 
-/* How many neighbouring results a thread can reduce by one access; 0 if their elements are no
- * neighbours, or not aligned. */
+/* Returns the number of neighbouring results that a thread can reduce with one access; 0 if their
+ * elements are not neighbours or not aligned. */
 static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     int64_t size = t->itemsize, width = max64(ACCESS_BYTES / size, 1);
     if (!kept->count || !reduced->count || !t->accumulator || last_of(kept)->input != size)
@@ -153,8 +163,8 @@ static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     return (int)width;
 }
 
-/* A width with enough threads: `most` with more than a few columns each, and `least` in any case.
- */
+/* Halves the width until there are enough threads: `most` for a width of more than FEW_COLUMNS,
+ * `least` in every case. */
 static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     while (width > 1 &&
            (results / width < least || (width > FEW_COLUMNS && results / width < most)))
@@ -162,9 +172,9 @@ static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     return width;
 }
 
-/* Blocks of COLUMN_WARPS warps with a part each, and about as many blocks as run at once; twice as
- * many for bytes, which are more work. Where narrower accesses make as many threads as parts would,
- * there are none, for parts need a second step. */
+/* Blocks of COLUMN_WARPS warps, each with a part of the column, and about as many blocks as run at
+ * the same time; twice as many for 1-byte elements, which need more work. If narrower accesses give
+ * as many threads as parts would, there are no parts, because parts require a second step. */
 static schedule by_columns(int64_t results, int64_t length, int width) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     width = narrowed(width, results, WIDE_THREADS, results >= enough ? enough : WARP);
@@ -182,7 +192,7 @@ static schedule by_columns(int64_t results, int64_t length, int width) {
                       1};
 }
 
-/* How many lanes reduce a row by one access each; 0 if they cannot. */
+/* Returns the number of lanes that reduce a row with one access each; 0 if that is not possible. */
 static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
     if (reduced->count != 1 || reduced->at[0].input != t->itemsize || t->itemsize > ACCESS_BYTES)
         return 0;
@@ -192,10 +202,11 @@ static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
     return are_aligned(kept, kept->count, reduced, 0, t->address, ACCESS_BYTES) ? (int)lanes : 0;
 }
 
-/* How many neighbouring columns of a few elements a thread reduces alone; 0 if it should not. */
+/* Returns the number of neighbouring short columns that one thread reduces alone; 0 if another kind
+ * is better. */
 static int by_stripes(const dims *kept, const dims *reduced, const traits *t, int64_t results) {
     int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
-    /* in bytes, but small elements count as others do */
+    /* in bytes; elements of less than 4 bytes count as 4 */
     int64_t wanted = max64(rows, STRIPE_ROWS) * limits[STRIPE_BYTES].value;
     if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
         return 0;
@@ -206,8 +217,8 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
     return narrowed(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
 }
 
-/* How many neighbours of a few long columns a thread has; 0 if there are no such columns. There may
- * be several groups of columns, if no wide access is possible. */
+/* Returns the number of neighbouring columns per thread, for a few long columns; 0 if the array has
+ * no such columns. There may be several groups of columns, if no wide access is possible. */
 static int by_narrow(const dims *kept, const dims *reduced, const traits *t) {
     if (!kept->count || reduced->count != 1)
         return 0;
@@ -234,8 +245,8 @@ static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced
                       divide_up(length, chunk), chunk, groups};
 }
 
-/* Blocks copy whole groups of columns to shared memory; kind NONE where groups are large, or where
- * threads can read 16 bytes of more than two neighbouring columns anyway. */
+/* Blocks copy whole groups of columns to shared memory. Kind NONE if groups are too large, or if
+ * threads can load 16 bytes of more than two neighbouring columns without that. */
 static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
@@ -258,9 +269,9 @@ static schedule in_stage(const dims *kept, const dims *reduced, const traits *t)
         NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
 }
 
-/* ---- kinds for rows ---- */
+/* ---- schedules for rows ---- */
 
-/* How many lanes a row of so many elements needs; `width` of them are one access. */
+/* Returns the number of lanes for a row of `length` elements, `width` of which are one access. */
 static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     int64_t pieces = width > 1 && accumulator < 16 ? LANE_PIECES : MAX_LANE_PIECES;
     int lanes = MIN_LANES;
@@ -269,8 +280,9 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     return lanes;
 }
 
-/* How many elements a part has, of so many in all: parts are as many as keep the device busy, then
- * larger, for the end of each takes time, then more. */
+/* Returns the number of elements of a part, of `elements` in all. There are as many parts as keep
+ * the device busy; for more elements, first the parts become larger, because the end of each part
+ * takes time, then their number grows. */
 static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger = min64(elements / limits[BUSY_BLOCKS].value, LARGE_PART_BYTES / itemsize);
     int64_t least = max64(max64(elements / limits[USUAL_PARTS].value, larger),
@@ -297,8 +309,8 @@ int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int6
     return row / count;
 }
 
-/* Each result from rows with gaps between them; kind NONE where they are short, and where there is
- * little or much for each: other kinds are faster then. */
+/* Reduces each result from rows with gaps between them. Kind NONE if rows are short, or if a result
+ * has few or many elements: other kinds are faster then. */
 static schedule by_gapped_rows(const dims *kept, const dims *reduced, const traits *t,
                                int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
@@ -324,8 +336,8 @@ static schedule by_gapped_rows(const dims *kept, const dims *reduced, const trai
                       1};
 }
 
-/* Is a row of so many bytes for one warp? A block has less to do at its end if there are few rows,
- * or if one turn of all its threads reads nearly all of a row. */
+/* Returns whether one warp should reduce a row of `row` bytes. A block is better if there are few
+ * rows, or if one pass of all its threads reads nearly the whole row. */
 static int is_for_a_warp(int64_t row, int64_t results) {
     if (results >= MANY_ROWS)
         return row <= LONG_ROW_BYTES;
@@ -340,7 +352,7 @@ int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int6
                                                             : lanes_for(length, width, accumulator);
 }
 
-/* ---- the choice ---- */
+/* ---- choice of a schedule ---- */
 
 static schedule one_thread_each(int threads, int64_t length, int64_t parts) {
     int64_t chunk = max64(divide_up(length, parts), 1);
@@ -348,7 +360,8 @@ static schedule one_thread_each(int threads, int64_t length, int64_t parts) {
         NL_REDUCE_SERIAL, 0, 0, threads, 1, max64(1, divide_up(length, chunk)), chunk, 1};
 }
 
-/* The kinds for columns and teams that need no row of a warp; kind NONE if none fits. */
+/* Chooses a schedule for short axes, one in which no warp reduces a whole row; kind NONE if none
+ * fits. */
 static schedule by_short_axes(const dims *kept, const dims *reduced, const traits *t,
                               int64_t results, int64_t length) {
     int width = results >= limits[TEAM_ROWS].value ? by_teams(kept, reduced, t) : 0;
@@ -376,7 +389,7 @@ static int64_t least_step(const dims *kept) {
     return least;
 }
 
-/* A row in several parts, one for a block each. */
+/* Divides a row into several parts, one block each. */
 static schedule in_parts(const dims *kept, const dims *reduced, const traits *t, int packed,
                          int64_t results, int64_t length) {
     int64_t size = packed ? t->itemsize : max64(t->itemsize, 4);
@@ -458,8 +471,8 @@ static int is_for_rows(nl_reduce_kind kind) {
            kind != NL_REDUCE_SHORT_PACKED && kind != NL_REDUCE_SHORT_STRIDED;
 }
 
-/* How the last block of a launch reduces the parts that all blocks leave; kind NONE if it cannot.
- */
+/* The schedule with which the last block of a launch reduces the parts of all blocks; kind NONE if
+ * it cannot. */
 static schedule by_last_block(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
@@ -504,7 +517,7 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 
 /* ---- two launches ---- */
 
-/* The dimensions that a first launch keeps. */
+/* The dimensions that the first of two launches keeps. */
 static dims together(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
@@ -516,8 +529,8 @@ static dims together(const dims *kept, const dim *later, int count) {
     return nl_reducelaunch_merged(&all);
 }
 
-/* Is it a short axis whose elements are between those of the results, such as the colours of
- * pixels, or short rows of results? Without it there are longer columns. */
+/* Returns whether `inner` is a short axis with elements between those of the results, such as the
+ * colours of pixels, or the results form short rows. Without this axis, the columns are longer. */
 static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
     int64_t item = t->itemsize, last = last_of(kept)->length * item;
     int64_t short_row = last_of(kept)->input == item ? last : 0;
@@ -532,7 +545,7 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
     return end->length >= WARP || rows >= 2 * THREADS;
 }
 
-/* Are there rows for each result that are worth a launch, after which the others are few? */
+/* Returns whether each result has rows that are worth a launch, after which few numbers remain. */
 static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
     int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
     if (inner->input != itemsize || row < AMONG_BYTES || results * rows < limits[TEAM_ROWS].value)
@@ -543,8 +556,8 @@ static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t it
     return is_worth && row <= LONG_ROW_BYTES;
 }
 
-/* Moves those of the reduced dimensions to `later` that a second launch reduces: none where one
- * launch is as good. */
+/* Moves the reduced dimensions that a second launch reduces to `later`; none if one launch is as
+ * fast. */
 static void divide(const dims *kept, dims *reduced, dims *later, const traits *t) {
     int last = reduced->count - 1;
     later->count = 0;
@@ -594,8 +607,9 @@ static void in_one_launch(const reduction *f, const schedule *s, int segmented,
     nl_reducelaunch_set_slots(step, 5, slots);
 }
 
-/* The dimensions of results and later axes in the scratch array of a first launch: numbers of
- * `size` bytes, `apart` of them for each. Appends the later ones to `reduced`. */
+/* The dimensions of the results and of the later axes in the scratch array of a first launch. Its
+ * numbers have `size` bytes, and neighbouring results are `apart` numbers apart. Appends the later
+ * axes to `reduced`. */
 static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
     dims order = {.count = 0}, kept = {.count = 0};
     int from[NL_REDUCE_MAX_DIMS];
@@ -603,7 +617,7 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     for (int i = 0; i < f->kept.count + f->later.count; i++)
         nl_reducelaunch_append(&order,
                                i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
-    for (int i = 0; i < order.count; i++) { /* sorted stably, if there are later ones */
+    for (int i = 0; i < order.count; i++) { /* sorted stably, if there are later axes */
         int j = i;
         for (; f->later.count && j > 0 &&
                nl_reducelaunch_by_input(&order.at[from[j - 1]]) >
@@ -626,9 +640,9 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     return kept;
 }
 
-/* A launch leaves parts of each number, which its last block reduces, or a second launch does,
- * together with the later axes. The parts of neighbouring results are neighbours where the results'
- * elements are. */
+/* A launch writes several parts of each number. Its last block reduces them, or a second launch
+ * does, together with the later axes. The parts of neighbouring results are neighbours if the
+ * results' elements are. */
 static void in_parts_of_results(const reduction *f, const schedule *s, const dims *kept,
                                 const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
@@ -677,7 +691,7 @@ static void in_parts_of_results(const reduction *f, const schedule *s, const dim
                               (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
 
-/* One part for each result; the kernel reads where it ends. */
+/* One part for each result; the kernel reads where each segment ends. */
 static void by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};
@@ -698,7 +712,7 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
         int64_t where = r->where ? r->where[i] : 0;
         if (r->axes >> i & 1)
             nl_reducelaunch_append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
-        if (i == r->segmented) /* outermost, so that neighbours have the same segment */
+        if (i == r->segmented) /* outermost, so that neighbouring threads have the same segment */
             nl_reducelaunch_append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
         else if (!(r->axes >> i & 1))
             nl_reducelaunch_append(&kept,
@@ -732,7 +746,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS && last_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort(&f.reduced,
-                             by_length); /* the longest run without interruption is the last */
+                             by_length); /* the longest row without interruption is the last */
     if (s.parts == 1 && !f.later.count)
         in_one_launch(&f, &s, -1, plan);
     else

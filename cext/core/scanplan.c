@@ -1,4 +1,5 @@
-/* core/scanplan: see scanplan.h. The limits were measured on H100 and H200. */
+/* core/scanplan: chooses the schedule of a scan by its shape, strides and alignment. The limits
+ * were measured on H100 and H200. */
 #include "core/scanplan.h"
 
 #include <stdlib.h>
@@ -6,47 +7,47 @@
 
 enum {
     WARP = 32,
-    ACCESS_BYTES = 16, /* of the widest load of a thread */
+    ACCESS_BYTES = 16, /* bytes of a thread's widest load */
     BLOCK_THREADS = 256,
     SERIAL_THREADS = 128,
-    SIMULATED_THREADS = 32,       /* of a block, where threads run one after another, ... */
-    SIMULATED_ROWS = 1 << 10,     /* ... from so many rows on */
-    COLUMN_THREADS = 1 << 17,     /* that keep a device busy */
-    COLUMN_WARPS = 8,             /* of a block, as in short_axes.cuh */
-    COLUMN_ROWS = 8,              /* of a tile of columns that a thread has (scan.cuh) */
-    SHORT = 16,                   /* elements of a row that one thread scans alone */
-    ROW_LENGTH = 64,              /* up to which a thread for each row is faster than a warp */
-    ROW_BYTES = 768,              /* of such a row in shared memory, at most */
-    ROW_BLOCK_BYTES = 48 << 10,   /* of the rows of a block */
-    TINY_ROW_BYTES = 16,          /* that neighbouring threads find in the same cache lines */
-    WARP_LENGTH = 512,            /* elements of a row that a warp scans, at most */
-    VEC_BYTES = 32,               /* of an element that is a vec, at most */
-    VEC_COLUMNS = 8,              /* of an array whose columns are all one element */
-    VEC_ELEMENTS = 4,             /* contiguous ones for a thread */
-    PARTED = 128,                 /* elements of a column, from which it may be scanned in parts */
-    COLUMN_STEP_BYTES = 7 << 19,  /* copied while a group of tiles waits for those before it */
-    COLUMN_START_BYTES = 1 << 24, /* copied in the time of the launches that tiles save */
-    TILE_BYTES = 128,             /* of the numbers that a thread has of a tile */
-    PIPELINE_PIECES = 8,          /* of a thread and a tile, as in pipelined_scan.cuh */
-    PIPELINE_STAGES = 4,          /* the same */
-    PIPELINE_NUMBER = 8,          /* bytes of a number in a pipeline, at most */
+    SIMULATED_THREADS = 32,     /* threads of a block, where they run one after another, ... */
+    SIMULATED_ROWS = 1 << 10,   /* ... from this number of rows */
+    COLUMN_THREADS = 1 << 17,   /* threads that keep a device busy */
+    COLUMN_WARPS = 8,           /* warps per block, as in short_axes.cuh */
+    COLUMN_ROWS = 8,            /* rows of a column tile per thread (scan.cuh) */
+    SHORT = 16,                 /* maximum elements of a row that one thread scans alone */
+    ROW_LENGTH = 64,            /* up to this length, a thread per row is faster than a warp */
+    ROW_BYTES = 768,            /* maximum bytes of such a row in shared memory */
+    ROW_BLOCK_BYTES = 48 << 10, /* of the rows of a block in shared memory */
+    TINY_ROW_BYTES = 16,        /* rows of neighbouring threads are in the same cache lines */
+    WARP_LENGTH = 512,          /* maximum elements of a row that a warp scans */
+    VEC_BYTES = 32,             /* maximum bytes of an element that is a vec */
+    VEC_COLUMNS = 8,            /* maximum columns of an array whose columns all form one element */
+    VEC_ELEMENTS = 4,           /* contiguous vec elements per thread */
+    PARTED = 128,               /* minimum length of a column that may be scanned in parts */
+    COLUMN_STEP_BYTES = 7 << 19,  /* bytes copied while a group of tiles waits for earlier tiles */
+    COLUMN_START_BYTES = 1 << 24, /* bytes copied in the time of the launches that tiles save */
+    TILE_BYTES = 128,             /* maximum bytes of a tile's numbers per thread */
+    PIPELINE_PIECES = 8,          /* pieces of a tile per thread, as in pipelined_scan.cuh */
+    PIPELINE_STAGES = 4,          /* the same file's number of stages */
+    PIPELINE_NUMBER = 8,          /* maximum bytes of a number in a pipeline */
     STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
 };
 
-/* Those that tests change, so that small arrays reach the kinds for large ones. */
+/* The limits that tests change, so that small arrays reach the kinds for large ones. */
 enum limit {
-    SCANNED_ROWS,        /* from which each is for a thread: at least ... */
-    SCANNED_ROWS_EACH,   /* ... and for each element of one */
-    WARP_ROWS,           /* from which each is for a warp */
-    VEC_THREADS,         /* at least, where some of many columns are one element */
+    SCANNED_ROWS,        /* from this number of rows, one thread scans a row: at least this, ... */
+    SCANNED_ROWS_EACH,   /* ... and this for each element of a row */
+    WARP_ROWS,           /* from this number of rows, one warp scans a row */
+    VEC_THREADS,         /* minimum threads, where some of many columns form one element */
     COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
-    COLUMN_TILE_NUMBER,  /* bytes of a number in tiles of columns, at most */
-    TILE_THREADS,        /* of a block that scans tiles of rows, at most */
-    TILE_RUNS,           /* of a warp in a tile, at most: they are exchanged one by one */
-    PIPELINE_THREADS,    /* of a block, as in reduceplan.py */
-    PIPELINE_TURNS,      /* tiles for each block, at least */
-    /* not a limit, but a fact about the devices: */
-    PIPELINES, /* so many blocks can have a pipeline; 0: the device has none */
+    COLUMN_TILE_NUMBER,  /* maximum bytes of a number in column tiles */
+    TILE_THREADS,        /* maximum threads of a block that scans row tiles */
+    TILE_RUNS, /* maximum runs of a warp in a tile (scan.cuh): they are exchanged one by one */
+    PIPELINE_THREADS, /* of a block, as in reduceplan.py */
+    PIPELINE_TURNS,   /* minimum tiles per block */
+    /* a property of the devices: */
+    PIPELINES, /* number of blocks that can have a pipeline; 0: the device has none */
     LIMITS,
 };
 
@@ -82,12 +83,12 @@ typedef nl_reduce_dim dim;
 typedef nl_reduce_dims dims;
 typedef nl_reduce_schedule schedule;
 
-/* Bytes of an element that is read, combined, written. */
+/* Bytes of an element as it is read, combined and written. */
 typedef struct sizes {
     int64_t stored, loop, result;
 } sizes;
 
-/* The rows of a scan: `vec` neighbouring columns are one element. */
+/* The rows of a scan. `vec` neighbouring columns form one element. */
 typedef struct geometry {
     dims kept;
     dim along;
@@ -104,9 +105,10 @@ static int64_t rows_of(const geometry *g) {
     return nl_reducelaunch_count(&g->kept);
 }
 
-/* ---- columns as one element ---- */
+/* ---- several columns as one element ---- */
 
-/* Can so many neighbours along the last kept dimension be one element, in both arrays? */
+/* Returns whether `count` neighbours along the last kept dimension can form one element in both
+ * arrays. */
 static int are_aligned(int64_t count, const geometry *g) {
     int64_t input = count * g->size.stored, output = count * g->size.result;
     input = min64(ACCESS_BYTES, input & -input);
@@ -120,7 +122,7 @@ static int are_aligned(int64_t count, const geometry *g) {
     return 1;
 }
 
-/* A width with at least so many threads. */
+/* Halves the width until there are at least `least` threads. */
 static int64_t narrowed(int64_t width, int64_t results, int64_t least) {
     while (width > 1 && results / width < least)
         width /= 2;
@@ -134,8 +136,8 @@ static void set_vec(geometry *g, int64_t vec) {
     g->size.result *= vec;
 }
 
-/* All of a few columns become one element, so that they are a row; or some of many, so that they
- * are one access. */
+/* Joins columns to one element: all of a few columns, so that they form a row, or some of many, so
+ * that they are one access. */
 static void join_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
@@ -163,13 +165,13 @@ static void join_columns(geometry *g) {
     set_vec(g, count);
 }
 
-/* ---- kinds ---- */
+/* ---- choice of a schedule ---- */
 
 static schedule one_part(nl_reduce_kind kind, int64_t threads, int64_t length) {
     return (schedule){kind, 0, 0, (int)threads, 1, 1, length, 1};
 }
 
-/* Are the elements of a row contiguous, and do rows begin at multiples of an access? */
+/* Returns whether the elements of a row are contiguous and all rows are aligned to an access. */
 static int is_packed(const geometry *g) {
     if (g->along.input != g->size.stored || g->input % ACCESS_BYTES)
         return 0;
@@ -179,12 +181,12 @@ static int is_packed(const geometry *g) {
     return 1;
 }
 
-/* The bytes of a row in shared memory (scan.cuh: scan_rows). */
+/* Bytes of a row in shared memory (scan.cuh: scan_rows). */
 static int64_t row_in_memory(int64_t length, int64_t itemsize) {
     return (length | 1) * itemsize;
 }
 
-/* The threads of a block that scans rows in shared memory; 0 where none should. */
+/* Returns the threads of a block that scans rows in shared memory; 0 if another kind is better. */
 static int64_t threads_for_rows(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, row = row_in_memory(length, g->size.loop);
     if (length > ROW_LENGTH ||
@@ -195,7 +197,7 @@ static int64_t threads_for_rows(const geometry *g, int64_t rows) {
     return WARP * max64(1, min64(4, ROW_BLOCK_BYTES / (WARP * row)));
 }
 
-/* A lane reads `width` neighbours at a time. */
+/* One warp per row; a lane loads `width` neighbours at a time. */
 static schedule by_warps(const geometry *g, int64_t width) {
     int64_t runs = 1;
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
@@ -207,8 +209,8 @@ static schedule by_warps(const geometry *g, int64_t width) {
     return s;
 }
 
-/* Should columns be scanned in tiles? Groups of tiles wait for one another, which is only free if
- * other warps have enough to copy. */
+/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other, which
+ * costs no time only if other warps have enough to copy. */
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
@@ -216,7 +218,8 @@ static int is_for_column_tiles(const geometry *g, int64_t rows) {
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
-/* One thread for a row, or for a part of one: then another launch reduces the parts before. */
+/* One thread for a row, or for a part of one: then earlier launches scan the totals of the
+ * parts. */
 static schedule by_threads(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
@@ -231,8 +234,7 @@ static int64_t pipeline_tile(void) {
     return ACCESS_BYTES * limits[PIPELINE_THREADS].value * PIPELINE_PIECES;
 }
 
-/* How many elements a piece has where rows are scanned in a pipeline; 0 where they should not be.
- */
+/* Returns the number of elements of a piece, if rows should be scanned in a pipeline, else 0. */
 static int64_t piece_of(const geometry *g, int64_t rows, int64_t pipelines) {
     int64_t item = max64(g->size.stored, g->size.result);
     int64_t tiles = divide_up(g->along.length * item, pipeline_tile());
@@ -265,9 +267,9 @@ static schedule in_tiles(const geometry *g, int64_t width) {
         NL_SCAN_TILES, (int)width, (int)runs, (int)threads, 1, divide_up(length, chunk), chunk, 1};
 }
 
-/* How many neighbours along a row a thread reads at a time. */
+/* Returns the number of neighbours along a row that a thread loads at a time. */
 static int64_t width_of(const geometry *g) {
-    if (g->vec > 1) /* lanes exchange each number of an element */
+    if (g->vec > 1) /* lanes exchange each number of an element separately */
         return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest(&g->size)));
     int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
@@ -316,7 +318,7 @@ static int64_t shared_bytes(const schedule *s, const geometry *g) {
     return s->kind == NL_SCAN_ROWS ? s->threads * row_in_memory(g->along.length, g->size.loop) : 0;
 }
 
-/* How many values the tiles of all rows publish (lookback.cuh). */
+/* Returns the number of values that the tiles of all rows publish (lookback.cuh). */
 static int64_t statuses_of(const schedule *s, int64_t rows) {
     if (s->kind == NL_SCAN_COLUMNS)
         return rows * (s->parts + divide_up(s->parts, COLUMN_WARPS));
@@ -354,8 +356,8 @@ static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
              (uint8_t[]){source, before, target, statuses, source});
 }
 
-/* Reduces each part of all rows, and scans the results: each part begins with those before it. The
- * slot of the array that has them. */
+/* Reduces each part of all rows to its total, and scans the totals: each part starts with the sum
+ * of the parts before it. Returns the slot of the array with these sums. */
 static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const geometry *g,
                                 int64_t pipelines) {
     int64_t rows = rows_of(g), size = g->size.loop;
@@ -404,7 +406,8 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     if (!r->serial)
         join_columns(&g);
     schedule s = scheduled(&g, r->serial, r->pipelines);
-    if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) { /* parts are of single columns */
+    /* parts consist of single columns */
+    if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) {
         g = columns;
         s = scheduled(&g, 0, r->pipelines);
     }
