@@ -1,6 +1,6 @@
-/* core/gloop: see the header. Operands are seen in their own order: the loop dimensions, outermost
- * first, then the core dimensions; `axes` says where each lies in the array, so that axes= costs
- * nothing further. */
+/* core/gloop: the arithmetic of one gufunc call. Each operand has an order of its dimensions: the
+ * loop dimensions, outermost first, then the core dimensions. `axes` maps this order to axes of the
+ * array, so that the axes= argument needs no other code. */
 #include "core/gloop.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
     return 0;
 }
 
-/* A dimension goes missing for all operands that have it. */
+/* Marks an optional core dimension as missing, for all operands that have it. */
 static void drop(nl_gloop *loop, int place) {
     const nl_gcore *c = loop->core;
     loop->missing[place] = 1;
@@ -130,7 +130,7 @@ static void add_shape(nl_text *t, const int64_t *shape, int ndim) {
     nl_text_add(t, ndim == 1 ? ",)" : ")");
 }
 
-/* The shapes of all that was given, and what is left of them as loop dimensions. */
+/* The error lists the shapes of all given operands and their loop dimensions. */
 static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
     char room[1000];
     nl_text t = nl_text_in(room, sizeof room);
@@ -172,7 +172,7 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
                         number(loop, operand), given, broadcast);
 }
 
-/* An operand's loop dimensions, aligned with the loop's from the right. */
+/* Broadcasts an operand's loop dimensions with the loop's shape, aligned from the right. */
 static int join(nl_gloop *loop, const nl_goperand *o) {
     int own = o->array.ndim - o->core;
     for (int k = 0; k < own; k++) {
@@ -218,7 +218,9 @@ static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
     return o->array.strides[o->axes[at]];
 }
 
-/* Does loop dimension a lie outside of b, going by the first of `from` to `to` that can tell? */
+/* Compares two loop dimensions by the absolute strides of the operands `from` to `to`; the first
+ * operand with two different nonzero strides decides. Returns 1 if `a` is the outer one, -1 if `b`
+ * is, 0 if no operand decides. */
 static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
     int step = from <= to ? 1 : -1;
     for (int i = from; i != to + step; i += step) {
@@ -232,7 +234,8 @@ static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
     return 0;
 }
 
-/* Loop dimensions, outermost in memory first; those that cannot be told apart stay as they are. */
+/* Sorts the loop dimensions by stride, outermost first. Dimensions without a decision keep their
+ * order. */
 static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) {
     for (int k = 0; k < loop->ndim; k++) {
         int j = k;
@@ -287,7 +290,7 @@ void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *s
 
 /* ---- the kernel's view ---- */
 
-/* Whether dimension `outer` goes on where `inner` ends, for every operand. */
+/* Returns whether dimension `outer` continues dimension `inner` without a gap in every operand. */
 static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
     for (int i = 0; i < operands; i++)
         if (p->strides[i][outer] != p->strides[i][inner] * p->shape[inner])
@@ -352,8 +355,8 @@ int nl_gpacked_kernel_dims(int dims) {
     return dims <= 2 ? dims : dims <= 4 ? 4 : dims <= 8 ? 8 : NL_MAX_DIMS;
 }
 
-/* n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31: magic is 2^32 (2^shift - d) / d,
- * rounded up. */
+/* n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31, where magic is 2^32 (2^shift - d)
+ * / d, rounded up. */
 static uint64_t divider(int64_t d) {
     unsigned shift = 0;
     if (d < 1 || d > INT32_MAX)

@@ -1,6 +1,6 @@
-/* core/gloop: one call of a generalized ufunc as arithmetic: which dimensions of its operands are
- * core dimensions and how long they are, what the others broadcast to, and the parameters that the
- * kernel gets. Messages are NumPy's. */
+/* core/gloop: the geometry of one call of a generalized ufunc: the core dimensions of its operands
+ * and their sizes, the shape to which the other dimensions broadcast, and the kernel's parameters.
+ * Messages are NumPy's. */
 #ifndef NL_CORE_GLOOP_H
 #define NL_CORE_GLOOP_H
 
@@ -8,79 +8,81 @@
 #include "core/layout.h"
 
 #define NL_GU_MAX_OPERANDS 32
-#define NL_GU_MAX_CORE 8        /* core dimensions of one operand */
-#define NL_GU_MAX_DIMENSIONS 64 /* different core dimensions */
+#define NL_GU_MAX_CORE 8        /* maximum core dimensions of one operand */
+#define NL_GU_MAX_DIMENSIONS 64 /* maximum number of different core dimensions */
 
-/* The layout text, "(m,n),(n,p)->(m,p)", as numbalite/ufuncs/gusignature.py reads it. */
+/* The parsed signature, as "(m,n),(n,p)->(m,p)"; numbalite/ufuncs/gusignature.py parses it. */
 typedef struct nl_gcore {
     int nin, nout;
-    uint32_t written;                    /* bit i: the function writes input i */
-    int count;                           /* different core dimensions */
-    int64_t fixed[NL_GU_MAX_DIMENSIONS]; /* size, or -1 where calls decide */
+    uint32_t written;                    /* bit i: the function writes to input i */
+    int count;                           /* number of different core dimensions */
+    int64_t fixed[NL_GU_MAX_DIMENSIONS]; /* fixed size, or -1 if it varies */
     uint8_t optional[NL_GU_MAX_DIMENSIONS];
-    uint8_t ndim[NL_GU_MAX_OPERANDS];                  /* core dimensions, inputs first */
-    uint8_t place[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE]; /* which they are */
+    uint8_t ndim[NL_GU_MAX_OPERANDS];                  /* number of core dimensions, inputs first */
+    uint8_t place[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE]; /* index of each core dimension */
     char *name, *text;                                 /* for messages */
 } nl_gcore;
 
-/* Does the function write operand i? */
+/* Returns whether the function writes to operand i. */
 static inline int nl_gcore_writes(const nl_gcore *core, int i) {
     return i >= core->nin || (core->written >> i & 1);
 }
 
 typedef struct nl_goperand {
-    int given;             /* 0: an output that is to be made; array is not known then */
-    int core;              /* core dimensions that the array has, the last ones of its order */
-    nl_layout array;       /* as it is */
-    int axes[NL_MAX_DIMS]; /* its order: its loop dimensions, then the core ones -> axis of array */
+    int given;       /* 0: an output to be allocated; `array` is not set yet */
+    int core;        /* core dimensions that the array has, the last ones in its order */
+    nl_layout array; /* the operand's layout */
+    /* its order: loop dimensions, then core dimensions -> axis of `array` */
+    int axes[NL_MAX_DIMS];
 } nl_goperand;
 
 typedef struct nl_gloop {
     const nl_gcore *core;
     int keepdims;                          /* core dimensions stay in the outputs, with length 1 */
-    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* optional ones that some operand lacks */
+    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* optional dimensions that an operand lacks */
     int64_t sizes[NL_GU_MAX_DIMENSIONS];
-    int ndim; /* loop dimensions */
+    int ndim; /* number of loop dimensions */
     int64_t shape[NL_MAX_DIMS];
     nl_goperand operands[NL_GU_MAX_OPERANDS];
 } nl_gloop;
 
-/* Whether keepdims= goes with the layout. */
+/* Checks whether the signature supports keepdims=. */
 int nl_gcore_check_keepdims(const nl_gcore *core, nl_error *err);
 
 /* The steps of a call, in this order. Each returns 0, or -1 with *err. */
 
-/* From ndim of the operands: core of each, missing, ndim of the loop; axes are in order. */
+/* Reads ndim of the operands; sets `core` of each, `missing` and the loop's ndim. Sets `axes` to
+ * the natural order. */
 int nl_gloop_open(nl_gloop *loop, nl_error *err);
-/* Here the caller may change axes. Then, from the shapes: sizes. */
+/* Before this step, the caller may change `axes`. Sets `sizes` from the shapes. */
 int nl_gloop_sizes(nl_gloop *loop, nl_error *err);
-/* The loop's shape: what inputs and given outputs broadcast to. */
+/* Sets the loop's shape, to which inputs and given outputs broadcast. */
 int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
-/* Shape of an output that is not given, and strides for an order: 'C', 'F', or 'K': the loop
- * dimensions lie as those of the inputs do. `fortran_core`: the core dimensions are in that order.
- */
+/* Sets the shape of an output that is not given, and its strides for an order: 'C', 'F', or 'K',
+ * the order of the inputs' loop dimensions in memory. `fortran_core`: the core dimensions have
+ * Fortran order. */
 int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err);
 
-/* Shape and strides of an operand's core as the function declares it: dimensions that the array
- * lacks have length 1. */
+/* The shape and strides of an operand's core dimensions as the function declares them: dimensions
+ * that the array lacks have length 1. */
 void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
 
-/* What the kernel runs over: dimensions of length 1 are gone, the others are sorted for the memory
- * and merged where all operands allow it. */
+/* The loop of the kernel: without dimensions of length 1, sorted by stride, and merged where all
+ * operands permit it. */
 typedef struct nl_gpacked {
     int dims; /* at least 1 */
-    int wide; /* count or an offset does not fit in 31 bits */
+    int wide; /* the count or an offset exceeds 31 bits */
     int64_t count;
     int64_t shape[NL_MAX_DIMS];
     int64_t strides[NL_GU_MAX_OPERANDS][NL_MAX_DIMS];
 } nl_gpacked;
 int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
-/* How many dimensions the kernel for `dims` has: 1, 2, 4, 8 or 32. */
+/* The number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
 int nl_gpacked_kernel_dims(int dims);
 
-/* The kernel's parameter (gufunc.cuh: gufunc_call), with `dims` dimensions: an array of 8-byte
- * words. `lanes` of a warp have a loop index. `slots`: 16 bytes for each operand, an address or a
- * value. Returns the words written; at most NL_GU_MAX_WORDS. */
+/* Writes the kernel's parameter (gufunc.cuh: gufunc_call) with `dims` dimensions, an array of
+ * 8-byte words. `lanes`: lanes of a warp that share a loop index. `slots`: 16 bytes for each
+ * operand, an address or a value. Returns the number of words, at most NL_GU_MAX_WORDS. */
 #define NL_GU_MAX_WORDS \
     (2 * NL_GU_MAX_OPERANDS + 4 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
      2 * NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE)

@@ -1,14 +1,14 @@
 /* core/hostloop: faults of host code, and the loops of the parallel target.
  *
- * A loop is cut into chunks, which the calling thread and the threads that join it (base/threads)
- * take until there are none. Several Python threads may have loops running at once. A loop inside a
- * chunk runs serially.
+ * A loop is cut into chunks. The calling thread and the pool threads that join it (base/threads)
+ * claim chunks until none is left. Several Python threads may run loops at the same time. A loop
+ * inside a chunk runs serially.
  *
- * How long an iteration takes is measured when a loop runs in one thread, and kept with the loop.
+ * The time of an iteration is measured when a loop runs in one thread, and stored with the loop.
  *
- * Integer division traps on x86-64 where it does not on a GPU. clang's code tests for that
- * (numbalite/compilers/sim/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE
- * that minds only the addresses of loaded images. */
+ * Integer division traps on x86-64 in cases where it does not on a GPU. Code from clang tests for
+ * these cases (numbalite/compilers/sim/irpatch.py). For code from g++, a SIGFPE handler emulates
+ * the division; it handles only addresses in loaded images. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -41,7 +41,7 @@ typedef struct guard {
 } guard;
 
 static NL_THREAD_LOCAL guard *innermost;
-static NL_THREAD_LOCAL nl_fault *last; /* NULL: there is none, or there was no memory for it */
+static NL_THREAD_LOCAL nl_fault *last; /* NULL: there is none, or memory ran out */
 static int (*on_raise)(void);
 
 int nl_host_guard(void (*run)(void *), void *argument) {
@@ -113,7 +113,7 @@ typedef struct range {
     uint64_t low, high; /* 0, 0: removed */
 } range;
 
-static void *ranges; /* range *; entries stay, so that the handler needs no lock */
+static void *ranges; /* range *; entries are never freed, so that the handler needs no lock */
 static nl_mutex range_lock = NL_MUTEX_INIT;
 static struct sigaction before;
 
@@ -127,13 +127,13 @@ static int is_host_code(uint64_t address) {
 
 static void give_up(int number, const siginfo_t *info) {
     struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(number, &action, NULL); /* the instruction traps again, and ends the process */
+    sigaction(number, &action, NULL); /* the instruction traps again and ends the process */
     if (info->si_code <= 0)
         raise(number);
 }
 
-/* What is not ours goes to the handler before. One that ends the process may raise the signal
- * again, which then comes back here. */
+/* Signals from other code are passed to the previous handler. A handler that ends the process may
+ * raise the signal again, which then calls this handler again. */
 static void handle(int number, siginfo_t *info, void *context) {
     static NL_THREAD_LOCAL volatile sig_atomic_t chained;
     uint64_t at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -152,9 +152,10 @@ static void handle(int number, siginfo_t *info, void *context) {
     chained = 0;
 }
 
-/* In front of whatever is there, with each image that is loaded. */
+/* Installs the handler before any other one. Called when an image is loaded. */
 static void install(void) {
-    /* NODEFER: a signal that an earlier handler raises must come while `chained` is set. */
+    /* SA_NODEFER: a signal raised by the previous handler must be delivered while `chained` is
+     * set. */
     struct sigaction now,
         ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&ours.sa_mask);
@@ -203,16 +204,17 @@ void nl_host_range_remove(const void *low) {
     nl_mutex_unlock(&range_lock);
 }
 
-/* ---- loops shared among threads ---- */
+/* ---- loops run by several threads ---- */
 
 enum {
     MAX_THREADS = 4096,
     MAX_OPERANDS = 64,
-    SAMPLE = 256, /* iterations that tell how long one takes */
-    CHUNK = 64,   /* a chunk is a multiple of so many iterations: no shared cache lines */
+    SAMPLE = 256, /* iterations that are timed first */
+    /* chunks are multiples of this many iterations, so that threads share no cache lines */
+    CHUNK = 64,
     CHUNKS_PER_THREAD = 4,
 };
-/* A thread is woken for this many nanoseconds of work, or it would take longer than doing it. */
+/* Nanoseconds of work per thread: for less, waking the thread takes longer than the work. */
 static const double WORTH_A_THREAD = 15000;
 
 typedef struct job {
@@ -223,14 +225,14 @@ typedef struct job {
     long long count, chunk;
     const long long *strides;
     const void *extra;
-    uint64_t taken;  /* iterations given out */
-    uint64_t failed; /* who was first to set it gives its fault */
+    uint64_t taken;  /* number of iterations claimed */
+    uint64_t failed; /* set by the first thread with a fault, whose fault is reported */
     nl_fault *fault;
 } job;
 
 static int limit = 1;
-static NL_THREAD_LOCAL int wanted_threads; /* 0: all */
-static NL_THREAD_LOCAL int inside;         /* a chunk is running */
+static NL_THREAD_LOCAL int wanted_threads; /* 0: no limit of its own */
+static NL_THREAD_LOCAL int inside;         /* this thread is running a chunk */
 
 typedef struct chunk {
     const job *job;
@@ -270,7 +272,7 @@ static void take_chunks(void *argument) {
     inside--;
 }
 
-/* A loop that was running when the process forked is not one of the child's. */
+/* A loop that was running at the time of a fork does not run in the child. */
 static void after_fork(void) {
     nl_mutex_init(&range_lock);
     inside = 0;
@@ -296,7 +298,8 @@ static double read_cost(const uint32_t *place) {
     return cost;
 }
 
-/* The best that was seen: first times are of cold code and of memory that nobody has touched. */
+/* Stores the time of an iteration, at most 5% above the stored value: the first measurements
+ * include cold code and untouched memory. */
 static void note_cost(uint32_t *place, double nanoseconds, long long count) {
     float cost = (float)(nanoseconds / (double)count), known = (float)read_cost(place);
     uint32_t bits;
@@ -322,7 +325,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
                     const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
-    if (operands > MAX_OPERANDS) { /* NumPy has no ufuncs of so many */
+    if (operands > MAX_OPERANDS) { /* more than any ufunc of NumPy has */
         last = last ? last : malloc(sizeof *last);
         if (last)
             describe(last, &(nl_host_fault){.message = "a loop over too many operands"});

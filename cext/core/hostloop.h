@@ -1,27 +1,29 @@
-/* core/hostloop: what compiled host code gets from the runtime (host/abi.h): a way out of it when
- * it faults, and loops shared among the threads of a pool. */
+/* core/hostloop: the runtime functions of compiled host code (host/abi.h): leaving it after a
+ * fault, and loops run by a pool of threads. */
 #ifndef NL_CORE_HOSTLOOP_H
 #define NL_CORE_HOSTLOOP_H
 
 #include "base/fault.h"
 #include "host/abi.h"
 
-/* The table that images get. */
+/* The table of functions that images receive. */
 extern const nl_host_ops nl_host_runtime;
 
-/* Calls run(argument); 0, or -1 if host code in it faulted, and nl_host_fault_take tells how. */
+/* Calls run(argument). Returns 0, or -1 if host code in it faulted; then call
+ * nl_host_fault_take. */
 int nl_host_guard(void (*run)(void *), void *argument);
-/* The calling thread's last fault, which it tells but once. */
+/* Removes and returns the calling thread's last fault. */
 void nl_host_fault_take(nl_fault *fault);
-/* Who makes an exception of it, for code that calls nl_host_ops.raise: gives -1. */
+/* Sets the function that converts the fault to an exception, for code that calls nl_host_ops.raise.
+ * It must return -1. */
 void nl_host_on_raise(int (*raise)(void));
 
-/* Makes integer divisions that trap inside [low, high) give what they give on a GPU; until the
- * range is removed. 0, or -1 if there is no memory. */
+/* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
+ * range is removed. Returns 0, or -1 if memory ran out. */
 int nl_host_range_add(const void *low, const void *high);
 void nl_host_range_remove(const void *low);
 
-/* Threads for parallel loops: the most that there may be, and how many the calling thread wants. */
+/* Threads of parallel loops: the maximum for the process, and the number for the calling thread. */
 void nl_host_threads_limit(int most);
 int nl_host_threads_get(void);
 void nl_host_threads_set(int count);

@@ -1,5 +1,5 @@
-/* core/layout: what shape and strides say about an array. Counts that do not fit into 63 bits are
- * refused where arrays are made, so products here cannot overflow. */
+/* core/layout: computations on shape and strides. Arrays whose element count exceeds 63 bits are
+ * refused when they are made, so products cannot overflow here. */
 #include "core/layout.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ int64_t nl_layout_count(const nl_layout *layout) {
     return count;
 }
 
-/* Walks from the dimension that must be densest; dimensions of one element have no say, and an
- * array without elements is contiguous in every way. */
+/* Checks the strides from the innermost axis on. Axes of length 1 do not matter, and an array
+ * without elements is contiguous in both orders. */
 static int is_contiguous(const nl_layout *layout, int first, int step) {
     int64_t expected = layout->itemsize;
     int contiguous = 1;
@@ -61,8 +61,8 @@ void nl_layout_set_f(nl_layout *layout) {
     set_contiguous(layout, 0, 1);
 }
 
-/* The dimensions of more than one element, those with the largest strides first; of equal ones the
- * first comes first. Returns how many there are. */
+/* Sorts the axes of length other than 1 by decreasing stride; axes with equal strides keep their
+ * order. Returns their number. */
 static int sort_dimensions(const nl_layout *l, int *order) {
     int n = 0;
     for (int i = 0; i < l->ndim; i++) {
@@ -76,7 +76,7 @@ static int sort_dimensions(const nl_layout *l, int *order) {
     return n;
 }
 
-/* Strides of a block in which the dimensions have this order, the innermost first. */
+/* Sets the strides of a dense block whose axes have this order, innermost first. */
 static void set_in_order(nl_layout *l, const int *inwards) {
     int64_t step = l->itemsize;
     for (int i = 0; i < l->ndim; i++) {
@@ -101,7 +101,8 @@ void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
     set_in_order(l, inwards);
 }
 
-/* Is dimension `inner` to be inside of `outer`? 0 if no array tells; -1: `outer` is inside. */
+/* Returns 1 if axis `inner` is inside axis `outer`, -1 if `outer` is inside, 0 if no array
+ * decides. */
 static int is_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
                      int outer) {
     int found = 0;
@@ -133,8 +134,8 @@ void nl_layout_set_as(nl_layout *l, const int64_t *const *strides, int count) {
     set_in_order(l, inwards);
 }
 
-/* Runs of dimensions of both shapes that have the same elements are matched from the innermost on;
- * within a run the old dimensions must be contiguous to each other. */
+/* Matches groups of old axes with groups of new axes that have the same number of elements, from
+ * the innermost on. Within a group, the old axes must be contiguous to each other. */
 int nl_layout_reshape(const nl_layout *from, nl_layout *to) {
     int old = from->ndim - 1, new = to->ndim - 1;
     if (nl_layout_count(from) == 0) {
@@ -165,7 +166,7 @@ int nl_layout_reshape(const nl_layout *from, nl_layout *to) {
         }
     }
     int64_t step = to->itemsize;
-    for (int i = to->ndim - 1; i >= 0; i--) { /* dimensions of one element: any stride is right */
+    for (int i = to->ndim - 1; i >= 0; i--) { /* for axes of length 1, any stride is correct */
         if (to->shape[i] == 1)
             to->strides[i] = step;
         step = to->strides[i] * to->shape[i];
@@ -178,7 +179,7 @@ int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, 
     int missing = wanted_ndim - ndim;
     if (missing < 0)
         return 0;
-    for (int i = ndim - 1; i >= 0; i--) { /* from the end: `out` may be `strides` */
+    for (int i = ndim - 1; i >= 0; i--) { /* from the end, because `out` may be `strides` */
         if (shape[i] != wanted[missing + i] && shape[i] != 1)
             return 0;
         out[missing + i] = shape[i] == wanted[missing + i] ? strides[i] : 0;
@@ -190,7 +191,7 @@ int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, 
 
 void nl_layout_set_k(nl_layout *l) {
     int order[NL_MAX_DIMS], n;
-    if (l->ndim == 1) { /* as nearly always */
+    if (l->ndim == 1) { /* the most frequent case */
         l->strides[0] = l->shape[0] > 1 ? l->itemsize : 0;
         return;
     }
@@ -205,7 +206,8 @@ void nl_layout_set_k(nl_layout *l) {
     }
 }
 
-/* 0: it has no elements. */
+/* Computes the offsets of the first byte and past the last byte. Returns 0 if there are no
+ * elements. */
 static int find_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
     *low = *high = 0;
     for (int i = 0; i < v->ndim; i++) {
@@ -231,7 +233,7 @@ uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
     return (uint8_t)bits;
 }
 
-/* With the strides sorted by size, each must step over everything below it. */
+/* With the axes sorted by stride, each stride must exceed the extent of all inner axes. */
 int nl_layout_overlaps_itself(const nl_layout *l) {
     int order[NL_MAX_DIMS], n = sort_dimensions(l, order);
     int64_t reach = l->itemsize;
@@ -246,7 +248,7 @@ int nl_layout_overlaps_itself(const nl_layout *l) {
     return 0;
 }
 
-/* ---- two of them ---- */
+/* ---- pairs of arrays ---- */
 
 nl_range nl_layout_range(const nl_layout_view *v) {
     int64_t low, high;
@@ -261,7 +263,7 @@ int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b) {
            memcmp(a->shape, b->shape, size) == 0 && memcmp(a->strides, b->strides, size) == 0;
 }
 
-/* The largest number that divides all distances between elements; 0 for one element. */
+/* Returns the greatest common divisor of `grid` and all strides; 0 if there are none. */
 static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
     for (int i = 0; i < v->ndim; i++) {
         uint64_t other = v->shape[i] > 1 ? (uint64_t)llabs(v->strides[i]) : 0;
@@ -274,7 +276,9 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
     return grid;
 }
 
-/* Every other element, say: all elements of both may lie on one grid, apart from each other. */
+/* All elements of both arrays are on one grid of addresses. If the offset between the arrays on
+ * this grid is large enough, they do not overlap: for example one array has the even elements, the
+ * other the odd ones. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
     if (!nl_ranges_meet(nl_layout_range(a), nl_layout_range(b)))
         return 0;

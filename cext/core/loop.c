@@ -1,24 +1,26 @@
-/* core/loop: how a loop over many dimensions becomes one over few.
+/* core/loop: reduces a loop over many dimensions to one over few.
  *
- *   1. Operands are broadcast: dimensions that they lack or have once do not move them. Dimensions
- * of one element go.
+ *   1. Operands are broadcast: dimensions that they lack, or that have length 1, get stride 0. Loop
+ * dimensions of length 1 are removed.
  *   2. Dimensions are sorted by the operands' strides, outermost first.
- *   3. A dimension that no operand walks forwards is turned round.
- *   4. Neighbouring dimensions that every operand walks as one are merged.
+ *   3. A dimension with a negative stride in some operand and a positive stride in none is
+ * reversed.
+ *   4. Neighbouring dimensions that are contiguous to each other in every operand are merged.
  *
- * One run, or one element, for every operand is FLAT. Where that holds for the innermost dimension
- * only, and it is long, ROWS. Both read 16 bytes at a time, so they ask for alignment; without it,
- * SHIFTED, or what reads elements, SINGLE and STRIDED32, where that is as fast. Where an operand is
- * a run along another dimension, as a transposed one, TILED walks both dimensions at once. */
+ * If every operand is then contiguous, or one element, the kind is FLAT. If that holds only for the
+ * innermost dimension, and it is long, the kind is ROWS. Both load 16 bytes at a time, which
+ * requires alignment. Without alignment the kind is SHIFTED or, where single elements are as fast,
+ * SINGLE or STRIDED32. If an operand is contiguous along another dimension, as a transposed array,
+ * TILED loops over both dimensions in tiles. */
 #include "core/loop.h"
 
 #include <string.h>
 
 #define ALIGNED 16
-#define LONG_ROW 64 /* elements from which a row is worth a kernel that does not divide in it */
-#define SECTOR 32   /* bytes that memory is read and written by */
-#define TILE 32     /* elements from which two dimensions are worth walking by tiles */
-#define FEW 2097152 /* elements up to which neighbours may have an access each */
+#define LONG_ROW 64 /* minimum elements of a row for kernels that divide indices once per row */
+#define SECTOR 32   /* bytes of a memory transaction */
+#define TILE 32     /* minimum elements of both dimensions of tiles */
+#define FEW 2097152 /* up to this many elements, one element per access is as fast */
 #define BLOCK 256   /* threads, in 16 rows and columns of a tile: ufunc.cuh */
 
 static int64_t magnitude(int64_t value) {
@@ -39,14 +41,14 @@ const char *nl_loop_kind_name(nl_loop_kind kind) {
     return names[kind];
 }
 
-/* Stride of an operand along dimension d of the whole loop. */
+/* The stride of an operand along dimension d of the loop. */
 static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
     int own = d - (ndim - o->ndim);
     return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
 }
 
-/* Does dimension `outer` of two neighbours belong inside of `inner`? Operands that move along both
- * decide; where they disagree, C order stays. 1 yes, 0 no, -1 nobody moves along both. */
+/* Returns 1 if dimension `outer` belongs inside of `inner`, 0 if not, -1 if no operand has nonzero
+ * strides along both. If operands disagree, C order is kept. */
 static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
                           int inner) {
     int answer = -1;
@@ -63,11 +65,11 @@ static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, 
 }
 
 void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order) {
-    int n = 0; /* sorted, in order[ndim - n] and behind */
+    int n = 0; /* number of sorted dimensions: order[ndim - n] and later ones */
     for (int d = ndim - 1; d >= 0; d--) {
         int place = ndim - n;
         for (int i = place; i < ndim; i++) {
-            /* d is further out than order[i] in C order */
+            /* d is outside of order[i] in C order */
             int inside = belongs_inside(operands, count, ndim, d, order[i]);
             if (inside == 0)
                 break;
@@ -124,8 +126,8 @@ static int padded(int dims) {
     return dims <= 4 ? dims : dims <= 8 ? 8 : dims <= 16 ? 16 : 32;
 }
 
-/* Are the addresses that the operands take multiples of what vector access or, outside of it, the
- * elements themselves ask for? */
+/* Returns whether the operands' addresses and strides are aligned: to 16 bytes for operands that
+ * use vector access, else to the alignment of their elements. */
 static int is_aligned(const nl_loop *l, const nl_loop_operand *operands, int moves_inside) {
     for (int i = 0; i < l->operands; i++) {
         int moves = moves_inside && l->strides[i][l->ndim - 1] != 0;
@@ -140,7 +142,7 @@ static int is_aligned(const nl_loop *l, const nl_loop_operand *operands, int mov
     return 1;
 }
 
-/* Is the innermost dimension a run, or one element, for every operand? */
+/* Returns whether every operand is contiguous, or one element, along the innermost dimension. */
 static int runs_inside(const nl_loop *l, const nl_loop_operand *operands) {
     for (int i = 0; i < l->operands; i++) {
         int64_t stride = l->strides[i][l->ndim - 1];
@@ -165,8 +167,8 @@ static int fits_32(const nl_loop *l) {
     return 1;
 }
 
-/* A dimension, other than the innermost, along which an operand has neighbours, in the same sector
- * or the next one, that jumps along the innermost; -1: there is none. */
+/* Returns a dimension other than the innermost along which an operand has neighbours in the same
+ * sector or the next one, while its innermost stride exceeds a sector; -1 if there is none. */
 static int run_elsewhere(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)
@@ -182,7 +184,7 @@ static int run_elsewhere(const nl_loop *l, const nl_loop_operand *operands) {
     return -1;
 }
 
-/* Dimension d becomes the one around the innermost. */
+/* Makes dimension d the second innermost and sets the kind to TILED. */
 static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
     int to = l->ndim - 2, after = to - d;
     int64_t kept = l->shape[d];
@@ -205,8 +207,9 @@ static int has_rows(const nl_loop *l) {
     return l->kind == NL_LOOP_ROWS || l->kind == NL_LOOP_SHIFTED;
 }
 
-/* Runs that are not aligned. Elements of 8 bytes are read as fast one by one as by wide accesses
- * that are shifted, few of 2 or 4 bytes faster, and the function has the registers. */
+/* Chooses the kind for contiguous operands that are not aligned. For elements of 8 bytes, single
+ * loads are as fast as wide loads that are shifted. For small arrays of 2- and 4-byte elements they
+ * are faster, and they leave more registers to the function. */
 static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *operands) {
     int64_t least = ALIGNED, most = 1;
     for (int i = 0; i < l->operands; i++)
@@ -245,7 +248,8 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
     }
 }
 
-/* The common case: every operand in memory has the whole shape, in C order without gaps. */
+/* Returns whether every operand in memory has the whole shape, in C order without gaps, the most
+ * frequent case. */
 static int is_one_run(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape) {
     for (int i = 0; i < count; i++) {
         const nl_loop_operand *o = &operands[i];
@@ -309,7 +313,8 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     choose(l, operands);
 }
 
-/* Dimensions that the kernel divides by: all, or those around the rows or tiles. */
+/* The number of dimensions for which the kernel divides indices: all, or those outside the rows or
+ * tiles. */
 static int outer_dims(const nl_loop *l) {
     return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
 }
@@ -318,7 +323,7 @@ static int64_t pieces_of(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
-/* The first one of a shifted row may begin before it. */
+/* The first piece of a shifted row may begin before the row. */
 static int64_t pieces_of_row(const nl_loop *l, int64_t piece) {
     int64_t inner = l->shape[l->ndim - 1];
     return pieces_of(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
@@ -348,7 +353,8 @@ static unsigned char *put(unsigned char *at, const void *value) {
     return at + 8;
 }
 
-/* By the pieces of a row; without a magic number where there are too many of all rows. */
+/* The divider by the number of pieces of a row; {0, 0} if the total number of threads exceeds 31
+ * bits. */
 static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
         return (nl_divider){0, 0};

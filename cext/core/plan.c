@@ -1,12 +1,14 @@
-/* core/plan: strided copies in as few driver calls as the strides allow.
+/* core/plan: strided copies with as few driver calls as the strides permit.
  *
- *   1. Axes of one element go. An axis that runs backwards on both sides is turned round.
- *   2. Axes are sorted by their distance on the receiving side, outermost first.
- *   3. Axes that continue the run are merged into it, axes that continue each other into one.
- *   4. One driver copy takes a run (1-D), or a run along one axis (height) or two (depth): the pair
- * that leaves the fewest copies is chosen. All other axes are walked. An axis that does not move on
- * the sending side (broadcast), moves by less than a run (overlapping windows) or backwards on one
- * side only fits no driver copy and is always walked. */
+ *   1. Axes of length 1 are removed. An axis with a negative stride on the receiving side is
+ * reversed.
+ *   2. Axes are sorted by their stride on the receiving side, outermost first.
+ *   3. Axes that continue the contiguous row are merged into it, and axes that continue each other
+ * are merged.
+ *   4. One driver copy covers one row (1-D), rows along one axis (height), or rows along two axes
+ * (depth): the choice with the fewest copies. A loop covers all other axes. An axis whose stride on
+ * the sending side is 0 (broadcast), less than a row (overlapping windows), or negative on one side
+ * only, fits no driver copy and is always in the loop. */
 #include "core/plan.h"
 
 #define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
@@ -63,7 +65,7 @@ static void merge_axes(nl_plan *p) {
         p->rank = kept + 1;
 }
 
-/* 0 if there is nothing to copy. */
+/* Returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->width = to->itemsize;
     if (!collect_axes(p, to, from) || p->width == 0)
@@ -76,13 +78,13 @@ static int is_pitch(const nl_plan *p, const nl_axis *a) {
     return a->to >= p->width && a->from >= p->width && a->to <= MAX_PITCH && a->from <= MAX_PITCH;
 }
 
-/* Can `depth` be the distance between slices of `height` rows? */
+/* Returns whether the strides of `depth` can be those between slices of `height` rows. */
 static int is_slice(const nl_axis *height, const nl_axis *depth) {
     return depth->to % height->to == 0 && depth->to / height->to >= height->count &&
            depth->from % height->from == 0 && depth->from / height->from >= height->count;
 }
 
-/* Step 4: which axes one driver copy covers; -1 for none. */
+/* Step 4: the axes that one driver copy covers; -1 for none. */
 typedef struct {
     int height, depth;
 } shape_of_copy;
@@ -166,7 +168,7 @@ static int copy_box(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, const nl
     return NL_CU(err, Memcpy3DAsync, &copy, p->stream);
 }
 
-/* Walks the axes that no driver copy covers, the last one fastest. */
+/* Loops over the axes that no driver copy covers, the last one fastest. */
 int nl_plan_copy(const nl_plan *p, nl_error *err) {
     shape_of_copy box = choose(p);
     int64_t index[NL_MAX_DIMS] = {0};

@@ -1,9 +1,9 @@
-/* core/runs: see runs.h. */
+/* core/runs: sorts and merges the axes of a copy. */
 #include "core/runs.h"
 
 #include <stdlib.h>
 
-/* The largest stride of the target first; axes with equal strides keep their order. */
+/* Sorts by the target's strides, the largest first. Axes with equal strides keep their order. */
 static void sort_axes(nl_runs *r) {
     for (int i = 1; i < r->count; i++) {
         nl_run_axis one = r->axes[i];

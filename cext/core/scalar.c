@@ -1,5 +1,5 @@
-/* core/scalar: load and store, each one switch. A finite value that would become infinite does not
- * fit; losing digits is what a narrower float is for. */
+/* core/scalar: converts between a number and the bytes of an element type. A finite value that
+ * would become infinite does not fit; a loss of precision is permitted. */
 #include "core/scalar.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static void set_complex(nl_scalar *s, double real, double imaginary) {
     s->imaginary = imaginary;
 }
 
-/* A value at an address of any alignment. */
+/* Loads a value from an address without alignment. */
 #define LOAD(type) (*(type *)memcpy(&(type){0}, bytes, sizeof(type)))
 
 void nl_scalar_load(nl_scalar *s, nl_dtype dtype, const void *bytes) {
@@ -151,8 +151,7 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
         return NL_STORE_TYPE;
     double value = as_double(s);
-    /* infinities of integers that are too large even for a double are of no use in a narrower type
-     */
+    /* integers too large for a double are not stored as infinity in a narrower type */
     if (s->kind == NL_SCALAR_BIG && isinf(value))
         return NL_STORE_RANGE;
     switch (dtype) {
@@ -176,7 +175,8 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     }
 }
 
-/* As the processor does where C leaves it open: out of range is the smallest int64. */
+/* For values outside the range, returns the smallest int64, as the processor does; C leaves this
+ * undefined. */
 static int64_t integer_of(const nl_scalar *s, int is_unsigned) {
     if (s->kind <= NL_SCALAR_UINT)
         return s->integer;
@@ -200,6 +200,6 @@ void nl_scalar_cast(const nl_scalar *s, nl_dtype dtype, void *bytes) {
             value.kind = NL_SCALAR_FLOAT;
         if (s->kind == NL_SCALAR_BIG)
             value.kind = NL_SCALAR_FLOAT;
-        (void)nl_scalar_store(&value, dtype, bytes); /* writes infinity where it does not fit */
+        (void)nl_scalar_store(&value, dtype, bytes); /* writes infinity if it does not fit */
     }
 }

@@ -1,4 +1,4 @@
-/* core/texture: see the header. */
+/* core/texture: CUDA arrays, textures and surfaces. */
 #include "core/texture.h"
 #include "core/wait.h"
 
@@ -17,7 +17,7 @@ static nl_texture *new_texture(nl_device *dev, nl_texture_kind kind, nl_error *e
     return texture;
 }
 
-/* `status` is that of the call that was to give its handle. */
+/* Frees the struct if the driver call that creates the handle failed. `status`: of that call. */
 static int finish(nl_texture *texture, int status, nl_texture **out) {
     if (status < 0)
         nl_mem_free(texture);

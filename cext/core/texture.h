@@ -1,10 +1,10 @@
-/* core/texture: arrays for texture units, and the objects that kernels read and write them by. */
+/* core/texture: CUDA arrays for texture units, and the texture and surface objects of kernels. */
 #ifndef NL_CORE_TEXTURE_H
 #define NL_CORE_TEXTURE_H
 
 #include "core/device.h"
 
-/* One of three things: an array, or an object over one or over memory. */
+/* An array, or an object for an array or for memory. */
 typedef enum nl_texture_kind {
     NL_TEXTURE_ARRAY,
     NL_TEXTURE_OBJECT,
@@ -13,7 +13,7 @@ typedef enum nl_texture_kind {
 
 typedef struct nl_texture {
     nl_texture_kind kind;
-    unsigned long long handle;     /* an array's CUarray as a number */
+    unsigned long long handle;     /* for an array, its CUarray as a number */
     CUDA_ARRAY3D_DESCRIPTOR shape; /* of an array */
     nl_device *device;
     uint64_t generation;
@@ -25,10 +25,10 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
 int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
                       nl_texture **out, nl_error *err);
 int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
-/* All of an array from dense device memory, or to it; waits for the device before and after. */
+/* Copies a whole array from dense device memory or to it. Waits for the device before and after. */
 int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int to_array,
                     nl_error *err);
-/* Destroys it after the device is idle. Accepts NULL, never raises. */
+/* Destroys it after the device is idle. Accepts NULL. Never fails. */
 void nl_texture_release(nl_texture *texture);
 
 #endif
