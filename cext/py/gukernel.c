@@ -293,7 +293,8 @@ typedef struct division {
 
 /* Uses fewer lanes if the staged cores are large. Uses smaller blocks if a block would need too
  * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller
- * than a warp are used only if there would be fewer blocks than multiprocessors. */
+ * than a warp are used only if there would be fewer blocks than multiprocessors: the accesses of
+ * a warp's threads are not adjacent, so each thread adds to the time of the warp. */
 static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;

@@ -1,10 +1,10 @@
 /* py/operand: operands of ufuncs.
  *
- * A device array is used where it is, for its geometry never changes. The geometry of a NumPy array
- * is copied, because another thread may change it while the interpreter's lock is released. Host
- * arrays without dimensions and scalars are values, which travel in the kernel's parameters. Arrays
- * that do travel go as few bytes as possible (a broadcast dimension once), in their own order of
- * dimensions, so that a kernel meets them without gaps. */
+ * A device array is used directly, because its geometry never changes. The geometry of a NumPy
+ * array is copied, because another thread may change it while the interpreter's lock is released.
+ * Scalars, and host arrays without dimensions, are values, which are passed in the kernel's
+ * parameters. Other host arrays are copied to the device with as few bytes as possible (one copy
+ * of a broadcast element), contiguous and in their own axis order. */
 #include "py/operand.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ static int set_host(nl_py_operand *op, const nl_host_array *given) {
     return 0;
 }
 
-/* A new array, whose reference this takes. */
+/* Uses a new host array, whose reference is stolen. */
 static int set_made(nl_py_operand *op, PyObject *array) {
     nl_host_array host;
     int result = array && nl_host_array_read(array, &host) == 0 ? set_host(op, &host) : -1;
@@ -89,7 +89,7 @@ static int set_made(nl_py_operand *op, PyObject *array) {
     return result;
 }
 
-/* Of an input: what has no dimensions is a number. */
+/* An input on the host without dimensions becomes a number. */
 static int set_value_of(nl_py_operand *op) {
     if (op->ndim || op->dtype == NL_OPAQUE || op->place != NL_PY_PLACE_HOST)
         return 0;
@@ -97,7 +97,7 @@ static int set_value_of(nl_py_operand *op) {
     return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
 }
 
-/* Whoever was asked may have made another context current. */
+/* Python code of the operand may have made another context current. */
 static int bind_again(const nl_py_operation *call) {
     nl_error err;
     if (nl_device_bind(call->device, &err) == 0)
@@ -106,8 +106,8 @@ static int bind_again(const nl_py_operation *call) {
     return -1;
 }
 
-/* The call is ordered after the earlier work of the library that the operand comes from, and at its
- * end the library's later work after the call. */
+/* Orders the call after the earlier work of the operand's library, and notes the stream, so that
+ * the library's later work waits for the call. */
 static int order_with(nl_py_operation *call, const nl_py_value *v) {
     CUstream stream;
     if (!nl_py_value_needs_order(v, call->stream, call->blocking, &stream))
@@ -124,7 +124,8 @@ static int order_with(nl_py_operation *call, const nl_py_value *v) {
     return nl_py_value_wait(v, call->stream, call->blocking);
 }
 
-/* An array that is not plainly ours or NumPy's: 1, 0 if it is none, -1. */
+/* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if it is no
+ * array, -1 with an exception. */
 static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_value *v) {
     PyObject *array;
     if (v->mode || nl_py_value_export(call->state, v, call->stream) < 0)
@@ -146,7 +147,7 @@ static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_
     return bind_again(call);
 }
 
-/* Python's and NumPy's numbers: 1, 0 if it is none, -1. */
+/* Reads a Python or NumPy number. Returns 1, 0 if it is none, -1 with an exception. */
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
     if (nl_host_is_scalar(obj)) {
@@ -175,7 +176,8 @@ static void init(nl_py_operand *op, PyObject *obj) {
     op->readonly = 0;
 }
 
-/* NumPy's own class: 1, 0 if it is of another, -1. */
+/* Reads an object of exactly the class numpy.ndarray. Returns 1, 0 for another class, -1 with an
+ * exception. */
 static inline int read_exact(nl_py_operand *op, PyObject *obj) {
     nl_host_array host;
     if (!nl_host_is_exact_array(obj))
@@ -224,7 +226,7 @@ static int check_apart(nl_py_operation *call, int index, int is_input, const nl_
     return -1;
 }
 
-/* 1, 0 if it is no array, -1. */
+/* Reads an array for writing. Returns 1, 0 if it is no array, -1 with an exception. */
 static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
     if (nl_py_array_check(call->state, obj))
         return set_device(call, index, op, obj) < 0 ? -1 : 1;
@@ -248,7 +250,7 @@ static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is
     if (found == 0)
         return -1;
     if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_host_is_array(obj))
-        op->readonly = !nl_host_array_writable(obj); /* of a copy in the other byte order */
+        op->readonly = !nl_host_array_writable(obj); /* `array` is a native-endian copy */
     if (op->readonly && is_input)
         PyErr_Format(PyExc_ValueError,
                      "%U(): operand %d, an input that the function writes, is read-only",
@@ -295,7 +297,7 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
 
-/* Has the integer type no such value? */
+/* Can the integer type not represent the value? */
 static int loses(double value, nl_dtype dtype) {
     unsigned char bytes[8];
     if (!(value >= -0x1p63 && value < 0x1p64) || value != trunc(value))
@@ -343,7 +345,7 @@ static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     return result;
 }
 
-/* The current stream, if that is where the call's work goes. */
+/* The current stream, if it is the stream of the call, else NULL. */
 static PyObject *current_of(const nl_py_operation *call) {
     PyObject *current = nl_py_stream_current();
     return current && ((nl_py_stream *)current)->stream->handle == call->stream ? current : NULL;
@@ -405,7 +407,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
 
 /* ---- to the device ---- */
 
-/* The distinct elements only. */
+/* The layout of the distinct elements: broadcast dimensions have one element. */
 static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
     layout->ndim = op->ndim;
     layout->itemsize = op->itemsize;
@@ -468,7 +470,7 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
             nl_buffer_settle(op->buffer);
-        /* an output in the other byte order */
+        /* an output that is not native-endian */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
             nl_host_is_array(op->given) && nl_host_array_assign(op->given, op->array) < 0)
             return -1;

@@ -1,4 +1,4 @@
-/* py/operand: one input or output of a ufunc or gufunc call: what it is, and where it lies. */
+/* py/operand: one input or output of a ufunc or gufunc call: its type, geometry and location. */
 #ifndef NL_PY_OPERAND_H
 #define NL_PY_OPERAND_H
 
@@ -12,13 +12,13 @@
 #define NL_PY_MAX_OPERANDS 64 /* inputs, mask and outputs of one call */
 
 typedef enum nl_py_place {
-    NL_PY_PLACE_NONE,  /* an output that is to be made */
-    NL_PY_PLACE_VALUE, /* a number: no dimensions, goes into the parameters of the kernel */
+    NL_PY_PLACE_NONE,  /* a missing output */
+    NL_PY_PLACE_VALUE, /* a number without dimensions, passed in the kernel's parameters */
     NL_PY_PLACE_HOST,
     NL_PY_PLACE_DEVICE,
 } nl_py_place;
 
-/* Python's own numbers are weak (NEP 50): they take the type of the others. */
+/* Python's own numbers are weak (NEP 50): they adopt the type of the other operands. */
 typedef enum nl_py_weak {
     NL_PY_STRONG,
     NL_PY_WEAK_INT,
@@ -26,42 +26,41 @@ typedef enum nl_py_weak {
     NL_PY_WEAK_COMPLEX,
 } nl_py_weak;
 
-/* Large, and most of it unused: never cleared as a whole. */
+/* Large and mostly unused, so it is never initialized as a whole. */
 typedef struct nl_py_operand {
-    PyObject *given; /* as the caller passed it, borrowed; outputs return it */
+    PyObject *given; /* the caller's object, borrowed; returned as the result of an output */
     PyObject *array; /* strong: a DeviceArray or NumPy array; NULL for values */
     uint8_t place;   /* nl_py_place */
     uint8_t weak;    /* nl_py_weak, of values */
-    uint8_t dtype;   /* nl_dtype; NL_OPAQUE: nothing that a kernel takes */
+    uint8_t dtype;   /* nl_dtype; NL_OPAQUE: no type that a kernel accepts */
     uint8_t readonly;
-    uint8_t
-        copied;   /* NL_PY_TRANSFER_IN, _OUT: which ways nl_py_operands_enter and _leave copy it */
-    uint8_t made; /* by nl_py_operand_make: not the caller's */
+    uint8_t copied; /* NL_PY_TRANSFER_IN, _OUT: directions of the copy */
+    uint8_t made;   /* allocated by nl_py_operand_make: not the caller's */
     int ndim;
     int64_t itemsize;
-    uint64_t address; /* of the first element, on the host or, once entered, on the device */
-    const int64_t *shape, *strides; /* of what is at address */
+    uint64_t address; /* of the first element; nl_py_operands_enter moves it to the device */
+    const int64_t *shape, *strides; /* of the array at `address` */
     nl_scalar value;                /* VALUE */
-    nl_buffer *buffer;              /* of nl_py_operand_separate */
-    int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, where nobody else keeps them */
+    nl_buffer *buffer;              /* the copy by nl_py_operand_separate */
+    int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, if no other object keeps them */
 } nl_py_operand;
 
 #define NL_PY_MAX_FOLLOWERS 4
 
-/* What one call is about: large, and never cleared as a whole. */
+/* The state of one call that its operands share. Large, so it is never initialized as a whole. */
 typedef struct nl_py_operation {
     nl_py_state *state;
     PyObject *name; /* of the ufunc, for messages: borrowed */
     nl_device *device;
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
-    uint64_t epoch; /* nl_device_epoch when the operands began to be read */
+    uint64_t epoch; /* nl_device_epoch before the operands were read */
     int follower_count;
-    CUstream followers[NL_PY_MAX_FOLLOWERS]; /* of other libraries: wait for the call's work */
+    CUstream followers[NL_PY_MAX_FOLLOWERS]; /* libraries' streams that wait for the call */
     nl_py_hostcopies hosts;
 } nl_py_operation;
 
-/* On the default stream of no device yet. */
+/* Initializes the state for the default stream, without a device. */
 static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *state, PyObject *name) {
     call->state = state;
     call->name = name;
@@ -71,16 +70,17 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     call->follower_count = 0;
     nl_py_hostcopies_init(&call->hosts, 0);
 }
-/* Fills *op; nl_py_operand_clear afterwards, also on failure. `index` counts from 0, for messages.
- * Device arrays of other libraries have been waited for, and every device memory is on call->device
- * and ordered before call->stream. 0 or -1 with an exception. */
+/* Fills *op for an input. The caller must call nl_py_operand_clear afterwards, also on failure.
+ * `index` counts from 0, for messages. On success, call->stream waits for pending work on device
+ * arrays of other libraries, and device memory is on call->device and allocated before the call
+ * in the order of call->stream. 0, or -1 with an exception. */
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
-/* The same for an output: an array that can be written, whose elements do not overlap. */
+/* Like nl_py_operand_read, for an output: a writable array whose elements do not overlap. */
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
-/* The same for an input that the function writes, too. */
+/* Like nl_py_operand_read_out, for an input that the function also writes. */
 int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 void nl_py_operand_clear(nl_py_operand *op);
-/* An output that is to be made. */
+/* Fills *op for a missing output. */
 static inline void nl_py_operand_none(nl_py_operand *op) {
     op->given = op->array = NULL;
     op->buffer = NULL;
@@ -89,47 +89,51 @@ static inline void nl_py_operand_none(nl_py_operand *op) {
     op->copied = op->made = 0;
     op->ndim = 0;
 }
-/* For _choose: the numpy dtype, or int, float, complex for what is weak. New reference. */
+/* The argument for _choose: the numpy.dtype, or for weak numbers int, float or complex. New
+ * reference. */
 PyObject *nl_py_operand_type(const nl_py_operand *op);
-/* Writes a VALUE as `dtype`: OverflowError for a Python int that does not fit; TypeError for a
- * Python float that an integer type has not, unless `may_lose`. */
+/* Converts a VALUE to `dtype`. Raises OverflowError for a Python int that does not fit, and
+ * TypeError for a Python float that an integer type cannot represent, unless `may_lose`. */
 int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes);
 
-/* Makes op an array of this geometry on the device or the host, for an output. The strides are
- * those of a block without gaps. */
+/* Allocates an output of this geometry on the device or the host. The strides must be those of a
+ * contiguous block, in any axis order. */
 int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
                        int ndim, const int64_t *shape, const int64_t *strides);
-/* Every operand with `copied` set, which is a HOST one, gets memory on the device (py/hostcopy).
- * Dimensions that do not move on the host do not on the device either; else the copy has no gaps
- * and the order of the original. address and strides are the device's afterwards. */
+/* Allocates device memory (py/hostcopy) for each operand with `copied` set, which must be HOST,
+ * and copies the inputs. A dimension with stride 0 on the host has stride 0 on the device. The
+ * copy is otherwise contiguous, in the original's axis order. Afterwards address and strides are
+ * those of the device. 0, or -1 with an exception. */
 int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads);
-/* After the launch: later work of the libraries that operands come from is ordered after it, and
- * results go back to the host, which waits for the stream. */
+/* After the launch: later work of the libraries that own operands waits for the call. Results on
+ * the host are copied back, which waits for the stream. 0, or -1 with an exception. */
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
-/* Gives back what nl_py_operands_enter took; on any path. */
+/* Releases the memory of nl_py_operands_enter. Call it on every path. */
 static inline void nl_py_operands_done(nl_py_operation *call) {
     nl_py_hostcopies_clear(&call->hosts);
 }
-/* For an input that shares memory with an output: a copy on the device takes its place. */
+/* Replaces an input that overlaps an output by a copy in device memory. 0, or -1 with an
+ * exception. */
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
-/* The result that an output stands for: the given object, or what was made, a NumPy scalar if
- * `scalars` and it has no dimensions. New reference. */
+/* The result for an output, a new reference: the caller's object, or the allocated array. If
+ * `scalars`, an allocated array without dimensions on the host becomes a NumPy scalar. */
 PyObject *nl_py_operand_result(nl_py_operand *op, int scalars);
 
-/* Geometry of what is at the addresses. */
-/* 0: no byte in common (or none surely written before it is read by another thread: the very same
- * elements if `same_is_fine`), else 1. May say 1 where there is none. */
+/* ---- geometry of the arrays at the addresses ---- */
+/* May the arrays have a byte in common? 0: certainly not; 1: maybe. If `same_is_fine`, also 0 for
+ * arrays with the very same elements, because then each thread reads an element before it writes
+ * it. */
 int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine);
 
-/* A shape that takes part in broadcasting. */
+/* A shape to broadcast. */
 typedef struct nl_py_shape {
     int ndim;
     const int64_t *sizes;
 } nl_py_shape;
-/* "(2,3) (3,)", as NumPy writes shapes: new reference. */
+/* The shapes as text in NumPy's form, "(2,3) (3,)": a new reference. */
 PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count);
-/* The shape that all of these broadcast to: fills sizes[NL_MAX_DIMS] and returns ndim, or -1 with
- * NumPy's ValueError. */
+/* Computes the shape to which all of these broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
+ * or -1 with NumPy's ValueError. */
 int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
                     int64_t *sizes);
 
