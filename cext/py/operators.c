@@ -1,12 +1,12 @@
-/* py/operators: a + b is np.add(a, b). Arrays and numbers go where NumPy's ufunc would send them,
- * without its looking at them first; all else (lists, other libraries' arrays, classes that refuse
- * ufuncs) is asked as numpy.lib.mixins.NDArrayOperatorsMixin does. */
+/* py/operators: a + b is np.add(a, b). For arrays and numbers, the device version of the ufunc is
+ * called directly, without NumPy's dispatch. For other operands (lists, other libraries' arrays,
+ * classes that refuse ufuncs), the rules of numpy.lib.mixins.NDArrayOperatorsMixin apply. */
 #include "py/operators.h"
 
 #include "py/arrayufunc.h"
 #include "py/devarray.h"
 
-/* The ufuncs, by their places in state->operators. */
+/* Indices of the ufuncs in state->operators. */
 enum {
 #define PLACE(slot, ufunc) AT_##slot,
     NL_IN_PLACE_OPERATORS(PLACE) NL_UNARY_OPERATORS(PLACE)
@@ -38,8 +38,7 @@ static const char *const names[] = {
 };
 enum { COUNT = sizeof names / sizeof *names };
 
-/* Python's methods for the same with the operands exchanged. NumPy's divmod does not ask for one.
- */
+/* Python's reflected methods. NumPy's divmod does not call one. */
 static const char *const exchanged[COUNT] = {
     [AT_add] = "__radd__",
     [AT_subtract] = "__rsub__",
@@ -66,14 +65,15 @@ static int is_array(PyObject *object) {
     return state && nl_py_array_check(state, object);
 }
 
-/* The operand that is an array of ours; one of them is. */
+/* Returns the operand that is a device array; at least one of them is. */
 static PyObject *ours(PyObject *left, PyObject *right) {
     if (Py_TYPE(left) == Py_TYPE(right) || nl_py_is_number(right))
         return left;
     return !nl_py_is_number(left) && is_array(left) ? left : right;
 }
 
-/* 1: it wants nothing to do with ufuncs, so its own operators are to be tried. -1: an exception. */
+/* Does the object refuse ufuncs (__array_ufunc__ = None)? Then its own operators must be tried.
+ * -1 with an exception. */
 static int refuses(const nl_py_state *state, PyObject *object) {
     PyObject *handler = NULL;
     int found =
@@ -82,7 +82,7 @@ static int refuses(const nl_py_state *state, PyObject *object) {
     return found > 0 ? handler == Py_None : found;
 }
 
-/* The ufunc of a place with one to three arguments, the third of which is the output. */
+/* Calls the ufunc with index `place` with one to three arguments; the third one is the output. */
 static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ssize_t count) {
     const nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *ufunc = PyTuple_GET_ITEM(state->operators, place);
@@ -95,8 +95,8 @@ static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ss
     return nl_py_array_ufunc(self, given, 2 + count, NULL);
 }
 
-/* After a TypeError of the ufunc: what `other`'s own operator gives, as NumPy asks it for each
- * element; the exception stays where it has none. */
+/* After a TypeError of the ufunc: returns the result of the reflected operator of `other`, which
+ * NumPy would call for each element. If it has none, the exception remains set. */
 static PyObject *ask_other(int place, PyObject *self, PyObject *other) {
     nl_py_exception taken;
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
@@ -149,8 +149,9 @@ PyObject *nl_py_array_divmod(PyObject *left, PyObject *right) {
     return binary(AT_divmod, left, right);
 }
 
-/* The ufunc of a power, which for some of Python's numbers is another one, as in NumPy: an exponent
- * that is such a number has an array of ours as its base. Unary ones are given the base alone. */
+/* Returns the ufunc for a power. As in NumPy, some Python numbers as exponents select a unary
+ * ufunc of the base: square, reciprocal or sqrt. If the exponent is a Python number, the base is
+ * a device array. */
 static int ufunc_of_power(PyObject *base, PyObject *exponent) {
     int overflow;
     if (!PyLong_CheckExact(exponent) && !PyFloat_CheckExact(exponent))
@@ -183,8 +184,8 @@ PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {
     return in_place(AT_matmul, self, other);
 }
 
-/* What == and != are where there is no ufunc for it: in NumPy nothing equals None, a text or the
- * like. `error` is raised where that is not all. */
+/* The result of == and != for operands without a ufunc: as in NumPy, no element equals None, a
+ * string or the like. If `other` is of another kind, the exception that is set is raised again. */
 static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);

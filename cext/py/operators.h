@@ -1,10 +1,10 @@
-/* py/operators: Python's operators on a DeviceArray, which are NumPy's ufuncs. */
+/* py/operators: Python's operators of a DeviceArray, which call NumPy's ufuncs. */
 #ifndef NL_PY_OPERATORS_H
 #define NL_PY_OPERATORS_H
 
 #include "py/state.h"
 
-/* X(slot, ufunc); `a @ b` is py/matmul's. */
+/* X(slot, ufunc); py/matmul has `a @ b`. */
 #define NL_IN_PLACE_OPERATORS(X) \
     X(add, add) \
     X(subtract, subtract) \
@@ -36,7 +36,7 @@ PyObject *nl_py_array_power(PyObject *base, PyObject *exponent, PyObject *modulu
 PyObject *nl_py_array_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus);
 PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other);
 PyObject *nl_py_array_compare(PyObject *self, PyObject *other, int which);
-/* By what it is: comparing compares elements. */
+/* By identity, because comparing compares the elements. */
 Py_hash_t nl_py_array_hash(PyObject *self);
 
 #define NL_BINARY_SLOT(slot, ufunc) \

@@ -1,19 +1,21 @@
-/* py/override: the protocol of NEP 13, so that a call on arrays that are no memory (lazy ones,
- * frames, quantities) becomes what their library makes of it, with calls on its parts. Objects with
- * device memory are no such case: their library's idea of ufuncs does not know ours. */
+/* py/override: the protocol of NEP 13. A call on arrays without memory of their own (lazy arrays,
+ * data frames, quantities) is passed to their library, which makes calls on their parts. Objects
+ * with device memory are excluded: the __array_ufunc__ of their library does not support
+ * numbalite's ufuncs. */
 #include "py/override.h"
 
 #include <string.h>
 
-#define MOST 64 /* operands that are asked */
+#define MOST 64 /* max. operands with a handler */
 
 typedef struct asked {
     int count;
-    PyObject *objects[MOST];  /* borrowed; one of each type, sub-classes before their bases */
+    PyObject *objects[MOST];  /* borrowed; one of each type, subclasses before their bases */
     PyObject *handlers[MOST]; /* strong */
 } asked;
 
-/* The handler of the type: 1 and a reference, 0 if it has none of its own, -1. */
+/* Finds the handler of the object's type. Returns 1 and a new reference, 0 if the type has none
+ * of its own, -1 with an exception. */
 static int handler_of(const nl_py_state *state, PyObject *obj, PyObject **handler) {
     PyObject *name = PyTuple_GET_ITEM(state->override_names, 0), *usual, *memory;
     PyObject *type = (PyObject *)Py_TYPE(obj);
@@ -64,7 +66,7 @@ static int ask_also(const nl_py_state *state, PyObject *obj, asked *a) {
     return 0;
 }
 
-/* out= as a tuple, or as it is. */
+/* Returns out= as a tuple. */
 static PyObject *as_tuple(PyObject *out) {
     return PyTuple_Check(out) ? Py_NewRef(out) : PyTuple_Pack(1, out);
 }
@@ -73,7 +75,7 @@ static int is_out(PyObject *name) {
     return PyUnicode_CompareWithASCIIString(name, "out") == 0;
 }
 
-/* Keywords as a handler expects them: outputs always in a tuple named out. */
+/* Returns the keywords in the form that a handler expects: all outputs in a tuple named out. */
 static PyObject *normalised(int nin, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     PyObject *dict = PyDict_New();
     if (dict && nargs > nin) {
@@ -96,13 +98,14 @@ static PyObject *normalised(int nin, PyObject *const *args, Py_ssize_t nargs, Py
     return dict;
 }
 
-/* (object, ufunc, "__call__", *inputs) */
+/* Returns the arguments of a handler: (object, ufunc, "__call__", *inputs). The caller sets the
+ * object. */
 static PyObject *positional(const nl_py_state *state, PyObject *ufunc, PyObject *const *args,
                             Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(3 + count);
     if (!tuple)
         return NULL;
-    PyTuple_SET_ITEM(tuple, 0, Py_NewRef(Py_None)); /* each handler's own */
+    PyTuple_SET_ITEM(tuple, 0, Py_NewRef(Py_None)); /* set for each handler */
     PyTuple_SET_ITEM(tuple, 1, Py_NewRef(ufunc));
     PyTuple_SET_ITEM(tuple, 2, Py_NewRef(PyTuple_GET_ITEM(state->override_names, 2)));
     for (Py_ssize_t i = 0; i < count; i++)

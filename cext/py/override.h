@@ -1,16 +1,19 @@
-/* py/override: operands that want to handle ufunc calls themselves (__array_ufunc__, NEP 13). */
+/* py/override: the protocol __array_ufunc__ (NEP 13), by which operands handle ufunc calls
+ * themselves. */
 #ifndef NL_PY_OVERRIDE_H
 #define NL_PY_OVERRIDE_H
 
 #include "py/state.h"
 #include "py/devarray.h"
 
-/* 0: nobody does, go on. 1: *result is what one of them gave, or NULL with an exception. `args` are
- * nargs positional ones, of which nin are inputs, then the values of the names in `keywords`. */
+/* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has one of its own: the
+ * caller continues. Returns 1 and *result, which is the handler's result, or NULL with an
+ * exception. `args` are `nargs` positional arguments, of which the first `nin` are inputs, then
+ * the values of the names in `keywords`. */
 int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyObject *const *args,
                         Py_ssize_t nargs, PyObject *keywords, PyObject **result);
 
-/* Whether this operand surely does not. */
+/* Is this an operand without a handler of its own? A fast test; 0 means maybe. */
 static inline int nl_py_override_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_array_check_exact(state, obj) || nl_host_is_exact_array(obj) ||
            PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None;
