@@ -1,10 +1,12 @@
-/* py/librarycall: a function of a CUDA library as a callable: `call(stream, 3, array, None)`.
+/* py/librarycall: a function of a CUDA library as a Python callable: `call(stream, 3, array,
+ * None)`.
  *
- * A whole number is passed as it is, a device array as the address of its first element, None as a
- * null pointer, a LibraryValue as its number. The memory of the arrays, and of those that belong to
- * a value, is used in the stream's order, like that of a kernel's arguments; a graph keeps what a
- * captured call was given. Where the function takes a handle first, it is given that of the stream.
- * What comes back is the function's status; what it means is for Python to say. */
+ * An int is passed unchanged, a device array as the address of its first element, None as a null
+ * pointer, a LibraryValue as its number. The memory of the arrays, and of the arrays that belong
+ * to a value, is used in the stream's order, like that of a kernel's arguments. A graph keeps the
+ * arguments of a captured call alive. If the function's first argument is a library handle, this
+ * file inserts the handle of the stream. The call returns the function's status; Python
+ * interprets it. */
 #include "py/librarycall.h"
 
 #include "core/handle.h"
@@ -17,11 +19,11 @@ typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     nl_cudalib_function function;
-    int library; /* whose handle comes first, or -1 */
+    int library; /* whose handle is the first argument, or -1 */
     PyObject *name;
 } librarycall;
 
-/* Where a call's work goes. */
+/* The stream of a call. */
 typedef struct {
     CUstream stream;
     int blocking;
@@ -46,7 +48,7 @@ static int use_value(const nl_py_state *state, const nl_py_libraryvalue *value, 
     return 0;
 }
 
-/* 0 or -1 with an exception. */
+/* Converts an argument to a machine word. 0, or -1 with an exception. */
 static int word_from(const librarycall *self, PyObject *argument, const place *at,
                      uintptr_t *word) {
     *word = 0;
@@ -69,7 +71,8 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
     return -1;
 }
 
-/* 0 or -1 with an exception. Calls without arrays only prepare work: those need no stream. */
+/* Keeps the arguments of a captured call alive. 0, or -1 with an exception. Only a call with
+ * arrays is refused on the default stream: other calls only prepare work. */
 static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t count,
                     CUstream stream) {
     const char *name = PyUnicode_AsUTF8(self->name);
@@ -135,7 +138,7 @@ nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObjec
     return Py_TYPE(object) == state->librarycall_type ? ((librarycall *)object)->function : NULL;
 }
 
-/* -1 with an exception for a name that is none. */
+/* Returns -1 with an exception if there is no library of this name. */
 static int library_of(const char *name) {
     int library = nl_cudalib_of(name);
     if (library < 0)
