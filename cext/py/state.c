@@ -1,4 +1,4 @@
-/* py/state: the module's definition, which everybody finds the state by, and what becomes of it. */
+/* py/state: the module's definition, from which functions find the state, and its finalization. */
 #include "py/state.h"
 
 #include "base/lock.h"
@@ -20,13 +20,13 @@ static int ended;
 
 void nl_py_give_back(void) {
     nl_buffer_exit();
-    if (nl_device_usable()) { /* those that no copy is using any more */
+    if (nl_device_usable()) { /* page-locked memory that no copy uses */
         nl_hostblock_trim(0);
         nl_pinned_unlock();
     }
 }
 
-/* When it has let go of all arrays that it can. */
+/* Runs after the interpreter has freed all arrays that it can free. */
 static void at_exit(void) {
     ended = 1;
     nl_py_give_back();
@@ -79,7 +79,7 @@ PyModuleDef nl_py_module_def = {
     .m_name = "numbalite._core",
     .m_doc = "The runtime of numbalite, in C: devices, memory, kernels, launching.",
     .m_size = sizeof(nl_py_state),
-    .m_slots = NULL, /* py/module has them */
+    .m_slots = NULL, /* in py/module */
     .m_traverse = module_traverse,
     .m_clear = module_clear,
     .m_free = module_free,

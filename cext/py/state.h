@@ -1,8 +1,9 @@
-/* py/state: what one instance of the module _core keeps, and how its files join it.
+/* py/state: the state of one instance of the module _core, and the functions that create it.
  *
- * Each file of py/ that adds something exports one function nl_py_<noun>_exec(module), listed here
- * and called in this order when the module is made. Everything a file wants to keep for the life of
- * the module is one line in NL_STATE_OBJECTS; visiting and clearing follow from that list. */
+ * Each file of py/ that adds something to the module exports one function
+ * nl_py_<noun>_exec(module). They are listed here, and called in this order when the module is
+ * created. An object that a file keeps for the life of the module is one line in
+ * NL_STATE_OBJECTS, from which the functions that visit and clear the state are generated. */
 #ifndef NL_PY_STATE_H
 #define NL_PY_STATE_H
 
@@ -12,10 +13,10 @@
 /* X(type, name): strong references. */
 #define NL_STATE_OBJECTS(X) \
     X(PyTypeObject, stream_type) \
-    X(PyTypeObject, stream_class) /* register_stream_class: the sub-class that C makes */ \
+    X(PyTypeObject, stream_class) /* register_stream_class: the subclass that C instantiates */ \
     X(PyTypeObject, event_type) \
     X(PyTypeObject, devarray_type)   /* the C type */ \
-    X(PyTypeObject, devarray_class)  /* register_array_class: what C makes instances of */ \
+    X(PyTypeObject, devarray_class)  /* register_array_class: the subclass that C instantiates */ \
     X(PyTypeObject, devrecord_class) /* register_record_class: the same for single records */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
@@ -43,27 +44,26 @@
     X(PyTypeObject, planned_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
-    X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
+    X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the device version */ \
     X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
-    X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
-    X(PyObject, no_value)       /* numpy._NoValue: what is not given */ \
+    X(PyObject, functions)      /* dict: NumPy's function -> the device version */ \
+    X(PyObject, no_value)       /* numpy._NoValue: a missing argument */ \
     X(PyObject, kept_scratch)   /* dict: address of a Reducer -> its counter */ \
     X(PyObject, zero_uint32)    /* 0-d array */ \
     X(PyObject, plan_observer)  /* reduction_observer: called with each plan, or None */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
-    X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
-    X(PyObject, code_indices)   /* dict: and back */ \
+    X(PyObject, code_objects)   /* list: index in a type code - 1 -> object */ \
+    X(PyObject, code_indices)   /* dict: object -> index */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that known.c looks up */ \
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
-    X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \
+    X(PyTypeObject, cupy_array) /* known.c: registered classes of other libraries */ \
     X(PyTypeObject, torch_tensor) \
     X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
     X(PyObject, exchange_parts)    /* its capsule, and the descriptor of requires_grad or None */ \
-    X(PyObject, cupy_stream)       /* and what goes with them: cupy.cuda.get_current_stream, */ \
-    X(PyObject, torch_parts)       /* a dict of torch's dtypes -> nl_dtype, and the function that \
-                                    * returns the current stream of a device, or None */ \
-    X(PyObject, foreign_stream)    /* owner.c: the Stream made last over a foreign stream */
+    X(PyObject, cupy_stream)       /* cupy.cuda.get_current_stream */ \
+    X(PyObject, torch_parts)       /* (dict: torch dtype -> nl_dtype, stream function or None) */ \
+    X(PyObject, foreign_stream)    /* lender.c: the last Stream created for a foreign handle */
 
 typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;
@@ -73,8 +73,8 @@ typedef struct nl_py_state {
 
 extern PyModuleDef nl_py_module_def;
 
-/* The state, from the module, from a type of ours or a sub-class (NULL with TypeError), from an
- * object of such a type. */
+/* Return the state for the module; for a type of this module or its subclass (NULL with TypeError
+ * for another type); for an object of such a type. */
 static inline nl_py_state *nl_py_state_of(PyObject *module) {
     return (nl_py_state *)PyModule_GetState(module);
 }
@@ -86,38 +86,38 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
     return nl_py_state_of_type(Py_TYPE(object));
 }
 
-/* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`.
- */
+/* Raises the exception for an nl_error. Returns NULL, for `return nl_py_raise(&err)`. */
 PyObject *nl_py_raise(const nl_error *err);
-/* None, or the exception where `status` is negative. */
+/* Returns None, or raises the exception if `status` is negative. */
 static inline PyObject *nl_py_none(int status, const nl_error *err) {
     return status < 0 ? nl_py_raise(err) : Py_NewRef(Py_None);
 }
-/* Puts where it was in front of the TypeError or ValueError that reading an argument gave. */
+/* Prepends `where` to the message of the TypeError or ValueError that is set. */
 void nl_py_error_at(const char *where);
-/* As PyErr_Fetch takes it. */
+/* An exception from PyErr_Fetch. */
 typedef struct nl_py_exception {
     PyObject *type, *error, *traceback;
 } nl_py_exception;
-/* `result` in the place of an exception, or if it is None the exception again; takes all
+/* Replaces an exception by `result`; if `result` is None, raises the exception again. Steals all
  * references. */
 PyObject *nl_py_instead(nl_py_exception taken, PyObject *result);
-/* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
+/* Returns a class of numbalite.errors, or `otherwise` if the class is not available. New
+ * reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
-/* How many of a vectorcall's arguments are named. */
+/* The number of keyword arguments of a vectorcall. */
 static inline Py_ssize_t nl_py_named(PyObject *keywords) {
     return keywords != NULL ? PyTuple_GET_SIZE(keywords) : 0;
 }
 
-/* The end of every tp_dealloc. */
+/* The last step of each tp_dealloc. */
 static inline void nl_py_free(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-/* Before operations are issued: reports the user's line to a driver that compares streams. */
+/* Call this before device operations: reports the user's line to a driver that compares streams. */
 extern int nl_py_notes_callers;
 void nl_py_note_caller_now(void);
 static inline void nl_py_note_caller(void) {
@@ -125,15 +125,15 @@ static inline void nl_py_note_caller(void) {
         nl_py_note_caller_now();
 }
 
-/* Are the accesses of the calling thread's launches counted? Then they are those of a GPU: nothing
- * is planned for the simulator, and no earlier call is repeated. */
+/* Are the accesses of the calling thread's launches counted? Then the counts must be those of a
+ * GPU: no plan for the simulator is used, and no trace is replayed. */
 extern int nl_py_profiles;
 int nl_py_is_profiled_now(void);
 static inline int nl_py_is_profiled(void) {
     return __builtin_expect(nl_py_profiles, 0) && nl_py_is_profiled_now();
 }
 
-/* The same before a launch, for all reports of the simulator. */
+/* Like nl_py_note_caller, before a launch, for all reports of the simulator. */
 void nl_py_note_launch(void);
 
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
@@ -145,21 +145,23 @@ void nl_py_note_launch(void);
         Py_END_ALLOW_THREADS; \
     } while (0)
 
-/* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
+/* Creates a heap type, adds it to the module under its own name and stores it in *slot. 0, or -1
+ * with an exception. */
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
-/* May this thread still run Python code, given the interpreter's lock? Not while the interpreter
- * ends, unless it is the thread that ends it. */
+/* May this thread still run Python code if it has the interpreter's lock? Not during
+ * finalization, except in the finalizing thread. */
 int nl_py_lives(void);
-/* When the interpreter ends, what is kept for reuse is given back. 0 or -1. */
+/* Registers a function that releases cached resources when the interpreter ends. 0, or -1 with an
+ * exception. */
 int nl_py_at_exit(void);
-/* What is kept to be used again goes back to the driver, where nothing is using it. */
+/* Returns unused cached memory to the driver. */
 void nl_py_give_back(void);
 /* A new tuple of interned strings; NULL with an exception. */
 PyObject *nl_py_interned(const char *const *texts, int count);
-/* Adds functions to the module. 0 or -1. */
+/* Adds functions to the module. 0, or -1 with an exception. */
 #define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 
-/* Every file's part of making the module; 0 or -1 with an exception. */
+/* The nl_py_..._exec functions in order; each returns 0, or -1 with an exception. */
 #define NL_PY_EXECS(X) \
     X(nl_py_interrupt_exec) \
     X(nl_py_owner_exec) \
