@@ -1,4 +1,5 @@
-/* py/capture: who captures, and what for, is known to the core (core/capture). */
+/* py/capture: keeps objects and refuses operations during a capture. core/capture stores which
+ * thread captures which stream for which graph. */
 #include "py/capture.h"
 
 #include "base/lock.h"

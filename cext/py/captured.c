@@ -1,7 +1,7 @@
 /* py/captured: CapturedLaunch, a launch of a kernel in a graph.
  *
- * It keeps the kernel and the arguments (other libraries' arrays are among them). New arguments
- * take the place of the old ones when the driver has accepted them. */
+ * It keeps the kernel and the arguments alive, including arrays of other libraries. update()
+ * replaces the arguments after the driver has accepted the new ones. */
 #include "py/captured.h"
 
 #include "base/mem.h"
@@ -13,10 +13,10 @@ typedef struct nl_py_captured {
     nl_graph *graph;
     nl_py_kernel *kernel;
     PyObject *args;  /* tuple */
-    PyObject *extra; /* list of what was made of them, or NULL */
+    PyObject *extra; /* list of the arrays made from the arguments, or NULL */
     CUgraphNode node;
     nl_launch shape;
-    int updated; /* the graph has not noted the buffers of `args` */
+    int updated; /* `args` are from update(): the graph has not recorded their buffers */
 } nl_py_captured;
 
 static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
@@ -50,7 +50,7 @@ PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *
     return (PyObject *)c;
 }
 
-/* Those in a tuple, and in the tuples in it. */
+/* Uses the arrays in a tuple, and in nested tuples. */
 static int use_arrays(const nl_py_state *state, PyObject *tuple, CUstream stream, int blocking,
                       nl_error *err) {
     int result = 0;
@@ -109,7 +109,8 @@ static int set_values(nl_py_captured *c, void **values) {
     return result;
 }
 
-/* Arrays among the arguments stay where they are as long as they live. */
+/* Marks the buffers of the arguments as not movable while they live: the graph contains their
+ * addresses. */
 static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
     for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
@@ -133,7 +134,8 @@ static void replace_arguments(nl_py_captured *c, PyObject *args, PyObject *extra
     Py_XDECREF(old_extra);
 }
 
-/* `args` has the keywords' values behind the positional ones; `ordered` begins with NULLs. */
+/* Sorts the arguments by parameter. `args` has the keywords' values after the positional ones;
+ * `ordered` must be filled with NULL. */
 static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     const nl_params *params = &kernel->params;
@@ -155,7 +157,7 @@ static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssi
         }
         ordered[at] = args[nargs + i];
     }
-    return 0; /* as many as there are parameters, each once: all */
+    return 0; /* the caller has checked the count, so each parameter has a value */
 }
 
 static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs);
@@ -200,7 +202,7 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.kernel = kernel;
     call.device = kernel->module->device;
     call.stream = NULL;
-    call.blocking = 1; /* ordered by whoever launches the graph */
+    call.blocking = 1; /* the launch of the graph orders the work */
     call.epoch = read.epoch;
     call.may_visit = 0;
     call.visited = 0;
@@ -267,8 +269,8 @@ static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: every cycle through it passes its graph's list, or an argument that came to refer to
- * it later. */
+/* No tp_clear: each reference cycle contains the graph's list of launches, or an argument that
+ * was changed later to refer to it. */
 static void captured_dealloc(PyObject *self) {
     nl_py_captured *c = (nl_py_captured *)self;
     PyObject_GC_UnTrack(self);

@@ -1,4 +1,4 @@
-/* py/captured: the type CapturedLaunch, which makes up a graph's list of launches. */
+/* py/captured: the type CapturedLaunch, of which a graph has a list. */
 #ifndef NL_PY_CAPTURED_H
 #define NL_PY_CAPTURED_H
 
@@ -6,11 +6,12 @@
 #include "core/graph.h"
 #include "py/kernel.h"
 
-/* The launch that was just captured, with its arguments and what was made of them (a list or NULL).
- * New reference. */
+/* A CapturedLaunch for the launch that was just captured, with its arguments and the list of
+ * arrays that were made from them, or NULL. New reference. */
 PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
                              const nl_launch *shape, PyObject *const *args, PyObject *kept);
-/* Orders arguments that came by update() on a stream, as those of any launch. 0 or -1. */
+/* Before a launch of the graph: orders the use of arguments set by update() on a stream, like
+ * those of any launch. 0, or -1 with *err. */
 int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *err);
 /* (kernel, arguments) */
 PyObject *nl_py_captured_pair(PyObject *self);
