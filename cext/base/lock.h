@@ -1,5 +1,6 @@
-/* base/lock: threads, locks and atomics. No other file of cext uses pthread directly. Atomics are
- * the compiler's __atomic builtins, wrapped here so that memory orders are chosen in one file. */
+/* base/lock: threads, locks and atomics. Other files of cext use pthread only through this header,
+ * except sim/engine/fiber.c, which reads the bounds of a thread's stack. Atomics are the compiler's
+ * __atomic builtins, wrapped here so that memory orders are chosen in one file. */
 #ifndef NL_BASE_LOCK_H
 #define NL_BASE_LOCK_H
 

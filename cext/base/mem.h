@@ -1,7 +1,7 @@
 /* base/mem: host memory with counters and fault injection.
  *
- * All memory that the C code owns is allocated here, so that tests can count live blocks and can
- * make the n-th request fail. */
+ * The C code allocates its memory with these functions, with few exceptions. So tests can count
+ * live blocks and can make the n-th request fail. */
 #ifndef NL_BASE_MEM_H
 #define NL_BASE_MEM_H
 

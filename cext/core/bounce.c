@@ -322,7 +322,7 @@ typedef struct sending {
     uint64_t asking, asked;
     int mark[MAX_SLOTS]; /* index of the event recorded after the copy from the slot */
     uint64_t failed;
-    nl_error error; /* of the first thread that failed */
+    nl_error error; /* the error of the first thread that failed */
 } sending;
 
 static void fail_to_send(sending *s, const nl_error *err) {
@@ -510,7 +510,7 @@ typedef struct receiving {
     uint64_t arrived, taken;
     uint64_t free[MAX_SLOTS]; /* how many times the slot has been emptied */
     uint64_t failed;
-    nl_error error; /* of the first thread that failed */
+    nl_error error; /* the error of the first thread that failed */
 } receiving;
 
 static size_t begin_of_chunk(const receiving *r, uint64_t k) {

@@ -7,8 +7,8 @@
  * nl_buffer_use makes it wait for an event on stream 0, the device's fence, until one query has
  * found the fence complete. Tickets count allocations: a fence recorded when `allocated` was n
  * covers the first n of them; `settled` is the number of allocations that are certainly complete.
- * An upload that may not be complete has a ticket, too: until the process has created a
- * non-blocking stream, a copy of pageable memory is not waited for.
+ * An upload that may not be complete has a ticket, too: until the process has used a non-blocking
+ * stream, a copy of pageable memory is not waited for.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory used on one of
  * them may be used on the other only after an operation on stream 0, which runs after the first and

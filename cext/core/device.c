@@ -690,7 +690,7 @@ static int is_held(const nl_device *dev) {
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
     if (!refuse_exports(dev))
-        return 0; /* the same result as if another library held it */
+        return 0; /* the same result as if another library held the context */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */

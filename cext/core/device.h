@@ -89,10 +89,10 @@ int nl_device_bind(nl_device *dev, nl_error *err);
 /* How often this thread has bound a device, except for releases. Compare two values to find whether
  * the thread has used a device in between. */
 uint64_t nl_device_uses(void);
-/* Call before and after a function that a stream waits for (a stream callback). In between, this
- * thread must not use devices, because the driver allows no calls while it waits for a callback
- * (cuStreamDestroy hangs, for example). Releases are postponed. This thread cannot execute them at
- * the end either, because the stream of the next callback waits for it. */
+/* Call before and after a function that a stream waits for (a stream callback). Between the two
+ * calls, this thread must not use devices, because the driver allows no calls while it waits for a
+ * callback (cuStreamDestroy hangs, for example). Releases are postponed. This thread cannot execute
+ * them at the end either, because the stream of the next callback waits for it. */
 void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
 /* Executes the postponed releases. The waiting functions of core/ call it after they have

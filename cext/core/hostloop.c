@@ -41,7 +41,7 @@ typedef struct guard {
 } guard;
 
 static NL_THREAD_LOCAL guard *innermost;
-static NL_THREAD_LOCAL nl_fault *last; /* NULL: there is none, or memory ran out */
+static NL_THREAD_LOCAL nl_fault *last; /* NULL: no fault, or memory ran out */
 static int (*on_raise)(void);
 
 int nl_host_guard(void (*run)(void *), void *argument) {

@@ -12,7 +12,7 @@ typedef struct nl_kernel {
     CUfunction handle;
     char *name; /* for messages */
     nl_params params;
-    int max_threads;    /* per block, limited by its registers */
+    int max_threads;    /* threads per block, limited by the kernel's registers */
     int static_shared;  /* bytes per block */
     int registers;      /* per thread */
     int cluster[3];     /* __cluster_dims__, in blocks; all 0: none */

@@ -40,7 +40,7 @@ static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
         status = nl_device_bind(later->device, err);
     if (status == 0)
         status = NL_CU(err, StreamWaitEvent, later->stream, event, 0);
-    /* the driver destroys it after it has happened */
+    /* the driver destroys the event after its completion */
     nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
     return status;
 }

@@ -16,8 +16,8 @@
 typedef struct nl_block nl_block;
 /* Must be the first member of each pooled struct, which must be allocated with nl_mem_alloc. */
 struct nl_block {
-    nl_block *next, *prev;    /* in the list of its state, oldest first */
-    nl_block *after, *before; /* in its bucket, newest first; only for ready blocks */
+    nl_block *next, *prev;    /* links of the list of its state, oldest first */
+    nl_block *after, *before; /* links of its bucket, newest first; only for ready blocks */
     size_t capacity;          /* bytes, rounded by nl_pool_round */
     uint64_t sequence;
     /* of the pool: blocks made before nl_pool_forget have an older epoch and are not reused */

@@ -8,7 +8,7 @@
 #include "core/layout.h"
 
 enum {
-    NL_REDUCE_SMALL_DIMS = 6, /* dimensions of a plan; a wide plan has NL_REDUCE_MAX_DIMS */
+    NL_REDUCE_SMALL_DIMS = 6, /* maximum dimensions of a plan; of a wide plan NL_REDUCE_MAX_DIMS */
     NL_REDUCE_MAX_DIMS = 64,
     NL_REDUCE_MAX_STEPS = 3,
     NL_REDUCE_MAX_SCRATCH = 3,
@@ -54,7 +54,7 @@ typedef enum nl_reduce_kind {
     NL_REDUCE_STEPPED,      /* several axes, the last with equal steps */
     NL_REDUCE_SHORT_PACKED, /* rows for a few lanes */
     NL_REDUCE_SHORT_STRIDED,
-    NL_REDUCE_GAPPED_PACKED, /* each result from rows with gaps between them */
+    NL_REDUCE_GAPPED_PACKED, /* each result is reduced from rows with gaps between them */
     NL_REDUCE_GAPPED_STEPPED,
     NL_REDUCE_COLUMNS,        /* neighbouring results for each thread */
     NL_REDUCE_TEAMS,          /* rows of up to 512 bytes, one access per lane */

@@ -30,9 +30,8 @@ enum {
     /* maximum bytes of a thread's accumulators: the block stores those of 7 of 8 warps in shared
      * memory */
     COLUMN_BYTES = 128,
-    SHORT = 16, /* maximum elements of a row that one thread reduces alone */
-    SHORT_RUN =
-        16, /* minimum length of the last reduced axis of columns for several loads at once */
+    SHORT = 16,          /* maximum elements of a row that one thread reduces alone */
+    SHORT_RUN = 16,      /* minimum length of a column's last axis for several loads at once */
     LANE_PIECES = 4,     /* loads per lane of a short row */
     MAX_LANE_PIECES = 8, /* the same where combining lanes is slow */
     MIN_LANES = 2,
@@ -58,7 +57,7 @@ enum {
     FEW_LATER = 1 << 16,      /* a few blocks reduce this many numbers in the time of a launch */
 };
 
-/* The limits that tests change, so that small arrays reach the kinds for large ones. */
+/* The limits that tests change, so that small arrays select the schedules of large ones. */
 enum limit {
     TEAM_ROWS,         /* from this number of short rows, a few lanes reduce each row */
     STRIPE_BYTES,      /* stripes: minimum bytes of results per row of a column */
@@ -246,7 +245,7 @@ static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced
 }
 
 /* Blocks copy whole groups of columns to shared memory. Kind NONE if groups are too large, or if
- * threads can load 16 bytes of more than two neighbouring columns without that. */
+ * threads can load 16 bytes of more than two neighbouring columns without shared memory. */
 static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
@@ -640,9 +639,9 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     return kept;
 }
 
-/* A launch writes several parts of each number. Its last block reduces them, or a second launch
- * does, together with the later axes. The parts of neighbouring results are neighbours if the
- * results' elements are. */
+/* A launch writes several partial results for each number. Its last block reduces them, or a second
+ * launch does, together with the later axes. The parts of neighbouring results are neighbours if
+ * the results' elements are. */
 static void in_parts_of_results(const reduction *f, const schedule *s, const dims *kept,
                                 const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;

@@ -19,7 +19,7 @@ enum {
     ROW_LENGTH = 64,            /* up to this length, a thread per row is faster than a warp */
     ROW_BYTES = 768,            /* maximum bytes of such a row in shared memory */
     ROW_BLOCK_BYTES = 48 << 10, /* of the rows of a block in shared memory */
-    TINY_ROW_BYTES = 16,        /* rows of neighbouring threads are in the same cache lines */
+    TINY_ROW_BYTES = 16,        /* up to this size, threads share the cache lines of rows */
     WARP_LENGTH = 512,          /* maximum elements of a row that a warp scans */
     VEC_BYTES = 32,             /* maximum bytes of an element that is a vec */
     VEC_COLUMNS = 8,            /* maximum columns of an array whose columns all form one element */
@@ -34,10 +34,10 @@ enum {
     STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
 };
 
-/* The limits that tests change, so that small arrays reach the kinds for large ones. */
+/* The limits that tests change, so that small arrays select the schedules of large ones. */
 enum limit {
     SCANNED_ROWS,        /* from this number of rows, one thread scans a row: at least this, ... */
-    SCANNED_ROWS_EACH,   /* ... and this for each element of a row */
+    SCANNED_ROWS_EACH,   /* ... and at least this for each element of a row */
     WARP_ROWS,           /* from this number of rows, one warp scans a row */
     VEC_THREADS,         /* minimum threads, where some of many columns form one element */
     COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */

@@ -97,12 +97,12 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     return status;
 }
 
-/* Copies one dense block between host and device, and returns when the copy is complete. On the
- * default stream this is one driver call, ordered after all earlier work of ordered streams. From a
- * call that copies to the device, the driver may return before the last bytes have arrived there.
- * Only a stream that is not ordered with the default stream can observe that. So the copy is waited
- * for once the process has created such a stream, and the first uses of buffers on it wait for
- * earlier uploads (buffer.c). */
+/* Copies one dense block between host and device, and returns when the copy is complete, with one
+ * exception: a copy to the device on the default stream is one driver call, ordered after all
+ * earlier work of ordered streams, and the driver may return from it before the last bytes have
+ * arrived. Only a stream that is not ordered with the default stream can observe that. So such a
+ * copy is waited for once the process has used such a stream, and the first uses of buffers on such
+ * a stream wait for earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
