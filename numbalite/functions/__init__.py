@@ -1,17 +1,17 @@
 """NumPy's functions on device arrays: `np.sum(d)`, `np.concatenate([d, e])`, `np.zeros(3, like=d)`.
 
-NumPy hands a call of one of its functions with a device array among the arguments to
-DeviceArray.__array_function__ (NEP 18; with `like=`, NEP 35). That is C: it looks the function up in
-the dict `_core.array_functions` and calls what it finds. The dict is filled by `@implements("sum")` over
-the functions of this package, module by module, when the first function of a namespace of NumPy is
-asked for. What nothing implements is a TypeError that says how to get on; no function computes on the
-host what it was given on the device.
+If an argument is a device array, NumPy's functions call DeviceArray.__array_function__ (NEP 18; with `like=`, NEP 35).
+It is implemented in C: it looks the function up in the dict `_core.array_functions` and calls the device version.
+`@implements("sum")` adds the functions of this package to the dict; their modules are imported when the first function
+of a NumPy namespace is called. Functions without a device version raise TypeError with a remedy; no function computes
+on the host with values from the device.
 
-Calls are recorded, and those like them repeated in C (`numbalite/runtime/recorded.py`): what a function does
-follows from how its arrays lie and from its other arguments, or it says that it does not.
+Calls are traced and replayed in C for arrays of equal layout (`numbalite/runtime/recorded.py`). The device operations of
+a function must depend only on the layout of its arrays and on its other arguments, or the function must declare
+otherwise.
 
-To add a function: write it with NumPy's parameters under `@implements`, in the module of its kind, out of
-ufuncs, views and copies (`arguments.py` has the conversions); or in a package of its own,
-which MODULES in numbalite/ndarray/dispatch.py then names. Uses types, runtime, kernels, ndarray, ufuncs and algorithms.
+To add a function: write it with NumPy's parameters under `@implements`, in the module of its kind, from ufuncs, views
+and copies (`arguments.py` has the conversions); or in another package, and list its module in MODULES of
+numbalite/ndarray/dispatch.py. Uses types, runtime, kernels, ndarray, ufuncs and algorithms.
 Begin with reductions.py.
 """

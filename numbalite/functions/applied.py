@@ -1,4 +1,4 @@
-"""Functions of the caller's, which are called with device arrays: with lines, axes, parts, coordinates."""
+"""NumPy functions that call a function of the user with device arrays: apply_along_axis, piecewise, fromfunction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @implements("apply_along_axis")
 def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDArray:
-    """A call for each line: for a function that takes an axis, say that instead."""
+    """Calls func1d once per 1-D slice. A function with an `axis` parameter is faster when called once with it."""
     a = arguments.array(arr)
     axis = shapes.axis_number(axis, a.ndim)
     lines = moveaxis(a, axis, -1)
@@ -56,7 +56,7 @@ def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
 
 @implements("piecewise")
 def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
-    """A function gets the elements for which its condition is true, whose number is waited for."""
+    """Passes to each function the elements for which its condition is true. Waits for their number."""
     conditions = _conditions(condlist, arguments.array(x).ndim)
     x, *conditions = arguments.arrays_of([x, *conditions])
     conditions = [one.astype(bool, copy=False) for one in conditions]
@@ -81,7 +81,7 @@ def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
 
 
 def _conditions(condlist, ndim):
-    """A list of them: one alone need not be in a list."""
+    """The conditions as a list; a single condition may be passed without a list."""
     if isinstance(condlist, (_core.DeviceArray, np.ndarray)):
         several = condlist.ndim > 1 or (ndim == 0 and condlist.ndim == 1)
         return [condlist[i, ...] for i in range(len(condlist))] if several else [condlist]
@@ -95,5 +95,5 @@ def _conditions(condlist, ndim):
 
 @implements("fromfunction")
 def fromfunction(function: Callable, shape, *, dtype=float, **kwargs) -> Any:
-    """One call, with the coordinates of all elements."""
+    """Calls the function once, with the coordinates of all elements."""
     return function(*indices(shape, dtype=dtype), **kwargs)

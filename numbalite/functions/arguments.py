@@ -1,5 +1,6 @@
-"""Arguments of NumPy's functions as device arrays: device arrays stay, host arrays and lists are copied
-to the device, numbers too where an array is needed."""
+"""Converts arguments of NumPy's functions to device arrays, and creates their results.
+
+Host arrays and lists are copied to the device; so are numbers where an array is required."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ THREADS = 256
 
 
 def array(value: Any, what: str = "the array") -> DeviceNDArray:
-    """A device array of any array, list or number."""
+    """Converts an array, a list or a number to a device array."""
     if isinstance(value, arrays.DeviceNDArray):
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -38,7 +39,7 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
 
 
 def written(name: str, value: Any) -> DeviceNDArray:
-    """What a function writes into, which is no copy: TypeError for what is not on the device."""
+    """The array that a function modifies in place; TypeError if it is not on the device."""
     if not operands.is_on_device(value):
         raise TypeError(
             f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
@@ -47,13 +48,13 @@ def written(name: str, value: Any) -> DeviceNDArray:
 
 
 def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
-    """The array in a dtype and aligned, as kernels read it; itself if it is so."""
+    """The array, or a copy with this dtype and aligned elements, as kernels require."""
     made = array.astype(dtype, copy=False)
     return made if operands.is_aligned(made) else made.copy()
 
 
 def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
-    """Device arrays of several; those that travel go where the first device array is."""
+    """Converts several values to device arrays; host values are copied to the device of the first device array."""
     values = list(values)
     if set(map(type, values)) == {arrays.DeviceNDArray}:
         return values
@@ -66,7 +67,7 @@ WEAK = int, float, complex
 
 
 def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
-    """The dtype of what holds all that was given, which `made` are the arrays of."""
+    """The result dtype of several operands, by NumPy's rules; `made` are the operands as device arrays."""
     all_made = list(made)
     dtypes = {one.dtype for one in all_made}
     if len(dtypes) == 1 and all_made[0].dtype.kind in "biufc" and all_made[0].dtype.isnative:
@@ -76,13 +77,13 @@ def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
 
 
 def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
-    """A new array, on the device of another one."""
+    """A new uninitialized array on the device of the array `beside`."""
     with on_device_of(beside):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
 
 
 def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
-    """A new array in C order, in which the elements appear in the shape `spread` with the strides `steps`."""
+    """A new array in C order with the elements of the view of shape `spread` and strides `steps`, reshaped to `shape`."""
     made = empty(shape, array.dtype, array)
     if made.size:
         seen = made._reshaped(spread, "C", False)
@@ -91,12 +92,12 @@ def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
 
 
 def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
-    """A new array, on the device and the stream of another one."""
+    """A new uninitialized array on the device and the stream of another array."""
     return on_stream_of(empty(shape, dtype, array), array)
 
 
 def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
-    """A new array, bound to the stream of the first of the others that is bound to one."""
+    """Binds a new array to the stream of the first of `arrays` that has one."""
     for one in arrays:
         if one.stream:
             return made.bind(one.stream)
@@ -104,16 +105,16 @@ def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
 
 
 def chosen(number: Any) -> Any:
-    """The context of a device that was asked for (a number or a Device), or of the current one."""
+    """A context manager that makes a device (a number or a Device) current; None: the current device."""
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
 
 
 def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
-    """The array in another shape, a copy where there is no view."""
+    """The array in another shape: a view if possible, else a copy."""
     view = array._reshaped(tuple(shape), "C", False)
     return array._reshaped(tuple(shape), "C", True) if view is None else view
 
 
 def flat(array: DeviceNDArray) -> DeviceNDArray:
-    """The array as one line, a copy where there is no view."""
+    """The array with one dimension: a view if possible, else a copy."""
     return array if array.ndim == 1 else reshaped(array, (array.size,))

@@ -1,5 +1,4 @@
-"""How many bins a histogram has whose bins are a rule's name: NumPy's rules, of numbers that reductions on the
-device have found."""
+"""NumPy's rules for the number of bins of a histogram ("auto", "fd", ...), from statistics that the device reduces."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sample:
-    """What a rule may ask of the elements that are counted."""
+    """The statistics of the elements that rules use."""
 
     def __init__(self, a: DeviceNDArray, ptp: Any, counted: Callable) -> None:
         self.a = a
@@ -45,7 +44,7 @@ def _scott(sample):
 
 
 def _fd(sample):
-    """Freedman and Diaconis."""
+    """The bin width of Freedman and Diaconis."""
     high, low = np.percentile(sample.a, [75, 25]).tolist()
     return 2 * (high - low) * sample.size ** (-1 / 3)
 
@@ -63,7 +62,7 @@ def _doane(sample):
 
 
 def _stone(sample):
-    """A histogram for each number of bins: the one that errs least."""
+    """Stone's rule: the number of bins with the smallest estimated error, from a histogram for each number."""
     n = sample.size
     if n <= 1 or sample.ptp == 0:
         return 0
@@ -105,7 +104,7 @@ def check(rule: str, weights: Any) -> None:
 
 
 def count(rule: str, sample: Sample, first: Any, last: Any) -> int:
-    """How many bins there are from the first edge to the last one."""
+    """The number of bins between the first and the last edge."""
     width = _WIDTHS[rule](sample) if sample.size else 0
     if not width:
         return 1

@@ -1,4 +1,4 @@
-"""Booleans as bits of bytes, eight in each."""
+"""NumPy's packbits and unpackbits: conversion between booleans and bits of bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _unpack(bytes, flags, big):
 
 
 def _three_axes(a, axis):
-    """(the array with the axis in the middle of three, the shape before it and behind it)"""
+    """(the array as three axes with `axis` in the middle, the shape before the axis, the shape after it)"""
     if axis is None:
         a, axis = arguments.flat(a), 0
     elif a.ndim == 0:
@@ -88,7 +88,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDAr
     source, before, behind = _three_axes(a, axis)
     there = source.shape[1] * 8
     length = there if count is None else operator.index(count)
-    if length < 0:  # so many less
+    if length < 0:  # all but the last -length bits
         length += there
         if length < 0:
             raise ValueError(f"-count {-count} larger than number of elements {there}")

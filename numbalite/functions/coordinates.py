@@ -1,4 +1,4 @@
-"""Where elements are: the coordinates of grids, diagonals and triangles, and places counted through an array."""
+"""Indices of elements: grids, diagonals and triangles, and conversion between flat and multi-dimensional indices."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def _along(line, axis, count):
-    """A line along one of ``count`` axes."""
+    """A 1-dimensional array as an axis of a ``count``-dimensional one."""
     return line.reshape([-1 if i == axis else 1 for i in range(count)])
 
 
 @implements("ix_")
 def ix_(*args) -> tuple[DeviceNDArray, ...]:
-    """A mask stands for the places where it is true, for which this waits."""
+    """Masks are converted to the indices where they are true, which waits for their number."""
     made = []
     for axis, line in enumerate(arguments.arrays_of(args)):
         if line.ndim != 1:
@@ -39,14 +39,14 @@ def ix_(*args) -> tuple[DeviceNDArray, ...]:
         if line.dtype == bool:
             line = flatnonzero(line)
         elif line.size == 0 and not hasattr(args[axis], "dtype"):
-            line = line.astype(np.intp)  # an empty list says nothing of its dtype
+            line = line.astype(np.intp)  # an empty list has no dtype
         made.append(_along(line, axis, len(args)))
     return tuple(made)
 
 
 @implements("indices")
 def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
-    """On the current device; NumPy has no ``like=`` for it."""
+    """The result is on the current device, because NumPy's function has no ``like=``."""
     shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
@@ -62,7 +62,7 @@ def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
 
 
 class Grid:
-    """`cuda.mgrid[:3, 0:1:5j]` and `cuda.ogrid[...]`: NumPy's, whose lines are copied to the device."""
+    """`cuda.mgrid[:3, 0:1:5j]` and `cuda.ogrid[...]`: NumPy computes the coordinates, which are copied to the device."""
 
     def __init__(self, is_sparse: bool) -> None:
         self._is_sparse = is_sparse
@@ -134,7 +134,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
         return triu_indices(rows, k, columns)
 
 
-# ------------------------------------------------------------------------------------- flat places
+# ------------------------------------------------------------------------------------ flat indices
 
 
 def _lengths(shape):
@@ -148,7 +148,7 @@ def _lengths(shape):
 
 @implements("unravel_index")
 def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]:
-    """Waits: a place outside of the shape is a ValueError."""
+    """Waits for the check of the indices: ValueError for one outside the shape."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(shape)
     left = arguments.array(indices)
@@ -167,7 +167,7 @@ def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]
 
 @implements("ravel_multi_index")
 def ravel_multi_index(multi_index, dims, mode="raise", order: str = "C") -> DeviceNDArray:
-    """With the mode "raise" it waits: an index outside of its axis is a ValueError."""
+    """With mode "raise", waits for the check of the indices: ValueError for one outside its axis."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(dims)
     modes = (mode,) * len(lengths) if isinstance(mode, str) else tuple(mode)

@@ -1,4 +1,4 @@
-"""Histograms: bincount, and bins between edges."""
+"""Histograms: bincount, histogram, histogram2d, histogramdd and bin edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _flat(a):
 
 
 def _weights(weights, a):
-    """Weights as a line of doubles or numbers that are narrower; the shape of what they belong to."""
+    """Weights as a 1-dimensional array; ValueError if their shape differs from that of `a`."""
     if weights is None:
         return None
     weights = arguments.array(weights)
@@ -39,7 +39,7 @@ def _weights(weights, a):
 
 
 def _counted(count, weights):
-    """What `count(weights)` gives, complex weights part by part, in the dtype of the weights."""
+    """Calls `count(weights)`, separately for real and imaginary parts, and converts to the dtype of the weights."""
     if weights is None:
         return count(None)
     if weights.dtype.kind != "c":
@@ -96,7 +96,7 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
 
 
 def _edges(a, bins, limits):
-    """(edges on the host, first edge and 1 / width of a bin where all are equally wide)"""
+    """(edges on the host, (first edge, 1 / width of a bin) for bins of equal width)"""
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
         if limits is not None and len(limits) != 2:
@@ -112,7 +112,7 @@ def _edges(a, bins, limits):
 
 
 def _bins_by_rule(a, rule, limits, weights):
-    """How many bins a rule says."""
+    """The number of bins that a rule chooses."""
     bin_rules.check(rule, weights)
     ends = limits_of(a) if a.size else np.zeros(0, _real(a.dtype))
     first, last = np.histogram_bin_edges(ends.astype(_real(a.dtype)), 1, limits).tolist()
@@ -135,7 +135,8 @@ def _equal_bins(bins, limits, ends):
 
 @functools.lru_cache(_KEPT_BINS, typed=True)
 def _known_bins(bins, low, high, dtype):
-    """For the same limits again. Edges are copied to the device each time: they are the caller's."""
+    """Cached equal bins for the same limits. The cache has no device arrays: the caller owns the edges, so each call
+    copies them to the device."""
     return _equal_bins(bins, (low, high), np.zeros(0, _real(dtype)))
 
 
@@ -158,7 +159,7 @@ def _limits(dtype):
 
 
 def _real(dtype):
-    """Booleans are counted as numbers."""
+    """The dtype in which elements are counted: booleans as uint8."""
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
@@ -237,7 +238,9 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
             column = _numbers_of("histogramdd", column)
             if np.ndim(of_bins) == 0 and not isinstance(of_bins, str) and of_bins < 1:
                 raise ValueError("histogramdd: a number of bins must be positive")
-            if limits is not None and np.ndim(of_bins) == 0:  # not of the sample's dtype
+            if (
+                limits is not None and np.ndim(of_bins) == 0
+            ):  # the edges do not depend on the sample's dtype
                 low, high = limits
                 ends = np.zeros(0, np.linspace(low, high, 0).dtype)
                 of_column = np.histogram_bin_edges(ends, operator.index(of_bins), limits)
@@ -263,7 +266,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
 
 
 def _bin_of(column, edges):
-    """0 and the number of edges stand for what is outside; the last edge belongs to the last bin."""
+    """The bin of each element: 0 before the first edge, len(edges) after the last, which belongs to the last bin."""
     number = digits(edges, column, "right")
     return number - np.equal(column, edges[-1]).astype(number.dtype)
 

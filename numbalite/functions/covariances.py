@@ -1,4 +1,4 @@
-"""How rows vary together: covariances and correlations, by one product of matrices."""
+"""Covariance and correlation matrices, by one matrix product."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cov(
     *,
     dtype=None,
 ) -> DeviceNDArray:
-    """Waits with weights, whose sums are checked."""
+    """Waits if there are weights, whose sums are checked on the host."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     if ddof is None:
@@ -58,7 +58,7 @@ def cov(
 
 
 def _variables(m, y, rowvar, dtype):
-    """Both arrays' variables as rows of one array, which is not theirs to write to."""
+    """The variables of both arrays as rows of one array; callers must not modify it, as it may share memory."""
     given = [m] if y is None else [m, y]
     given = arguments.arrays_of(given, "an array of variables")
     for one, name in zip(given, "my", strict=False):

@@ -32,7 +32,7 @@ def _new(shape, dtype, order, device):
 
 
 def _sized(dtype):
-    """The dtype of a new array: texts without a length have one character."""
+    """The dtype of a new array: strings without a length get length 1."""
     dtype = np.dtype(dtype)
     return dtype if dtype.itemsize else np.empty(0, dtype).dtype
 
@@ -45,8 +45,8 @@ def empty(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array, not initialised, as numpy.empty. `device` is a number or a Device, by default
-    the calling thread's."""
+    """A new uninitialized device array, as numpy.empty. `device` is a number or a Device; default: the
+    calling thread's device."""
     return _new(shape, dtype, order, device)
 
 
@@ -92,7 +92,7 @@ def full(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of one value, or of an array that is broadcast, as numpy.full."""
+    """A new device array filled with a scalar or with a broadcast array, as numpy.full."""
     if dtype is None:
         dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
@@ -190,18 +190,18 @@ def astype(x, dtype, /, *, copy: bool = True, device=None) -> DeviceNDArray:
     return arguments.array(x).astype(dtype, copy=copy)
 
 
-# ------------------------------------------------------------------------ `like=` of what NumPy reads
+# --------------------------------------------------------------------- array(..., like=) and asarray
 
 
 def _holds_arrays(value):
-    """Is it a list with device arrays in it?"""
+    """Is the value a (nested) list that contains device arrays?"""
     return isinstance(value, (list, tuple)) and any(
         operands.is_on_device(one) or _holds_arrays(one) for one in value
     )
 
 
 def _stacked(values):
-    """Such a list as one array, which NumPy would make of what it copies to the host."""
+    """Stacks a nested list of device arrays on the device, where NumPy would copy each to the host."""
     return np.stack([_stacked(one) if _holds_arrays(one) else one for one in values])
 
 
@@ -220,7 +220,7 @@ def asarray(
     order = shapes.order_of(order)
     dtype = made.dtype if dtype is None else np.dtype(dtype)
     if order == "A" and not (copy and dtype == made.dtype):
-        order = "K"  # so NumPy has it
+        order = "K"  # as NumPy
     result = made.astype(dtype, order, copy=bool(copy))
     if copy is False and (result is not made or isinstance(a, (list, tuple))):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -283,13 +283,13 @@ def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -
 
 
 def _in_type_of(dtype, *values):
-    """The numbers as what a kernel for a dtype computes with."""
+    """The values, converted to the Python or NumPy type in which kernels for this dtype compute."""
     kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
     return [kind(value) for value in values]
 
 
 def _dtype_of_numbers(given):
-    """The dtype that numpy.arange chooses for these numbers."""
+    """The dtype that numpy.arange selects for these arguments."""
     if all(type(one) is int for one in given):
         return np.int_
     return np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
@@ -306,7 +306,7 @@ def arange(
     start: Any = None,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of the numbers from start to before stop, as numpy.arange."""
+    """A new device array of the numbers from start up to stop, exclusive, as numpy.arange."""
     first = start if start_or_stop is None else start_or_stop
     if stop is None and start is None:
         first, stop = 0, first
@@ -338,7 +338,7 @@ def arange(
         begin, delta = first, step
         if (
             dtype.kind in "iu"
-        ):  # as NumPy has it: the first two are converted, their distance is repeated
+        ):  # as NumPy: the first two are converted, then their difference is repeated
             begin = int(first)
             delta = int(first + step) - begin
         else:
@@ -388,8 +388,9 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Any:
-    """A new device array of `num` numbers from start to stop, equally far from one another, as
-    numpy.linspace; start and stop may be arrays."""
+    """A new device array of `num` evenly spaced numbers from start to stop, as numpy.linspace.
+
+    start and stop may be arrays."""
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -405,7 +406,7 @@ def linspace(
 
 
 def _kind_between(*ends):
-    """The dtype of what is between, as NumPy says."""
+    """The dtype of numbers between these ends, by NumPy's rules."""
     dtypes = [required.dtype_of(one) or np.asarray(one).dtype for one in ends]
     given = [
         one if type(one) in (int, float, complex) else dtype.type(0)
@@ -480,12 +481,12 @@ def logspace(
 def geomspace(
     start, stop, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> DeviceNDArray:
-    """Waits: a sequence with zero at its ends is an error."""
+    """Waits for the check that no end is zero, which is a ValueError."""
     ends = arguments.arrays_of((start, stop))
     if any(bool(np.any(np.equal(one, 0))) for one in ends):
         raise ValueError("Geometric sequence cannot include zero")
     one, other = (np.ones(1, end.dtype) for end in ends)
-    if dtype is None:  # NumPy says which
+    if dtype is None:  # NumPy selects it
         kind = np.geomspace(one, other, 1).dtype
     else:
         kind = np.result_type(one, other, float(num), np.zeros((), dtype))

@@ -1,4 +1,4 @@
-"""Element by element, beyond NumPy's ufuncs: choices, limits, comparisons, parts of complex numbers."""
+"""Element-wise functions that are no ufuncs: where, select, clip, comparisons, rounding, parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _operand(value):
-    """Something for a ufunc: an array, or a number as it is."""
+    """An operand of a ufunc: a Python number unchanged, other values as a device array."""
     return value if type(value) in (bool, int, float, complex) else arguments.array(value)
 
 
@@ -45,8 +45,8 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
 
 
 def _as_element(value, other):
-    """A whole number as an element of the other operand. NumPy says what becomes of one that does not fit: up to 2.4
-    it is converted as C converts it, later it is an OverflowError."""
+    """A Python integer in the dtype of the other operand. NumPy decides about integers out of range: up to 2.4 they
+    wrap as in C, later versions raise OverflowError."""
     dtype = required.dtype_of(other)
     if type(value) is not int or dtype is None or dtype.kind not in "iu":
         return value
@@ -55,7 +55,7 @@ def _as_element(value, other):
 
 @implements("select")
 def select(condlist, choicelist, default=0) -> DeviceNDArray:
-    """A where for each condition, the last one first."""
+    """Applies `where` for each condition, from the last to the first."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if len(condlist) == 0:
@@ -105,7 +105,7 @@ def clip(
 
 
 def _limits_within(a, low, high):
-    """Python's integers beyond all that the array can hold limit nothing."""
+    """The limits of clip; a Python integer beyond the dtype's range becomes None, because it limits nothing."""
     dtype = required.dtype_of(a)
     if dtype is None or dtype.kind not in "iu":
         return low, high
@@ -133,7 +133,7 @@ def _limits(request):
 
 @implements("copyto")
 def copyto(dst, src, casting="same_kind", where=True) -> None:
-    """To a NumPy array too: what is said in so many words is done."""
+    """An explicit copy from the device to a NumPy array is allowed."""
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
@@ -190,14 +190,14 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDAr
 
 @functools.cache
 def _true_of_all(loop, name, **words):
-    """Is an element function of these dtypes true of all elements? In one pass."""
+    """A reduction that tests in one pass whether an element function is true for all elements of these dtypes."""
     function = elementwise.function(name, **words)
     signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
     return MappedFold(function, signature, counterpart(np.logical_and), np.dtype(bool))
 
 
 def _have_numbers(values):
-    """Can kernels read the elements? If not, a ufunc says why."""
+    """Can kernels read the elements of all device arrays? If not, a ufunc raises the error."""
     return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
 
 
@@ -231,7 +231,7 @@ def array_equal(a1, a2, equal_nan: bool = False) -> bool:
 
 
 def _are_numbers(*values):
-    """Are these what device arrays can equal? None and texts are not."""
+    """Can device arrays be equal to these values? None and strings cannot."""
     hosts = [
         np.asarray(one) for one in values if type(one) in (str, bytes, list, tuple, type(None))
     ]
@@ -297,7 +297,7 @@ def common_type(*arrays) -> Any:
 
 
 def _stand_in(value):
-    """Something of its dtype on the host."""
+    """An empty host array of a device array's dtype, for NumPy's dtype rules."""
     return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
 
 
@@ -424,7 +424,7 @@ def isneginf(x, out=None) -> Any:
 
 @implements("real_if_close")
 def real_if_close(a, tol=100) -> Any:
-    """Waits, where the array is complex, for the answer."""
+    """Waits for the test of the imaginary parts if the array is complex."""
     a = arguments.array(a)
     if a.dtype.kind != "c":
         return a

@@ -1,4 +1,4 @@
-"""The same elements in another shape: views, or copies where NumPy copies."""
+"""Functions that change the shape or axis order of arrays, or split them: views, or copies where NumPy copies."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _NO_VALUE: Any = np._NoValue
 
 
-# ------------------------------------------------------------------------------------ what it is
+# ------------------------------------------------------------------------------------ properties
 
 
 def _lying(value):
-    """An array, of a list or a number too, that may stay where it is."""
+    """The value as an array, on the host or the device; nothing is copied to the device."""
     return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
 
 
@@ -52,7 +52,7 @@ def size(a, axis=None) -> int:
 
 
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
-    """An axis or several as numbers from the front, in the order given; ValueError for one twice."""
+    """An axis or several as non-negative numbers in the order of the argument; ValueError for a repeated axis."""
     given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):
@@ -197,7 +197,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
 
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
-    """A view that is assigned to by kernels alone, for its elements share memory."""
+    """A view whose elements share memory; only kernels can write to it."""
     array = arguments.array(array)
     shape = shapes.numbers_of(shape)
     try:
@@ -307,7 +307,7 @@ def unstack(x, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
     return tuple(front[i, ...] for i in range(front.shape[0]))
 
 
-# ---------------------------------------------------------------------------------- what they share
+# ------------------------------------------------------------------------------------ shared memory
 
 
 @implements("may_share_memory")
@@ -317,7 +317,9 @@ def may_share_memory(a, b, max_work=0) -> bool:
 
 
 class _Addresses:
-    """What NumPy asks about where an array lies. The memory is not looked at."""
+    """An array interface with the address and strides of a device array, for NumPy's overlap tests.
+
+    NumPy does not access the memory."""
 
     def __init__(self, array: Any) -> None:
         self.__array_interface__ = {
@@ -331,7 +333,7 @@ class _Addresses:
 
 @implements("shares_memory")
 def shares_memory(a, b, max_work=-1) -> bool:
-    """An element in common: NumPy solves for one, given the addresses."""
+    """Tests for a common element: NumPy solves the problem from addresses and strides."""
     if not may_share_memory(a, b):
         return False
     a, b = (np.asarray(_Addresses(one)) for one in (a, b))

@@ -1,4 +1,4 @@
-"""Arrays with elements left out, put in, repeated to a length, or cut off at the ends."""
+"""NumPy's delete, insert, resize and trim_zeros."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _at(axis, what):
 
 
 def _line_or_axis(arr, axis):
-    """The array and the axis that is meant: without one, all elements in a line."""
+    """(array, axis number); for axis None, the flattened array and axis 0."""
     a = arguments.array(arr)
     if axis is None:
         return arguments.flat(a), 0
@@ -31,7 +31,7 @@ def _line_or_axis(arr, axis):
 
 
 def _whole_number(obj):
-    """The one place that an argument names, or None. A place on the device is waited for."""
+    """The index if the argument is a single one, else None. Waits for an index on the device."""
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
         return int(obj)
     if getattr(obj, "size", None) == 1 and obj.dtype.kind in "iu":
@@ -40,7 +40,7 @@ def _whole_number(obj):
 
 
 def _places(obj):
-    """Places as an array, where it is."""
+    """Indices as an array, on the host or the device."""
     if isinstance(obj, DeviceNDArray):
         return obj
     places = np.asarray(obj)
@@ -77,7 +77,7 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
 
 
 def _without(a, axis, left_out):
-    """The pieces around places in steps; those between them are what a mask keeps."""
+    """The array without the indices of a range: concatenates the parts before, between and after them."""
     if not left_out:
         return a.copy("A")
     if left_out.step < 0:
@@ -107,7 +107,7 @@ def insert(arr, obj, values, axis=None) -> DeviceNDArray:
     if isinstance(values, (int, float, complex)) or (
         isinstance(values, list) and all(isinstance(one, (int, float, complex)) for one in values)
     ):
-        values = np.array(values, a.dtype)  # or an OverflowError, a TypeError
+        values = np.array(values, a.dtype)  # may raise OverflowError or TypeError
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n), dtype=np.intp)
     places = _places(obj)
@@ -124,7 +124,7 @@ def insert(arr, obj, values, axis=None) -> DeviceNDArray:
 
 
 def _with_block(a, axis, number, values, is_scalar):
-    """All values at one place."""
+    """Inserts all values at one index."""
     n = a.shape[axis]
     if not -n <= number <= n:
         raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
@@ -142,7 +142,7 @@ def _with_block(a, axis, number, values, is_scalar):
 
 
 def _with_each(a, axis, places, values):
-    """A value before each place: of places alike, the first value comes first."""
+    """Inserts one value before each index; values for equal indices keep their order."""
     n, count = a.shape[axis], places.shape[0]
     if places.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
@@ -173,7 +173,7 @@ def _room(a, axis, more):
 
 @implements("resize")
 def resize(a, new_shape) -> DeviceNDArray:
-    """After the last element comes the first again."""
+    """Repeats the elements cyclically."""
     a = arguments.array(a)
     shape = shapes.numbers_of(new_shape)
     if any(n < 0 for n in shape):
@@ -190,7 +190,7 @@ def resize(a, new_shape) -> DeviceNDArray:
 
 @implements("trim_zeros")
 def trim_zeros(filt, trim: str = "fb", axis=None) -> DeviceNDArray:
-    """A view. Waits for where the first and the last element are that is not zero."""
+    """Returns a view. Waits for the positions of the first and last nonzero element."""
     if not isinstance(trim, str):
         raise TypeError(f"trim must be a text of 'f' and 'b', not {trim!r}")
     a, trim = arguments.array(filt), trim.lower()

@@ -1,4 +1,4 @@
-"""Arrays put together: each is copied to its place in a new one."""
+"""NumPy's concatenate, stack, roll, tile, block and similar functions: they copy arrays into parts of a new one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _check_casting(given, parts, dtype, casting):
 
 
 def _put(target, parts, axis):
-    """Arrays of its dtype into a new one."""
+    """Copies arrays of the target's dtype into it, one after another along the axis."""
     begin, copies = 0, []
     for one in parts:
         at = begin * target.strides[axis]
@@ -90,7 +90,7 @@ def _put(target, parts, axis):
 
 
 def _joined_shape(parts, axis):
-    """(the axis counted from the front, the shape of the result)"""
+    """(the non-negative axis number, the shape of the result)"""
     first, ndim = parts[0].shape, parts[0].ndim
     if 0 in [one.ndim for one in parts]:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -116,7 +116,7 @@ def _joined_shape(parts, axis):
 
 
 def _room(parts, axis, shape, dtype):
-    """A new array, which lies as the parts do."""
+    """A new array with the axis order of the parts."""
     if all(one.is_c_contiguous() for one in parts):
         return arguments.empty(shape, dtype, parts[0])
     lies = [
@@ -196,7 +196,7 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
 
 
 def _steps(a, shift, axis):
-    """By how much each axis is shifted."""
+    """The shift of each axis."""
     shift, axis = (
         shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
     )
@@ -210,9 +210,9 @@ def _steps(a, shift, axis):
 
 
 def _rolled(a, steps):
-    """Each axis that is shifted is copied in two pieces."""
+    """Copies the array in two parts for each shifted axis."""
     to = shapes.packed_like(a.shape, a.strides, a.itemsize)
-    pieces = [((), 0, 0)]  # (shape, where it begins in the array, and in the new one)
+    pieces = [((), 0, 0)]  # (shape, offset in the array, offset in the result)
     for n, step, of, at in zip(a.shape, steps, a.strides, to, strict=True):
         ahead = step % n if n else 0
         ends = ((n - ahead, 0, ahead), (ahead, n - ahead, 0)) if ahead else ((n, 0, 0),)
@@ -245,7 +245,7 @@ def tile(A, reps) -> DeviceNDArray:
 
 @implements("block")
 def block(arrays) -> DeviceNDArray:
-    """The innermost lists are joined along the last axis, those around them along the one before."""
+    """Joins the innermost lists along the last axis, the lists around them along the axis before it."""
     depth = _depth(arrays)
     ndim = max(depth, *(one.ndim for one in _leaves(arrays)))
     return _joined(arrays, depth, ndim)

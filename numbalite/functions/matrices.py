@@ -1,4 +1,4 @@
-"""Diagonals, triangles, coordinates of grids, and windows."""
+"""Matrices with given diagonals or triangles, meshgrid, sliding windows and cross products."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @implements("diag")
 def diag(v, k: int = 0) -> DeviceNDArray:
-    """Of a matrix its diagonal, a view; of a line a matrix."""
+    """The diagonal of a matrix, as a view; for a 1-dimensional array, a matrix with this diagonal."""
     v = arguments.array(v)
     if v.ndim == 2:
         return v.diagonal(k)
@@ -67,7 +67,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
 
 
 def _repeated(values, first, count):
-    """``count`` of the values from the one with the number ``first`` on; after the last comes the first."""
+    """``count`` values, cyclically, from index ``first``."""
     line = arguments.flat(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
 
@@ -76,7 +76,7 @@ def _repeated(values, first, count):
 
 
 def _coordinates(rows, columns, k, beside):
-    """(the rows' numbers as a column and k more, the columns' numbers): of one array, so that it is one launch."""
+    """(row numbers plus k, as a column; column numbers): views of one array, which one launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
     line = numbers(first, 1, last - first, np.int64, beside)
@@ -84,7 +84,7 @@ def _coordinates(rows, columns, k, beside):
 
 
 def is_below(rows: int, columns: int, k: Any, beside: Any) -> Any:
-    """Booleans of a matrix: true on the k-th diagonal and below it."""
+    """A boolean matrix that is true on the k-th diagonal and below it."""
     return np.greater_equal(*_coordinates(rows, columns, k, beside))
 
 
@@ -100,7 +100,7 @@ def _above(m, row, column):
 
 def _triangle(m, k, is_lower):
     m = arguments.array(m)
-    if m.ndim == 1:  # as NumPy: the line is every row
+    if m.ndim == 1:  # as NumPy: each row is m
         m = assign.spread(m, (m.size, m.size))
     elif m.ndim == 0:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
@@ -153,7 +153,7 @@ def meshgrid(
 def sliding_window_view(
     x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
-    """A view, whose elements share memory."""
+    """A view whose elements share memory."""
     x = arguments.array(x)
     lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):
@@ -173,7 +173,7 @@ def sliding_window_view(
 
 
 def _axes_given(axis, ndim):
-    """As axes_of, but an axis may come again."""
+    """Like axes_of, but an axis may be repeated."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple(shapes.axis_number(one, ndim) for one in given)
 

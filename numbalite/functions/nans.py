@@ -1,5 +1,7 @@
-"""Reductions, running sums and texts that pass over NaN: what is NaN counts as the number that changes
-nothing, in the same pass as the fold. No warning is raised, for nothing waits for the values."""
+"""Reductions, cumulative sums and nan_to_num that ignore NaN.
+
+Each reduction replaces NaN by its identity element in the same pass. No warning is issued, because that would have to
+wait for the values."""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _NO_VALUE: Any = np._NoValue
 
 @functools.cache
 def _folded(ufunc, dtype, neutral):
-    """The fold of what is no NaN and is asked for; the others count as ``neutral``."""
+    """The reduction of the elements that are not NaN and not masked out; the others count as ``neutral``."""
     function = elementwise.function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
@@ -41,7 +43,7 @@ def _folded(ufunc, dtype, neutral):
 
 @functools.cache
 def _counted(dtype):
-    """How many are no NaN and asked for."""
+    """The reduction that counts the elements that are not NaN and not masked out."""
     function = elementwise.function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
     return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
@@ -71,7 +73,10 @@ def _asked(where):
 
 
 def _total(ufunc, neutral, a, axis, wide, where):
-    """The fold with the axes kept. What NaN is converted to in a dtype without it is none: it is replaced first."""
+    """The reduction in the dtype ``wide``, with the axes kept.
+
+    NaN is replaced first if ``wide`` cannot represent it.
+    """
     if not np.can_cast(a.dtype, wide, "same_kind"):
         return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
     asked = _asked(where)
@@ -86,7 +91,7 @@ def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
         return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
     result = a.dtype if dtype is None else np.dtype(dtype)
     wide = np.dtype("f4") if result.char == "e" else result
-    if initial is None:  # there is nothing that a fold begins with
+    if initial is None:  # no initial value
         return reductions.fold(
             ufunc, _replaced(a, neutral), axis, dtype, out, keepdims, initial, where
         )
@@ -134,7 +139,7 @@ def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=
 
 
 def _first_place(a, axis, out, keepdims, is_largest):
-    """Waits, for there is no place in a line of NaN."""
+    """The index of the extreme that is not NaN. Waits: an all-NaN slice is a ValueError."""
     a = arguments.array(a)
     found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
@@ -173,7 +178,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO
 
 
 def _check_dtypes(name, a, dtype, out):
-    """What has NaN gives what can be NaN."""
+    """TypeError if the input can have NaN, but the result's dtype cannot."""
     if not _has_nans(a):
         return
     if dtype is not None and np.dtype(dtype).kind not in "fc":
@@ -202,7 +207,7 @@ def _squares(number, real):
 
 
 def _variance(a, axis, dtype, ddof, where, mean, correction, out):
-    """(variance with the axes kept, dtype of the result); NaN where no degree of freedom is left."""
+    """(variance with the axes kept, dtype of the result); NaN where no degrees of freedom are left."""
     ddof = reductions.degrees_taken(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
@@ -218,7 +223,7 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
 
 
 def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
-    """plain: NumPy's function of arrays without NaNs, var or std."""
+    """nanvar and nanstd. plain: np.var or np.std, for arrays without NaN."""
     a = arguments.array(a)
     name = "nanstd" if plain is reductions.std else "nanvar"
     _check_dtypes(name, a, dtype, out)
@@ -277,7 +282,7 @@ def nanstd(
 
 
 def _replaced(a, number):
-    """The array with another number for NaN; itself if it has none."""
+    """The array with NaN replaced by a number; the array itself if its dtype has no NaN."""
     a = arguments.array(a)
     if not _has_nans(a):
         return a

@@ -1,4 +1,4 @@
-"""Reductions by operations of our own, in one pass over the array."""
+"""Selects reduction operators with an accumulator type of their own (moments.cuh), and runs them in one pass."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 
 
 def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
-    """Kernels of an operation of moments.cuh, which folds in so many bytes: those of a number of the dtype, and
-    if there are more, all of them rounded up to 16."""
+    """The kernels of an operator of moments.cuh.
+
+    Its accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is not 0.
+    """
     size = dtype.itemsize + more
     return OwnLoops(operation, name, -(-size // 16) * 16 if more else size)
 
 
 def cxx(dtype: Any) -> str:
-    """A number's type in C++."""
+    """The C++ type of a dtype."""
     return types.from_dtype(dtype).cxx
 
 
 def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str, int]:
-    """(the type in C++ that sums of numbers in ``wide`` are added up in, its bytes): one whose error is far below one
-    rounding of the result. It is the dtype itself where the result has less precision, and for integers that float64
-    holds; else moments.cuh's."""
+    """(C++ accumulator type for sums of numbers in ``wide``, its size in bytes).
+
+    Its error is far below one rounding of the result. It is ``wide`` itself if the result has less precision, or for
+    integers that float64 represents exactly; otherwise a type of moments.cuh.
+    """
     if wide.char == "e":
         return "float", 4
     if result.char == "e" or (wide.char in "dD" and stored.char in "?bBhHiI"):
@@ -42,14 +46,14 @@ def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str
 
 @functools.cache
 def sums(stored: np.dtype, wide: np.dtype) -> OwnLoops:
-    """The kernels of sums in a dtype with a fraction; a reduction of them may begin with a number of that dtype."""
+    """The kernels of sums in a floating-point dtype; a number of that dtype may be their initial value."""
     text, size = accumulator(stored, wide, wide)
     return OwnLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
 
 
 @functools.cache
 def products(wide: np.dtype) -> OwnLoops:
-    """The same of products."""
+    """The kernels of products in a floating-point dtype."""
     text, size = accumulator(wide, wide, wide)
     return OwnLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
 
@@ -58,8 +62,7 @@ def run(
     loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
     order: str = "K",
 ) -> Any:  # fmt: skip
-    """The result of a reduction by loops of our own, in the order of what is left of the array's axes ("K"),
-    or in C order."""
+    """Runs a reduction. order: memory order of the result, "K" for the order of the array's remaining axes, or "C"."""
     keepdims = keepdims is not np._NoValue and bool(keepdims)
     reducer = loops.reducer(a.dtype, loops.loop_dtype, dtype, reorder)
     made = reducer.made(a, axis, keepdims, order == "C", divisor)

@@ -1,4 +1,4 @@
-"""`out=` of functions that make their result first: what may be given, and the copy into it."""
+"""The `out=` argument of functions that compute a temporary result: checks, and the copy into it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def check(name: str, out: Any) -> None:
-    """TypeError for what is no array."""
+    """TypeError if `out` is not an array."""
     if not isinstance(out, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"{name}: out must be an array, not {type(out).__name__}")
 
 
 def check_shape(name: str, out: Any, shape: tuple[int, ...]) -> None:
-    """The same, and ValueError for another shape than the result's."""
+    """TypeError if `out` is not an array, ValueError if its shape is not the result's."""
     check(name, out)
     if out.shape != shape:
         raise ValueError(f"{name}: out has shape {out.shape}, the result {shape}")
 
 
 def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
-    """The result: what was made, or out= with it."""
+    """Returns the result `made`, or copies it to `out` and returns `out`."""
     if out is None:
         return made
     check_shape(name, out, made.shape)
@@ -40,8 +40,10 @@ def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
 
 
 def into_wider(name: str, out: Any, made: Any) -> Any:
-    """The same as NumPy's functions have it that compute in a copy of out=: its dtype must convert safely to the
-    result's, and the result is then converted whatever it is."""
+    """Like `into`, for NumPy functions that compute in a copy of `out`.
+
+    The dtype of `out` must convert safely to the result's dtype; then the result is converted without a check.
+    """
     if out is None:
         return made
     check_shape(name, out, made.shape)

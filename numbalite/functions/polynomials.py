@@ -1,4 +1,4 @@
-"""Polynomials, and the powers that they are made of."""
+"""Polynomials by their coefficients: evaluation, arithmetic, fits, and Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @implements("polyval")
 def polyval(p, x) -> Any:
-    """Horner's rule: two passes for each coefficient."""
+    """Evaluates by Horner's rule, in two passes over x per coefficient."""
     if isinstance(x, np.poly1d):
         raise TypeError("polyval: x is a polynomial, device arrays of numbers are expected")
     p, x = arguments.arrays_of((p, x))
@@ -52,7 +52,7 @@ def _lines(name, *several):
 
 
 def _padded(one, length):
-    """Zeros for the powers that it lacks."""
+    """The coefficients with leading zeros up to a length."""
     more = length - len(one)
     return one if more <= 0 else np.concatenate([np.zeros(more, one.dtype, like=one), one])
 
@@ -75,7 +75,7 @@ def polysub(a1, a2) -> DeviceNDArray:
 
 @implements("polymul")
 def polymul(a1, a2) -> DeviceNDArray:
-    """Waits for the first coefficients that are not zero: NumPy leaves out those before."""
+    """Waits for the positions of the first nonzero coefficients, because NumPy drops leading zeros."""
     shortened = []
     for one in _lines("polymul", a1, a2):
         if one.ndim > 1:
@@ -117,7 +117,7 @@ def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
 
 @implements("polyfit")
 def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any:
-    """Least squares by singular values. Waits."""
+    """Solves the least-squares problem by singular values. Waits."""
     count = int(deg) + 1
     if count < 1:
         raise ValueError("expected deg >= 0")

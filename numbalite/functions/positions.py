@@ -1,4 +1,4 @@
-"""Elements by their places: take, put and what repeats and pads. (d[indices] is numbalite/ndarray/indexing.py.)"""
+"""Elements by index: take, put, take_along_axis, choose, repeat and pad. (d[indices] is in numbalite/ndarray/indexing.py.)"""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def _check_mode(mode):
 
 
 def _indices(value):
-    """An array of integers where it is; TypeError for others, as functions have it. An empty list has no dtype; an
-    empty array of floats is one of floats."""
+    """The indices as an integer array, on the host or the device; TypeError for other dtypes.
+
+    An empty list counts as integers; an empty array of floats does not.
+    """
     if not isinstance(value, DeviceNDArray):
         is_list = not isinstance(value, (np.ndarray, np.generic))
         value = np.asarray(value)
@@ -58,7 +60,10 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     length = a.shape[axis]
     least = 0 if mode == "clip" else -length
     if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
-        place = (*_at(axis, int(indices)), ...)  # one place needs no indices on the device
+        place = (
+            *_at(axis, int(indices)),
+            ...,
+        )  # a single index is a view: no index array on the device
         made = a[place].copy()
     else:
         made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
@@ -88,7 +93,7 @@ def put(a, ind, v, mode: str = "raise") -> None:
 
 
 def _along(a, indices, axis):
-    """(array, indices on the device, axis) of take_along_axis, and what NumPy refuses."""
+    """(array, indices on the device, axis) of take_along_axis, with NumPy's exceptions for invalid arguments."""
     if axis is None:
         if indices.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
@@ -103,7 +108,7 @@ def _along(a, indices, axis):
 
 
 def _selection(a, indices, axis):
-    """(the shape of the result, strides of the array in it, the index)"""
+    """(the shape of the result, the array's strides in that shape, the index)"""
     others = [n for i, n in enumerate(a.shape) if i != axis]
     theirs = [n for i, n in enumerate(indices.shape) if i != axis]
     try:
@@ -156,7 +161,7 @@ def put_along_axis(arr, indices, values, axis) -> None:
 
 @implements("choose")
 def choose(a, choices, out=None, mode: str = "raise") -> Any:
-    """The choices are copied side by side first."""
+    """First copies all choices into one array."""
     _check_mode(mode)
     given, numbers = a, list(choices)
     a, *choices = arguments.arrays_of([a, *numbers])
@@ -192,12 +197,12 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
     return outputs.into_wider("choose", out, made)
 
 
-# ------------------------------------------------------------------------------- more than there is
+# ------------------------------------------------------------------------------------ repeat and pad
 
 
 @implements("repeat")
 def repeat(a, repeats, axis=None) -> DeviceNDArray:
-    """How often each element comes decides the shape: repeats on the device are fetched."""
+    """Copies an array of repeats from the device to the host, because it determines the result's shape."""
     a = arguments.array(a)
     if axis is None:
         a, axis = arguments.flat(a), 0
@@ -238,7 +243,7 @@ def _each(a, count, axis):
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
-_LARGE = 1 << 20  # bytes from which a few copies take less time than looking up each place
+_LARGE = 1 << 20  # bytes from which a few copies are faster than one gather
 _STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 _PAD_KEYWORDS = {
     "constant": "constant_values",
@@ -255,7 +260,7 @@ _PAD_KEYWORDS = {
 
 @implements("pad")
 def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
-    """All modes but functions of the caller's."""
+    """Supports all modes except functions of the caller."""
     a = arguments.array(array)
     pairs = _widths(pad_width, a.ndim)
     if callable(mode):
@@ -312,8 +317,10 @@ def _widths(given, ndim):
 
 
 def _reflected_at_points(a, pairs, mode):
-    """Reflected at the first and the last element of each axis, so that 2 * edge - x stands for x: one axis after the
-    other, and as often as it takes, each time as many elements as a multiple of the period."""
+    """Pads with reflect_type="odd": x is reflected to 2 * edge - x.
+
+    Axes are processed one after another, each in as many steps as its width needs. A step pads a multiple of the period.
+    """
     made = _room(a, pairs)
     middle = _middle(a, pairs)
     assign.assign(made._part(middle), a)
@@ -345,7 +352,7 @@ def _room(a, pairs):
 
 
 def _middle(a, pairs):
-    """Where the array lies in what is padded."""
+    """The slices of the original array within the padded one."""
     return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
 
 
@@ -377,8 +384,10 @@ def _fill_around(made, pairs, values):
 
 
 def _steps_outwards(made, pairs, middle):
-    """(axis, widths, where the array lies along it, what is padded already) axis by axis: corners are
-    padded from what the axes before have put there."""
+    """Yields (axis, widths, slice of the original array, view that the step pads) for each axis.
+
+    The view includes the padding of previous axes, from which the corners are padded.
+    """
     for axis, (pair, inside) in enumerate(zip(pairs, middle, strict=True)):
         if sum(pair):
             yield axis, pair, inside, made._part((slice(None),) * (axis + 1) + middle[axis + 1 :])
@@ -428,13 +437,13 @@ def _surround(made, pairs, middle, mode, lengths):
 
 
 def _is_near(a, pairs, mode):
-    """Is each side as long as the array at most, so that it is one slab of it?"""
+    """Is the padding of each side at most as long as the array, so that one slab of the array fills it?"""
     least = mode == "reflect"
     return all(max(pair) <= n - least for n, pair in zip(a.shape, pairs, strict=True))
 
 
 def _padded_by_slabs(a, pairs, mode):
-    """The array in one copy, then two for each axis: no place is looked up."""
+    """Pads by copies: one of the array, then two slabs for each axis, without index arrays."""
     made, middle = _room(a, pairs), _middle(a, pairs)
     assign.copy(a, made._part(middle), apart=True)
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
@@ -448,7 +457,7 @@ def _padded_by_slabs(a, pairs, mode):
 
 
 def _slabs(mode, inside, pair):
-    """The parts along an axis that are repeated before and behind what is there."""
+    """The slices along an axis whose elements fill the padding before and after the array."""
     first, end, (before, behind) = inside.start, inside.stop, pair
     if mode == "edge":
         return slice(first, first + 1), slice(end - 1, end)

@@ -1,4 +1,4 @@
-"""Medians and quantiles, of sorted copies: with weights, and of what is not NaN."""
+"""Medians, quantiles and percentiles from sorted copies; with weights, and ignoring NaN."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def _closest(n, q):
-    """Half to even, counted from 1, as Hyndman and Fan's third definition has it: to odd, counted from 0."""
+    """The nearest index by Hyndman and Fan's third definition: ties go to the even position counted from 1, which is
+    odd counted from 0."""
     place = n * q - 1 - 0.5
     lower = np.floor(place)
     return np.where((place == lower) & (lower % 2 == 1), lower, lower + 1)
@@ -52,7 +53,7 @@ _BETWEEN = {
 
 
 def _rows(a, axes):
-    """The array with the axes that are left first, and the others as one."""
+    """Moves the reduced axes to the end and merges them into one."""
     if axes == (a.ndim - 1,):
         return a
     kept = [k for k in range(a.ndim) if k not in axes]
@@ -78,7 +79,7 @@ def _may_be_nan(a):
 
 
 def _or_nan(made, rows):
-    """NaN, which is sorted to the end, for the rows that have one."""
+    """The results, with NaN for rows that contain NaN, which is last in sorted order."""
     if not _may_be_nan(rows):
         return made
     return _first_if_nan(rows[..., -1], made)
@@ -118,7 +119,7 @@ def _middle(rows):
 
 @fuse
 def _mean_of_two(low, high, last):
-    """As np.mean adds them, where the last one of the row is a number."""
+    """The mean of two elements as np.mean computes it; NaN if the row's last element is NaN."""
     wide = np.result_type(low.dtype, np.float32)
     made = ((low.astype(wide) + high.astype(wide)) / 2).astype(low.dtype)
     return np.where(np.isnan(last), last, made)
@@ -143,12 +144,12 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims=np
 
 
 def _counts(rows):
-    """How many elements of each row are not NaN."""
+    """The number of elements of each row that are not NaN."""
     return np.count_nonzero(np.equal(rows, rows), axis=-1)
 
 
 def _between_two(rows, n, q, method, is_weak):
-    """The values between two elements of all n of each row, for one number q."""
+    """Interpolates between two neighbouring elements of each row of n elements, for one number q."""
     place = _BETWEEN[method](n, q)
     before = min(max(math.floor(place), 0), n - 1)
     part = place + 1 if place >= n - 1 else place - before
@@ -164,7 +165,7 @@ def _between_two(rows, n, q, method, is_weak):
 
 
 def _between(rows, n, q, method, is_weak):
-    """Values between two elements each of the first n of a row."""
+    """Interpolates between neighbouring elements among the first n of each row."""
     place = _BETWEEN[method](n, q)
     if not isinstance(place, _core.DeviceArray):
         place = np.asarray(place)
@@ -173,7 +174,7 @@ def _between(rows, n, q, method, is_weak):
     above, below = place >= n - 1, place < 0
     before, after = (np.where(above, n - 1, np.where(below, 0, one)) for one in (before, after))
     part = place - before
-    # NumPy's places above the last element are counted from the end, and so is the fraction.
+    # As in NumPy, a position past the last element is counted from the end, and so is its fraction.
     part = np.where(above, place + 1, part)
     number = part.dtype.type if part.dtype.kind == "f" else np.float64
     if method == "averaged_inverted_cdf":
@@ -199,15 +200,17 @@ def _interpolated(low, high, t):
 
 @fuse
 def _interpolated_if_numbers(low, high, t, last):
-    """NaN, which is sorted to the end, where a row has one."""
+    """Interpolates; the result is NaN for a row that contains NaN, which is last in sorted order."""
     width = high - low
     made = np.where(t >= 0.5, high - width * (1 - t), low + width * t)
     return np.where(np.isnan(last), last, made)
 
 
 def _taken(rows, places):
-    """The elements of each row at these places, which come first in the result's shape: the same ones of
-    all rows, or (on the device, with the rows' shape behind) those of each."""
+    """The elements of each row at these positions, whose axes come first in the result.
+
+    Positions are equal for all rows, or an array on the device with the rows' shape after its own axes.
+    """
     rest = rows.shape[:-1]
     if isinstance(places, _core.DeviceArray):
         front = places.shape[: places.ndim - len(rest)]
@@ -221,7 +224,7 @@ def _taken(rows, places):
 
 
 def _at_places(rows, n, q, method, is_weak):
-    """n: how many elements of a row count, one number or one of each row on the device."""
+    """Quantiles q of sorted rows. n: the number of valid elements, one for all rows or one per row on the device."""
     if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
         return _between(rows, n, q, method, is_weak)
     place = (_WHOLE.get(method) or _BETWEEN[method])(n, q)
@@ -229,7 +232,7 @@ def _at_places(rows, n, q, method, is_weak):
 
 
 def _nan_at_places(rows, q, method, is_weak):
-    """Of what is not NaN. A row of NaN alone gives its first one."""
+    """Quantiles of the elements that are not NaN; an all-NaN row gives its first element."""
     n = np.maximum(_counts(rows), 1)
     q = q.reshape(q.shape + (1,) * n.ndim)
     n = n.astype(np.result_type(q, 0.0 if is_weak else q))
@@ -237,7 +240,7 @@ def _nan_at_places(rows, q, method, is_weak):
     front = q.ndim - n.ndim
     if q.size == 1 or not n.ndim:
         return made
-    # NumPy computes row by row: the quantiles of a row are neighbours.
+    # As in NumPy, the quantiles of a row are neighbours in memory.
     rows_first = made.transpose((*range(front, made.ndim), *range(front)))
     return rows_first.copy("C").transpose((*range(n.ndim, made.ndim), *range(n.ndim)))
 
@@ -261,7 +264,7 @@ def _weighted(a, weights, axes, q, passes_nan):
         raise ValueError("Weights included NaN, inf or were all zero.")
     if q.dtype.kind == "f":
         sums = sums.astype(q.dtype)
-    sums = np.where(sums == 0, -1, sums)  # leading weights of 0: never chosen
+    sums = np.where(sums == 0, -1, sums)  # never select leading elements of weight 0
     flat = arguments.array(q.reshape(-1, 1))
     index = np.sum(np.less(sums[..., None, :], flat), axis=-1)
     index = np.moveaxis(np.minimum(index, n - 1), -1, 0)
@@ -269,7 +272,7 @@ def _weighted(a, weights, axes, q, passes_nan):
 
 
 def _checked_weights(weights, a, axis, method):
-    """The weights, of the array's shape."""
+    """The weights, broadcast to the array's shape and checked."""
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     weights = arguments.array(weights)
@@ -332,7 +335,7 @@ def _numbers(a, q):
 
 
 def _are_within(q):
-    """Are all of them from 0 to 1?"""
+    """Are all quantiles in [0, 1]?"""
     if q.ndim == 0 and q.dtype.kind in "iuf":
         return 0 <= q.item() <= 1
     return np.all((q >= 0) & (q <= 1))

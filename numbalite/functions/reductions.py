@@ -1,4 +1,4 @@
-"""Sums, extremes, means and counts: one fold of a ufunc, or a few of them, over some axes."""
+"""Reductions of NumPy: sums, extremes, means, variances, counts, argmax, cumulative sums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NO_VALUE: Any = np._NoValue
-COUNTER = np.dtype(np.intp)  # a dtype, not a type: calls with one are known in C
+COUNTER = np.dtype(np.intp)  # a dtype object: the C fast path accepts calls with one
 
 
 def fold(
@@ -40,8 +40,10 @@ def fold(
     initial: Any = _NO_VALUE,
     where: Any = True,
 ) -> Any:
-    """ufunc.reduce, with the words that functions say for "not given". Not by way of NumPy, which keeps
-    the array for ever where this raises an exception."""
+    """ufunc.reduce, with the functions' placeholders for omitted arguments.
+
+    Does not call NumPy's ufunc.reduce, which leaks the array if this raises an exception.
+    """
     if keepdims is _NO_VALUE:
         keepdims = False
     if where is _NO_VALUE:
@@ -54,7 +56,7 @@ def fold(
 
 
 def check_mask(where: Any) -> None:
-    """TypeError for an array that is not of booleans."""
+    """TypeError if a `where` array is not boolean."""
     dtype = required.dtype_of(where)
     if dtype is not None and dtype.kind != "b":
         raise TypeError(
@@ -96,7 +98,7 @@ def ptp(a, axis=None, out=None, keepdims=_NO_VALUE) -> Any:
 
 
 def _is_true(a):
-    """Booleans of whether elements are true: reductions fold in the dtype of what they read."""
+    """The truth values of the elements: the reductions compute in the dtype that they read."""
     a = arguments.array(a)
     return a if a.dtype == bool else np.not_equal(a, 0)
 
@@ -113,7 +115,7 @@ def _counts():
 
 
 def _has_numbers(a):
-    """Is there something to fold that kernels of our own read?"""
+    """Is the array non-empty, with a dtype that the one-pass kernels read?"""
     return builtins.bool(a.size) and a.dtype.kind in "biufc"
 
 
@@ -149,7 +151,7 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
 
 
 def _count(a, axis, where):
-    """How many elements each result is made of: a number, or with where= an array to be broadcast."""
+    """The number of elements per result: an integer, or with where= an array that broadcasts to the result."""
     if where is _NO_VALUE or where is True:
         count = 1
         for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
@@ -160,7 +162,7 @@ def _count(a, axis, where):
 
 
 def _mean(a, axis, dtype, where, out):
-    """(sum / count, count), with the axes kept; `dtype` is what the sum is folded in."""
+    """(sum / count, count), with the axes kept; `dtype` is the accumulator's."""
     count = _count(a, axis, where)
     total = fold(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
@@ -168,7 +170,7 @@ def _mean(a, axis, dtype, where, out):
 
 
 def divided(total: Any, count: Any, out: Any = None) -> Any:
-    """total / count in the dtype of the total, or of out=, where NumPy divides; 0 / 0 is NaN."""
+    """total / count in the dtype of the total, or in that of `out`, as NumPy; 0 / 0 is NaN."""
     if out is not None:
         total = total.astype(out.dtype, copy=False)
     if isinstance(count, int):
@@ -177,7 +179,7 @@ def divided(total: Any, count: Any, out: Any = None) -> Any:
 
 
 def shaped(name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
-    """What was made with the axes kept, as it is asked for."""
+    """Converts a result with kept axes to the requested dtype and shape, or copies it to `out`."""
     if keepdims is _NO_VALUE or not keepdims:
         made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
@@ -190,7 +192,7 @@ def _left(array, axes):
 
 
 def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
-    """(dtype to add in, dtype of the result): halves are added as floats, whole numbers as doubles."""
+    """(accumulator dtype, result dtype) of means: float16 is added as float32, integers as float64."""
     if asked is not None:
         asked = np.dtype(asked)
         return (np.dtype("f4") if asked.char == "e" else asked), asked
@@ -200,7 +202,7 @@ def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
 
 
 def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
-    """Are there elements, all of them counting, of which sums are numbers with a fraction?"""
+    """Can a kernel compute the result in one pass: a non-empty array without mask, and a floating-point result?"""
     return (
         builtins.bool(a.size)
         and (where is _NO_VALUE or where is True)
@@ -218,14 +220,14 @@ def _means(stored, wide, result):
 
 @functools.cache
 def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
-    """The kernels of variances in a dtype, or of what is not NaN."""
+    """The kernels of variances (or standard deviations) in a dtype; has_nans: ignore NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
     if result.char == "e":  # float32 is precise enough
         operation, size = f"shifted_variance<{cxx(wide)}, {root}>", 2 * wide.itemsize + 2 * real
     else:
         text, _ = accumulator(wide, wide, wide)
         operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
-        # Of float32: shifted_sums of float64, or smaller moments. Of float64: moments.
+        # Accumulators: for float32, shifted sums in float64, or smaller moments; for float64, moments.
         size = 4 * wide.itemsize + 4 * real if real == 4 else 2 * wide.itemsize + 3 * real
     if has_nans:
         operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
@@ -233,12 +235,12 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
 
 
 _MAX_INTEGERS = 2**31
-"""Of a result: of more, the sums of integer_variance in moments.cuh may overflow."""
+"""Maximum number of elements per result: with more, the sums of integer_variance in moments.cuh may overflow."""
 
 
 @functools.cache
 def integer_variances(is_root: bool) -> OwnLoops:
-    """The kernels of variances in float64 of integers of up to 32 bits."""
+    """The kernels of float64 variances (or standard deviations) of integers of up to 32 bits."""
     name = f"integer_variance<{str(is_root).lower()}>"
     return OwnLoops(name, "std" if is_root else "var", 32)
 
@@ -266,7 +268,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
 
 @implements("average")
 def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_VALUE) -> Any:
-    """Waits with weights, for a sum of them that is zero is an error."""
+    """Waits if there are weights: a zero sum of weights is an error."""
     a = arguments.array(a)
     axis = None if axis is None else shapes.numbers_of(axis)
     if weights is None:
@@ -276,7 +278,7 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
         weights = _weights_of(a, weights, axis)
         dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
         result = dtype
-        if dtype.char == "e":  # its sums overflow early
+        if dtype.char == "e":  # sums of float16 overflow early
             dtype = np.dtype("f4")
         total = sum(weights, axis, dtype, keepdims=keepdims)
         if bool(any(np.equal(total, 0))):
@@ -295,7 +297,7 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
 
 
 def _weights_of(a, weights, axis):
-    """In the shape of the array, or with axes of length one where they do not belong to an axis."""
+    """The weights in the array's shape, or with length 1 for axes that they do not depend on."""
     weights = arguments.array(weights)
     if weights.shape == a.shape:
         return weights
@@ -319,8 +321,10 @@ _EXACT = {
 
 @functools.cache
 def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MappedFold:
-    """The sum of a function of arrays, such as "a * b", which are read once. Products of float32 are exact in float64,
-    those of float64 in two numbers (the functions of _EXACT)."""
+    """The sum of an expression of arrays, such as "a * b", in one pass.
+
+    Products are exact: those of float32 in float64, those of float64 as a sum of two numbers (functions of _EXACT).
+    """
     wide = np.dtype({"e": "f", "f": "d", "F": "D"}.get(dtype.char, dtype))
     scalar = types.scalar(wide)
     function = element_function(source=product, args=args, name="product")
@@ -335,7 +339,7 @@ def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> Mapped
 
 @functools.cache
 def _sum_of_squares(number, real):
-    """The sum of |x - y|^2 of a mean y, in one pass: squares are of one dtype, and added in another."""
+    """The sum of |x - y|^2 for a mean y in one pass. number: dtype of the differences; real: dtype of the sum."""
     function = elementwise.function("square_of_distance", "squares")
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
@@ -343,7 +347,7 @@ def _sum_of_squares(number, real):
 
 
 def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
-    """(dtype of the distances from the mean, dtype of the sum of their squares)"""
+    """(dtype of the differences from the mean, dtype of the sum of their squares)"""
     number = np.result_type(a.dtype, mean.dtype)
     if number.char == "e":
         number = np.dtype("f4")
@@ -351,7 +355,7 @@ def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype
 
 
 def degrees_taken(ddof: Any, correction: Any) -> Any:
-    """How many degrees of freedom are taken off, which two keywords say."""
+    """The number of subtracted degrees of freedom, from `ddof` or its array API name `correction`."""
     if correction is _NO_VALUE:
         return ddof
     if ddof != 0:
@@ -408,8 +412,10 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
 
 
 def root(variance: Any, is_number: bool) -> Any:
-    """The square roots in place of the variances, which have to have fractions, as NumPy takes them in out= and in
-    arrays of variances; a number is converted to its dtype, whatever it is."""
+    """Replaces variances by their square roots in place, as NumPy does: TypeError for an integer dtype.
+
+    is_number: the variance is a scalar result; then its root is converted to its dtype.
+    """
     if is_number:
         return np.sqrt(variance).astype(variance.dtype, copy=False)
     return np.sqrt(variance, out=variance)
@@ -449,12 +455,12 @@ def std(
     return _variance_or_root(*given, True)
 
 
-# ---------------------------------------------------------------------------------------- places
+# --------------------------------------------------------------------------------- argmax, argmin
 
 
 @functools.cache
 def _extremes(dtype, is_largest, nans_count):
-    """Kernels that find the first place of the extreme, in C order."""
+    """Kernels that find the first index of the extreme, in C order."""
     number = np.dtype("f4") if dtype.char == "e" else dtype
     flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
     name = "argmax" if is_largest else "argmin"
@@ -469,7 +475,7 @@ def first_place(
     is_largest: bool,
     nans_count: bool = True,
 ) -> Any:
-    """The first place of the extreme along an axis, or in C order; -1 where nothing counts."""
+    """The first index of the extreme along an axis, or in C order; -1 if all elements are ignored."""
     a = arguments.array(a)
     name = "argmax" if is_largest else "argmin"
     axis = None if axis is None else operator.index(axis)
@@ -527,7 +533,10 @@ def cumprod(a, axis=None, dtype=None, out=None) -> Any:
 
 
 def _cumulative(ufunc, x, axis, dtype, out, include_initial):
-    """As the array API has it: an axis for more than one dimension, and if wanted what a fold begins with."""
+    """cumulative_sum and cumulative_prod of the array API.
+
+    More than one dimension requires an axis. include_initial: the result begins with the ufunc's identity.
+    """
     x = np.atleast_1d(arguments.array(x))
     if axis is None:
         if x.ndim >= 2:

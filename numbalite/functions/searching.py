@@ -1,4 +1,4 @@
-"""Places in sorted arrays, and what is there only once."""
+"""Binary search in sorted arrays: searchsorted and digitize."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 def _line(a, dtype=None):
-    """Contiguous, aligned, of a dtype."""
+    """The array, or a contiguous and aligned copy with this dtype."""
     a = a if dtype is None else a.astype(dtype, copy=False)
     return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
 
@@ -75,7 +75,11 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
 
 
 def _rises(bins):
-    """Do bins rise or fall? No difference between NaN and anything is one to NumPy; one that comes first falls."""
+    """Do the bins increase? ValueError if they are not monotonic.
+
+    As in NumPy, comparisons with NaN are neither an increase nor a decrease. If the first difference is to NaN, the bins
+    count as decreasing.
+    """
     differ = np.flatnonzero(bins[1:] != bins[:-1])
     rises = not differ.size or bool(bins[differ[0]] < bins[differ[0] + 1])
     if np.any(bins[1:] < bins[:-1] if rises else bins[1:] > bins[:-1]):
@@ -111,7 +115,7 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
         if bins.size > 1:
             rises = bool(_rise(bins))
             falls = not rises and bool(_rise(bins[::-1]))
-        if not rises and not falls:  # where NaN is among them, its neighbours count
+        if not rises and not falls:  # not monotonic, or NaN is among the bins
             rises = _rises(bins.copy_to_host())
         side = "left" if right else "right"
         if rises:

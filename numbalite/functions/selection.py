@@ -1,5 +1,6 @@
-"""Elements that are not zero, or that a mask chooses: where they are, and what is written to them.
-(d[mask] is numbalite/ndarray/indexing.py.)"""
+"""nonzero, compress, extract, place and similar functions of nonzero elements or masks.
+
+d[mask] is in numbalite/ndarray/indexing.py."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def extract(condition, arr) -> DeviceNDArray:
 
 
 def _values(values, a):
-    """Values in a line, of the dtype of what they are written to, to which arrays must convert safely."""
+    """Values as a 1-dimensional array with the dtype of `a`. TypeError for an array that does not convert safely."""
     if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
         raise TypeError(
             f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"

@@ -1,4 +1,4 @@
-"""Arrays as sets: what is in one, in both, in either, of sorted values."""
+"""Set functions (isin, intersect1d, union1d, ...), by sorting and binary search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _line(a):
 
 
 def _lines_of(*given):
-    """Device arrays with one dimension and a dtype in common."""
+    """The arguments as 1-dimensional device arrays with a common dtype."""
     arrays = arguments.arrays_of(given)
     dtype = np.result_type(*(one.dtype for one in arrays))
     return [_line(one).astype(dtype, copy=False) for one in arrays]
@@ -34,7 +34,7 @@ def _lines_of(*given):
 def isin(
     element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind=None
 ) -> DeviceNDArray:
-    """Two searches in the sorted values; ``assume_unique`` and ``kind`` change nothing."""
+    """Runs two binary searches in the sorted test elements; ``assume_unique`` and ``kind`` have no effect."""
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
     if operands.is_on_device(element):
@@ -44,7 +44,7 @@ def isin(
     known = sorting.sort(known, 0)
     places = np.searchsorted(known, values), np.searchsorted(known, values, "right")
     found = (np.equal if invert else np.not_equal)(*places)
-    if values.dtype.kind in "fc":  # NaN is found by a search, but equal to nothing
+    if values.dtype.kind in "fc":  # a search finds NaN, but NaN equals no element
         nan = np.isnan(values)
         found = np.logical_or(found, nan) if invert else np.logical_and(found, ~nan)
     return found.reshape(shape)
@@ -91,7 +91,7 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         (one, of_one), (other, of_other) = unique(one, True), unique(other, True)
         places = of_one, of_other
     line = concatenate([one, other])
-    order = sorting.argsort(line, 0)  # stable: of two that are alike the one of ar1 comes first
+    order = sorting.argsort(line, 0)  # stable: of two equal elements, the one of ar1 is first
     line = line[order]
     both = np.equal(line[1:], line[:-1])
     in_one, in_other = order[:-1][both], order[1:][both] - one.size

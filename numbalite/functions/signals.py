@@ -1,4 +1,4 @@
-"""Along lines: filters, slopes, areas, and what lies between points."""
+"""Functions of sampled signals: convolve, correlate, unwrap, gradient, trapezoid, interp."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _convolution(a, v, out, first):
 
 
 def _convolved(a, v, mode):
-    """Directly: a product for each element and each weight."""
+    """Direct convolution: one product per result element and weight."""
     if not isinstance(mode, (str, int)):
         raise TypeError(f"mode must be a str or an int, not {type(mode).__name__}")
     if mode in range(3):
@@ -96,7 +96,7 @@ def unwrap(p, discont=None, axis: int = -1, *, period: float = 2 * math.pi) -> D
     else:
         high, odd = period / 2, 0
     short = np.mod(steps + high, period) - high
-    if not odd:  # half a period in either direction: the one that the step has
+    if not odd:  # a step of half a period keeps its sign
         upwards = np.logical_and(np.equal(short, -high), np.greater(steps, 0))
         np.copyto(short, high, where=upwards)
     moved = short - steps
@@ -134,7 +134,7 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
 
 
 def _steps(f, given, axes):
-    """A number, or an array of the distances between neighbours, for each axis."""
+    """The spacing for each axis: a number, or an array of the distances between neighbours."""
     if len(given) == 0:
         return [1.0] * len(axes)
     if len(given) == 1 and np.ndim(given[0]) == 0:
@@ -159,7 +159,7 @@ def _distances(places, length):
 
 
 def _slope(f, step, edge_order, axis):
-    """Along the last axis, which is the ``axis`` of the result, a new array in C order."""
+    """The gradient along the last axis of ``f``, as a new array in C order in which this axis is ``axis``."""
     whole = np.moveaxis(f, -1, axis)
     whole = arguments.empty(whole.shape, f.dtype, f)
     made = np.moveaxis(whole, axis, -1)
@@ -187,7 +187,7 @@ def _slope(f, step, edge_order, axis):
 
 
 def _edge(f0, f1, f2, h0, h1):
-    """The slope at the first of three points, by the parabola through them."""
+    """The slope at the first of three points of the parabola through them."""
     whole = h0 + h1
     return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2
 
@@ -217,8 +217,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
 
 
 def _sum_of_both(dtype, width, left, right, axis):
-    """The sum of width * (left + right) / 2, rounded once in most cases. None where the dtype or the shapes have no
-    kernel."""
+    """The sum of width * (left + right) / 2, rounded once in most cases. None if no kernel supports the dtype or shapes."""
     is_number = type(width) in (int, float)
     if not is_number:
         dtype = np.result_type(dtype, getattr(width, "dtype", object))
@@ -236,7 +235,7 @@ def _sum_of_both(dtype, width, left, right, axis):
     return total((width, left, right), *rest)
 
 
-# --------------------------------------------------------------------------------------------- between
+# --------------------------------------------------------------------------------------- interpolation
 
 
 @jit

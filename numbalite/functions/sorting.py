@@ -1,4 +1,4 @@
-"""Sorting: elements, and the places that they have in sorted order. All kinds of NumPy's are the same, stable one."""
+"""sort, argsort, lexsort and partitions. All values of `kind` select the same stable sort."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_KINDS = "qhsmQHSM"  # NumPy looks at the first letter
+_KINDS = "qhsmQHSM"  # NumPy reads only the first letter
 
 
 def checked(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
-    """The fields that order= names. NumPy's exceptions for what is wrong with these."""
+    """The record fields that `order` names. Checks the other arguments, with NumPy's exceptions."""
     if kind is not None:
         if stable is not None:
             raise ValueError(
@@ -63,7 +63,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 
 
 def _places(a, axis, fields, descending=False, stream=0):
-    """Of a number, one."""
+    """The sorting indices along an axis; for a 0-dimensional array, one index."""
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)
     with assign.on_device_of(a):
@@ -146,7 +146,7 @@ def sort_complex(a) -> DeviceNDArray:
 
 
 def check_select(a: DeviceNDArray, kth: Any, axis: Any, kind: Any) -> None:
-    """ValueError or TypeError for places that are none, as NumPy's."""
+    """Checks `kth` and `kind` of a partition: ValueError or TypeError as in NumPy."""
     if kind != "introselect":
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     given = np.asarray(kth)

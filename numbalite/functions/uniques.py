@@ -1,4 +1,4 @@
-"""What is there once, of sorted arrays."""
+"""unique and its array API versions, by sorting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _run(kernel, count, *given):
 
 
 def _begins(line, equal_nan):
-    """Where a sorted line (or rows, of a table) has something else than before; true behind the end, too."""
+    """Booleans that are true where a sorted array (or the rows of a table) changes, at the start, and past the end."""
     n = line.shape[0]
     made = arguments.empty((n + 1,), np.dtype(bool), line)
     assign.assign(made, True)
@@ -64,7 +64,10 @@ def _differ_or_are(nothing, after, before):
 def _differs(after, before, equal_nan, out):
     kind = after.dtype.kind
     if kind in "mM":
-        after, before = after.view(np.int64), before.view(np.int64)  # NaT is one number, and alike
+        after, before = (
+            after.view(np.int64),
+            before.view(np.int64),
+        )  # as integers, all NaT are equal
         if not equal_nan:
             return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
     if equal_nan and kind in "fc":
@@ -81,7 +84,7 @@ class _Found(NamedTuple):
 
 @recorded
 def _in_order(a, needs_order, equal_nan):
-    """(a line or the rows of a table in order, what was where, if that is needed, where others begin)"""
+    """(the sorted array or table rows, the sorting indices or None, the result of `_begins`)"""
     order = None
     if a.ndim > 1:
         keys = [a[:, k] for k in range(a.shape[1])][::-1]
@@ -94,7 +97,7 @@ def _in_order(a, needs_order, equal_nan):
 
 @recorded
 def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
-    """What is asked for of groups that begin and end there."""
+    """(values, first indices, inverse, counts) of groups of equal elements; None for unrequested results."""
     starts, n = ends[:-1], line.shape[0]
     index = inverse = counts = None
     if needs_index:
@@ -109,7 +112,7 @@ def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_coun
 
 
 def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
-    """Of a line, or of the rows of a table."""
+    """The unique elements of a 1-dimensional array, or the unique rows of a table."""
     line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
@@ -119,7 +122,7 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
 
 
 def _taken(a, places):
-    """Elements, or rows."""
+    """The elements, or the rows of a table, at these indices."""
     if a.ndim == 1:
         return sorting.take_along(a, places, 0, 0)
     spread = places.reshape((-1, 1))
@@ -149,7 +152,7 @@ def unique(
         else:
             moved = np.moveaxis(ar, axis, 0)
             table = arguments.reshaped(moved, (moved.shape[0], _rest(moved.shape)))
-            found = _unique(table, *needs, False)  # NumPy takes rows with NaN for different ones
+            found = _unique(table, *needs, False)  # as in NumPy, rows with NaN are never equal
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
         inverse = found.inverse
@@ -172,7 +175,7 @@ def _rest(shape):
 
 
 def _named(name, *made):
-    """NumPy's named tuple."""
+    """The results as NumPy's named tuple of this name; a plain tuple if NumPy has none."""
     kind = (
         getattr(np.lib._arraysetops_impl, name, None)
         if hasattr(np.lib, "_arraysetops_impl")

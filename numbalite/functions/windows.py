@@ -1,5 +1,6 @@
-"""Windows for spectra: new arrays on the current device. NumPy has no `like=` for them; they are names of
-numbalite.cuda."""
+"""Window functions (hamming, kaiser, ...) and FFT frequencies: new arrays on the current device.
+
+NumPy's functions have no `like=`, so these are called through numbalite.cuda."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _window(name: str, of: Callable) -> Callable:
-    """``of(n, last)``: the window of the places n, which go from -last to last in steps of two."""
+    """Registers a window function from ``of(n, last)``, its values at n = -last, -last + 2, ..., last."""
 
     def function(M: int) -> DeviceNDArray:
         count = operator.index(M)
