@@ -318,7 +318,7 @@ typedef struct sending {
     char *ring;
     uint64_t next;              /* the next chunk to claim */
     uint64_t filled[MAX_SLOTS]; /* 1 + the chunk in the slot */
-    /* a thread calls the driver; number of chunks submitted to the stream */
+    /* asking: a thread calls the driver; asked: number of chunks submitted to the stream */
     uint64_t asking, asked;
     int mark[MAX_SLOTS]; /* index of the event recorded after the copy from the slot */
     uint64_t failed;
@@ -500,13 +500,14 @@ typedef struct receiving {
     CUdeviceptr there;
     char *here, *ring;
     size_t size, chunk;
-    size_t shift;               /* how much smaller the first chunk is */
-    int is_new;                 /* the host pages are untouched */
-    CUstream before;            /* the caller's stream: its earlier work must complete first */
-    uint64_t is_ready, cleared; /* stop populating pages ahead; untouched pages claimed for that */
+    size_t shift;    /* how much smaller the first chunk is */
+    int is_new;      /* the host pages are untouched */
+    CUstream before; /* the caller's stream: its earlier work must complete first */
+    /* is_ready: stop populating pages ahead; cleared: number of pages claimed for that */
+    uint64_t is_ready, cleared;
     uint64_t slot_count, chunks;
-    uint64_t asking, asked; /* a thread calls the driver; number of chunks submitted */
-    /* number of chunks complete; of chunks, or of untouched pages, that threads have claimed */
+    uint64_t asking, asked; /* asking: a thread calls the driver; asked: chunks submitted */
+    /* arrived: complete chunks; taken: chunks, or untouched pages, that threads have claimed */
     uint64_t arrived, taken;
     uint64_t free[MAX_SLOTS]; /* how many times the slot has been emptied */
     uint64_t failed;

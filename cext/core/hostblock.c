@@ -25,8 +25,7 @@
 #define TURNS_OF_LARGE 4
 
 static nl_pool pool;
-/* only its holder removes blocks from the waiting ones */
-static nl_mutex busy_lock = NL_MUTEX_INIT;
+static nl_mutex busy_lock = NL_MUTEX_INIT; /* held while waiting blocks are removed */
 static uint64_t opened, locked_bytes, live;
 
 static void after_fork(void) {

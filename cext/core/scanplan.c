@@ -29,7 +29,7 @@ enum {
     COLUMN_START_BYTES = 1 << 24, /* bytes copied in the time of the launches that tiles save */
     TILE_BYTES = 128,             /* maximum bytes of a tile's numbers per thread */
     PIPELINE_PIECES = 8,          /* pieces of a tile per thread, as in pipelined_scan.cuh */
-    PIPELINE_STAGES = 4,          /* the same file's number of stages */
+    PIPELINE_STAGES = 4,          /* stages, as in pipelined_scan.cuh */
     PIPELINE_NUMBER = 8,          /* maximum bytes of a number in a pipeline */
     STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
 };

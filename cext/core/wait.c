@@ -15,10 +15,10 @@
 
 enum {
     DRAIN_NS = 500000000,
-    NAP_NS = 100000, /* between polls, after the wait has taken longer than NL_INTERRUPT_NS */
+    NAP_NS = 100000,      /* between polls, after the wait has taken longer than NL_INTERRUPT_NS */
     STAGED_BYTES = 65536, /* up to this size, the driver stages pageable memory */
-    LAUNCHES = 192, /* a thread records an event after this many launches */
-    MARKS = 4,      /* events per thread; a launch blocks in the driver if about 1024 are queued */
+    LAUNCHES = 192,       /* a thread records an event after this many launches */
+    MARKS = 4, /* events per thread; a launch blocks in the driver if about 1024 are queued */
 };
 
 static nl_driver inner; /* the original table, which the replacements call */
@@ -410,7 +410,7 @@ static CUresult awaited_ModuleUnload(CUmodule module) {
  * for the mark that is MARKS marks old before it records the next one. */
 static NL_THREAD_LOCAL struct {
     uint64_t count, resets;
-    int made, recorded, next; /* number of marks created and recorded; index of the next one */
+    int made, recorded, next; /* marks created, marks recorded, index of the next mark */
     CUevent marks[MARKS];
 } queue;
 

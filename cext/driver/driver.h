@@ -17,7 +17,7 @@ struct nl_cublas;
 /* The progress of a running grid. */
 typedef struct nl_progress {
     char kernel[128];
-    uint64_t done, blocks; /* finished blocks; blocks of the grid */
+    uint64_t done, blocks; /* done: finished blocks; blocks: all blocks of the grid */
     uint64_t elapsed;      /* nanoseconds */
 } nl_progress;
 
