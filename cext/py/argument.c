@@ -1,10 +1,10 @@
-/* py/argument: one Python value into the parameter block.
+/* py/argument: writes a Python value to the parameter block.
  *
- * Common cases come first and are recognised by exact type: a device array that fits, an int, a
- * float. Whatever is left goes the long way: it is described (element type, shape, order, or a
- * number), compared with the parameter, and either written or refused with a message that names
- * both sides. Nothing is converted that could surprise: no float becomes an int, no array changes
- * its dtype. */
+ * The common cases come first, recognized by exact type: a device array that fits, an int, a
+ * float. For any other value, the general path reads its element type, shape and order, or its
+ * number, compares them with the parameter, and either writes the value or raises an exception
+ * that contains both types. No conversion is surprising: a float never becomes an int, and an
+ * array never changes its dtype. */
 #include "py/argument.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
 
 /* ---- array types ---- */
 
-/* What messages say that it is. */
+/* The object that messages describe. */
 static PyObject *shown(const nl_py_value *v) {
     return v->exported && v->array ? v->array : v->given;
 }
@@ -97,12 +97,12 @@ static int element_fits(const nl_param *p, const nl_element *e) {
     if (p->itemsize == 0)
         return 1;
     if (p->lane != NL_OPAQUE && e->class == NL_ELEMENT_PLAIN && e->dtype == p->lane)
-        return 1; /* as many as there are lanes: check_array */
+        return 1; /* check_array checks the number of lanes */
     int complex_pair = p->takes_complex && e->dtype >= NL_COMPLEX64;
     return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
 }
 
-/* As many fields as the struct has room for. */
+/* Advises to view the array as records with as many fields as fit into the struct. */
 static void advise_view(const nl_param *p, const nl_element *e, char *text, size_t size) {
     static const char letters[] = "?biiiiuuuufffcc";
     int64_t fields = p->itemsize % e->itemsize ? 0 : p->itemsize / e->itemsize;
@@ -118,7 +118,8 @@ static void advise_view(const nl_param *p, const nl_element *e, char *text, size
     snprintf(text + used, size - (size_t)used, "')");
 }
 
-/* Into `text` where it names the type. */
+/* Returns advice for an array of the wrong element type; uses `text` if the advice contains a
+ * dtype. */
 static const char *element_advice(const nl_param *p, const nl_element *e, char *text, size_t size) {
     switch (e->class) {
     case NL_ELEMENT_SWAPPED:
@@ -146,7 +147,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     return text;
 }
 
-/* The layout that the parameter wants. */
+/* Checks the number of dimensions and the order that the parameter requires. */
 static int check_order(const nl_py_call *call, int index, const nl_py_value *v, int is_copied) {
     const nl_param *p = &call->params->items[index];
     int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
@@ -160,7 +161,7 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
                                      p->ndim ? ": it must have %d dimension%s"
                                              : ": pass one element of it",
                                      p->ndim, p->ndim == 1 ? "" : "s");
-    /* a copy of what is in neither order is packed */
+    /* the copy of an array that is contiguous in neither order is C-contiguous */
     if (p->order == NL_ORDER_C && !is_c && !(is_copied && !is_f))
         return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      " that is not C-contiguous");
@@ -170,7 +171,7 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
     return 0;
 }
 
-/* Where the memory is, NULL: not known, or on the host. */
+/* Returns the device of the array's memory; NULL: unknown, or host memory. */
 static const nl_device *device_of(const nl_py_call *call, const nl_py_value *v) {
     if (v->kind != NL_PY_VALUE_DEVICE || !call->device)
         return NULL;
@@ -197,8 +198,8 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
     return 0;
 }
 
-/* Pointers and array<>: 0, or -1 after saying what does not fit. `mode`: which ways the array is
- * copied, 0: it is used where it is. */
+/* For pointers and array<>: checks whether the array fits. 0, or -1 with an exception. `mode`:
+ * directions of the copy; 0: the array is used in place. */
 static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mode) {
     const nl_param *p = &call->params->items[index];
     const nl_element *e = &v->element;
@@ -236,8 +237,9 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
 
 /* ---- kinds of arrays ---- */
 
-/* A device array that fits: it has shape and strides as the parameter wants them. The usual ranks
- * are worth no call of memcpy, which takes longer than the rest. */
+/* Writes a device array that fits. Its shape and strides are stored as in the parameter. Arrays
+ * of one and two dimensions use memcpy with a constant size, because a call of memcpy would take
+ * longer than everything else. */
 static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_py_array *a) {
     const size_t step = 2 * sizeof(int64_t);
     memcpy(at, &a->address, sizeof a->address);
@@ -255,7 +257,7 @@ static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_
 static int use_own(const nl_py_call *call, const nl_py_array *a) {
     nl_error err;
     const nl_device *device = a->buffer->device;
-    /* of one that is visited, the launcher waits for it, before and after */
+    /* for an array of another device, the launcher waits before and after the kernel */
     int visiting = a->buffer->size && device != call->device;
     int result = visiting ? nl_device_alive(device, a->buffer->generation, &err)
                           : nl_py_array_use(a, call->stream, call->blocking, &err);
@@ -280,7 +282,7 @@ static __attribute__((noinline)) int write_own(nl_py_call *call, int index, PyOb
     return write_device(call, index, &v, at);
 }
 
-/* Which ways it is copied, or -1. */
+/* Returns the directions of the copy, or -1 with an exception. */
 static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     if (v->mode == 0)
@@ -293,7 +295,8 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
                        : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
 }
 
-/* On the device it is C contiguous, unless it is Fortran contiguous only. */
+/* Adds a host array to the copies of the call. Its copy is C-contiguous, unless the array is only
+ * Fortran-contiguous. */
 static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
@@ -338,8 +341,8 @@ void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block
     }
 }
 
-/* None and 0 are NULL; any other address must be in memory that the driver knows. Whether it is
- * right, and lives long enough, is the caller's business. */
+/* Writes an address: None and 0 are NULL; any other address must be in memory that the driver has
+ * allocated or registered. The caller must guarantee that it is correct and remains valid. */
 static int write_address(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     CUdeviceptr address = 0;
@@ -374,7 +377,7 @@ static int is_address(const nl_param *p, PyObject *value) {
            (value == Py_None || (PyLong_Check(value) && !PyBool_Check(value)));
 }
 
-/* The array itself, for a function that runs on the host. */
+/* Writes the address of a host array, for a function on the host. */
 static int write_in_place(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     if (v->kind != NL_PY_VALUE_HOST || v->is_record)
         return nl_py_argument_refuse(
@@ -406,7 +409,7 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
     return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s", advice);
 }
 
-/* The exception of reading the argument, with the kernel and the parameter. */
+/* Adds the kernel and the parameter to the exception that reading the argument raised. */
 static int unreadable(nl_py_call *call, int index) {
     char where[360];
     const nl_param *p = &call->params->items[index];
@@ -419,8 +422,8 @@ static int unreadable(nl_py_call *call, int index) {
 _Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
                "orders are flags");
 
-/* The plain case of check_array: elements of the parameter's dtype, nothing to convert or to
- * explain. `orders` are flags, as an array's. */
+/* The simple case of check_array: elements of exactly the parameter's dtype, and no conversion.
+ * `orders` are flags, like an array's. */
 static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
                                unsigned misaligned) {
     unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
@@ -429,8 +432,8 @@ static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsi
            !(misaligned & (p->element_align - 1));
 }
 
-/* A tensor that shares its C functions: 1 if it fits as it is, -1 with an exception, 0: the long
- * way says what does not. */
+/* Writes a tensor of a class with DLPack's exchange API. Returns 1 if it fits, -1 with an
+ * exception, or 0: the general path then writes or refuses it. */
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
@@ -480,7 +483,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
 
 /* ---- scalars ---- */
 
-/* A date or time: 1, 0 if it is none, or -1. */
+/* Writes a date or time. Returns 1, 0 if the value is none, -1 with an exception. */
 static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
     if (nl_py_array_check(call->state, value)) {
         const nl_py_array *a = (nl_py_array *)value;
@@ -523,7 +526,8 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
 
 /* ---- entry ---- */
 
-/* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
+/* All conditions of check_array in the simple case: no conversion, and no stream that must be
+ * ordered. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
     return fits_plainly(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
@@ -562,7 +566,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             return 0;
         } else if (PyFloat_CheckExact(value) && p->dtype == NL_FLOAT32) {
             float v = (float)PyFloat_AS_DOUBLE(value);
-            if (isfinite(v)) { /* infinite ones may come from finite ones */
+            if (isfinite(v)) { /* infinity may be an overflow of a finite number */
                 memcpy(at, &v, sizeof v);
                 return 0;
             }

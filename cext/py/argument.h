@@ -1,4 +1,4 @@
-/* py/argument: Python values into parameter blocks. */
+/* py/argument: writes Python values to parameter blocks. */
 #ifndef NL_PY_ARGUMENT_H
 #define NL_PY_ARGUMENT_H
 
@@ -7,7 +7,7 @@
 #include "py/hostcopy.h"
 #include "py/value.h"
 
-/* One launch, or one call of a function on the host, while its arguments are written. */
+/* One launch, or one call of a host function, while its arguments are written. */
 typedef struct nl_py_call {
     nl_py_state *state;
     const char *name; /* for messages */
@@ -16,22 +16,24 @@ typedef struct nl_py_call {
     nl_device *device; /* NULL: on the host, where arrays are used in place */
     CUstream stream;
     int blocking;     /* the stream is ordered with the legacy default stream */
-    int may_visit;    /* arrays of another device may pass, where the user has let the device in: */
-    uint64_t visited; /* bit per ordinal of those devices */
-    uint64_t epoch;   /* nl_device_epoch when the first one began to be read */
+    int may_visit;    /* arrays of other devices are accepted if the user has allowed it; else 0 */
+    uint64_t visited; /* one bit per ordinal: the other devices whose arrays were accepted */
+    uint64_t epoch;   /* nl_device_epoch before the first argument was read */
     nl_py_values *values;
-    int implicit; /* some host array came without In, Out or InOut */
+    int implicit; /* a host array was passed without In, Out or InOut */
     nl_py_hostcopies hosts;
 } nl_py_call;
 
-/* Writes argument `index` at its place in `block`, or raises an exception that names kernel,
- * parameter and both types. Host arrays are noted in call->hosts. */
+/* Writes argument `index` at its offset in `block`, or raises an exception that contains kernel,
+ * parameter and both types. Host arrays are added to call->hosts. 0, or -1 with an exception. */
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
-/* Refuses host arrays that overlap where one is written. */
+/* Raises ValueError if host arrays overlap, one of which is written. 0, or -1 with an exception. */
 int nl_py_argument_check_apart(const nl_py_call *call);
-/* Where the host arrays are on the device, once they are there. */
+/* Writes the device addresses of the host arrays' copies to the block. Call it after
+ * nl_py_hostcopies_enter. */
 void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block);
-/* "saxpy(): parameter 2 'x': expected ..., got ..." and then what the format says. Returns -1. */
+/* Raises "saxpy(): parameter 2 'x': expected ..., got ...", followed by the formatted text.
+ * Returns -1. */
 int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
                           const char *format, ...);
 

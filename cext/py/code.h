@@ -1,14 +1,15 @@
-/* py/code: the bits of a type code, by which overloads are told apart; py/typecode finds them. */
+/* py/code: the bits of a type code, by which overloads are selected; py/typecode computes the
+ * codes. */
 #ifndef NL_PY_CODE_H
 #define NL_PY_CODE_H
 
 #include "core/params.h"
 
-/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 value, 1 array, 3 array
- * that is read-only, 4 another object), 20-31 index of what else there is to say: the dtype of
- * records, dates and times; of other objects None, a dtype, or for a tuple its class and the codes
- * of its items as bytes. Records and arrays without dimensions are arrays to a
- * kernel, which refers to them, and values to a function on the host. */
+/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 value, 1 array, 3
+ * read-only array, 4 another object), 20-31 index of an object. This object is the dtype of
+ * records, dates and times; for kind 4 it is None, a dtype, or for a tuple its class and the
+ * codes of its items as bytes. For a kernel, records and arrays without dimensions are arrays,
+ * which it accesses by address; for a function on the host they are values. */
 #define NL_PY_CODE_ARRAY (1u << 16)
 #define NL_PY_CODE_READONLY (2u << 16)
 #define NL_PY_CODE_OBJECT (4u << 16)
