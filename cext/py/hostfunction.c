@@ -1,12 +1,13 @@
-/* py/hostfunction: the type HostFunction: what jit makes, called from Python.
+/* py/hostfunction: the type HostFunction, the Python callable that jit returns.
  *
- * As with kernels, an entry is what is compiled for one list of type codes (or for any arguments,
- * where the types are declared). A call looks at the entry of the last call first, writes the
- * parameter block on the stack, gives the interpreter's lock up, calls, and makes Python objects
- * of the results. Entries live as long as the HostFunction: another thread may be in one.
+ * As for kernels, an entry is the code that was compiled for one list of type codes, or for any
+ * arguments if the types are declared. A call first compares the entry of the last call. It
+ * writes the parameter block on the stack, releases the interpreter's lock, calls the code, and
+ * converts the results to Python objects. Entries live as long as the HostFunction, because
+ * another thread may be executing one.
  *
- * Scalars are converted before arrays are looked at: converting may run Python code, reading an
- * array does not, so nothing can change between that and the call. */
+ * Scalars are converted before arrays are read: a conversion may run Python code, but reading an
+ * array does not. So no array can change between its reading and the call. */
 #include "py/state.h"
 
 #include <string.h>
@@ -26,22 +27,22 @@
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
 
-/* An item of what a function returns: an argument, a number, or a view of an argument. */
+/* An item of a function's result: an argument, a number, or a view of an argument. */
 typedef struct result {
-    int parameter;   /* the number of the argument; -1: the code has stored the item */
-    PyObject *descr; /* of a view, else NULL */
+    int parameter;   /* index of the argument; -1: the code has stored the item */
+    PyObject *descr; /* dtype of a view, else NULL */
     int ndim;
     int writable;
 } result;
 
 typedef struct entry {
-    nl_py_overload base; /* its code is the HostModule */
+    nl_py_overload base; /* base.code is the HostModule */
     const nl_host_function *function;
     char *name; /* for messages */
     nl_params params;
     int has_arrays, has_others;
-    int returns;       /* items of `returned`; -1: the results are what the code returns */
-    int returns_tuple; /* or one item */
+    int returns;       /* number of items in `returned`; -1: the code returns plain numbers */
+    int returns_tuple; /* 0: one item */
     result returned[NL_HOST_RESULTS];
 } entry;
 
@@ -49,9 +50,9 @@ typedef struct hostfunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *parameters;      /* tuple of str, or NULL where they are not known */
+    PyObject *parameters;      /* tuple of str, or NULL if the names are not available */
     PyObject *defaults;        /* tuple of the values of the last parameters, or NULL */
-    nl_py_overloads overloads; /* entries, by the type codes of the arguments; typed: one for any */
+    nl_py_overloads overloads; /* entries by type codes; if `typed`, one entry for any arguments */
     void *last;                /* entry */
     int typed, keeps_lock;
     PyObject *weakrefs;
@@ -94,7 +95,7 @@ static void entry_clear(entry *e) {
     nl_mem_free(e->name);
 }
 
-/* The nl_host_function of that name in a HostModule, or NULL with an exception. */
+/* Returns the nl_host_function of this name in a HostModule, or NULL with an exception. */
 static const nl_host_function *function_in(PyObject *module, const char *symbol) {
     const nl_host_function *function = nl_py_hostmodule_find(module, symbol);
     if (function && (function->abi != NL_HOST_FUNCTION_ABI || function->count < 0 ||
@@ -109,7 +110,8 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* An item of `returned`: a parameter's number, -1, or (dtype, axes, whether it is writable). */
+/* Fills a result from an item of `returned`: a parameter's index, -1, or (dtype, axes, writable).
+ */
 static int fill_result(const entry *e, result *r, PyObject *item) {
     if (!PyTuple_Check(item)) {
         long index = PyLong_AsLong(item);
@@ -126,7 +128,7 @@ static int fill_result(const entry *e, result *r, PyObject *item) {
     return r->descr ? 0 : -1;
 }
 
-/* `returned`: None, or (is it a tuple?, the items). */
+/* Fills the results from `returned`: None, or (is it a tuple?, items). */
 static int fill_returned(entry *e, PyObject *returned) {
     PyObject *items;
     e->returns = -1;
@@ -155,8 +157,8 @@ static int fill_returned(entry *e, PyObject *returned) {
     return 0;
 }
 
-/* `answer`: what _resolve gives: (HostModule, the name of its nl_host_function, Parameter rows, and
- * of the results what `fill_returned` accepts). */
+/* Fills an entry from the result of _resolve: (HostModule, name of its nl_host_function,
+ * Parameter rows, and optionally the argument of fill_returned). */
 static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     const char *symbol;
     PyObject *rows, *module, *returned = Py_None;
@@ -263,7 +265,8 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObj
     return e;
 }
 
-/* The entry for these arguments; a borrowed pointer that lives as long as f. */
+/* Returns the entry for these arguments, which is compiled if necessary: a borrowed pointer that
+ * is valid as long as f. */
 static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
@@ -313,7 +316,7 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     return Py_NewRef(Py_None);
 }
 
-/* The array that the code has stored. */
+/* Reads the geometry of a view that the code has stored. */
 static void view_read(const result *r, const unsigned char *slot, nl_layout *layout, char **data) {
     int64_t values[1 + 2 * NL_HOST_SLOTS];
     memcpy(values, slot, (size_t)(1 + 2 * r->ndim) * sizeof *values);
@@ -324,14 +327,15 @@ static void view_read(const result *r, const unsigned char *slot, nl_layout *lay
     memcpy(layout->strides, values + 1 + r->ndim, (size_t)r->ndim * sizeof *values);
 }
 
-/* The memory of an array parameter, or of a part of one that is an array, as it is in the block. */
+/* The geometry of an array parameter, or of an array in a tuple parameter, as stored in the
+ * block. */
 static nl_layout_view parameter_view(const nl_param *p, const unsigned char *block) {
     const int64_t *values = (const int64_t *)(block + p->offset);
     int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
     return (nl_layout_view){(uint64_t)values[0], ndim, p->itemsize, values + 1, values + 1 + ndim};
 }
 
-/* Is it the very argument? */
+/* Is the view exactly the argument? */
 static int is_argument(const nl_param *p, const unsigned char *block, PyObject *arg,
                        const result *r, const nl_layout_view *view) {
     nl_layout_view whole = parameter_view(p, block);
@@ -345,7 +349,8 @@ static int is_argument(const nl_param *p, const unsigned char *block, PyObject *
     return nl_host_array_read(arg, &array) == 0 && nl_host_same_dtype(array.descr, r->descr);
 }
 
-/* The number of the parameter whose memory has all elements of a view; -1: none has. */
+/* Returns the index of the parameter whose memory contains all elements of a view, or -1. An
+ * empty view belongs to the first array. */
 static int owner_of(const entry *e, const unsigned char *block, const nl_layout *layout,
                     const nl_layout_view *view) {
     nl_range part = nl_layout_range(view);
@@ -364,7 +369,7 @@ static int owner_of(const entry *e, const unsigned char *block, const nl_layout 
     return is_empty ? first : -1;
 }
 
-/* A view as a NumPy array over the memory of an argument, or that argument. */
+/* Returns a view as a NumPy array over the memory of an argument, or the argument itself. */
 static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
                          const unsigned char *slot, const unsigned char *block,
                          PyObject *const *args) {
@@ -389,7 +394,7 @@ static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
     return array;
 }
 
-/* Results among which there are arrays. */
+/* Converts results that contain arguments or views of them. */
 static PyObject *with_arrays(const hostfunction *f, const entry *e, const unsigned char *results,
                              const unsigned char *block, PyObject *const *args) {
     PyObject *tuple = e->returns_tuple ? PyTuple_New(e->returns) : NULL;
@@ -440,7 +445,8 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* ---- calls ---- */
 
-/* Those that are arrays, or those that are not, among `count` parameters and their values. */
+/* Writes the values of `count` parameters that are arrays, or those that are not, also in tuples.
+ */
 static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
                       unsigned char *block) {
     for (int i = 0; i < count; i++) {
@@ -461,10 +467,11 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
     return 0;
 }
 
-/* Arrays come last: making a number of an object may run code that moves an array's memory. */
+/* Writes all arguments, arrays last: converting an object to a number may run code that
+ * reallocates an array's memory. */
 static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *read,
                            PyObject *const *args, unsigned char *block) {
-    nl_py_call call; /* not cleared as a whole: it is large */
+    nl_py_call call; /* not initialized as a whole: it is large */
     call.state = f->state;
     call.name = e->name;
     call.params = &e->params;
@@ -480,7 +487,7 @@ static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *
     return 0;
 }
 
-/* The exception for a failed assert or check. */
+/* Raises the exception for a failed assert or check. */
 static PyObject *raise_fault(hostfunction *f) {
     nl_error err;
     const char *name = PyUnicode_AsUTF8(f->name);
@@ -529,21 +536,21 @@ static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const 
 }
 
 static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_values read; /* not cleared as a whole: it is large */
+    nl_py_values read; /* not initialized as a whole: it is large */
     nl_py_values_init(&read, f->state, NULL, NULL, 0);
     PyObject *result = call_with(f, &read, args, nargs);
     nl_py_values_clear(&read);
     return result;
 }
 
-/* The value that the parameter has where none is given, borrowed; NULL if it has none. */
+/* Returns the default value of a parameter, borrowed; NULL if it has none. */
 static PyObject *default_of(const hostfunction *f, Py_ssize_t i) {
     Py_ssize_t count = f->defaults ? PyTuple_GET_SIZE(f->defaults) : 0;
     i -= PyTuple_GET_SIZE(f->parameters) - count;
     return i < 0 ? NULL : PyTuple_GET_ITEM(f->defaults, i);
 }
 
-/* A call with keywords, or with fewer arguments than parameters; `keywords` may be NULL. */
+/* Makes a call with keywords, or with fewer arguments than parameters; `keywords` may be NULL. */
 static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *keywords) {
     PyObject *ordered[INLINE_ARGS] = {NULL};
@@ -612,7 +619,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppO:HostFunction", names, &name, &parameters,
                                      &typed, &nogil, &defaults))
         return -1;
-    if (f->name) { /* calls may be reading it */
+    if (f->name) { /* calls may be reading the name */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
         return -1;
     }
@@ -669,7 +676,8 @@ static PyObject *hostfunction_forget(PyObject *self, PyObject *Py_UNUSED(args)) 
     Py_RETURN_NONE;
 }
 
-/* Sub-classes made in Python are called directly too, which CPython does by itself from 3.12 on. */
+/* Enables the vectorcall of subclasses written in Python, which CPython does by itself from 3.12
+ * on. */
 static PyObject *hostfunction_init_subclass(PyObject *cls, PyObject *Py_UNUSED(args)) {
 #if PY_VERSION_HEX < 0x030C0000
     PyTypeObject *type = (PyTypeObject *)cls;

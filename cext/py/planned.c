@@ -13,10 +13,10 @@
 #include "py/workspace.h"
 
 enum { MAX_PLANS = 4096, BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS, MAX_ARGUMENTS = 8 };
-/* Of each thread's work areas; one call alone may need more. Changed by tests. */
+/* Capacity in bytes of each thread's work areas; a single call may need more. Tests change it. */
 static uint64_t max_area_bytes = UINT64_C(1) << 30;
 
-/* A call that needs plans; functions in Python make them. */
+/* A call that needs plans, which Python functions create. */
 typedef struct planned {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
@@ -40,7 +40,7 @@ typedef struct location {
 typedef struct work_area {
     location at;
     PyObject *memory; /* a device array, or NULL */
-    int plans;        /* that share it */
+    int plans;        /* number of plans that share it */
     uint64_t used;
     struct work_area *next;
 } work_area;
@@ -104,7 +104,7 @@ static int is_same(const location *a, const location *b) {
 
 /* ---- work areas ---- */
 
-/* The location's, new if it has no plan; NULL with an exception. */
+/* Returns the work area of the location, which is created if necessary. NULL with an exception. */
 static work_area *area_at(plans *p, const location *at) {
     nl_error err;
     for (work_area *a = p->areas; a; a = a->next)
@@ -314,8 +314,8 @@ static PyObject *function_of(const planned *self, PyObject *name) {
     return Py_XNewRef(found);
 }
 
-/* Another library captures the call, and its graph does not own what the call uses: the object
- * lives as long as the thread. */
+/* Keeps an object alive as long as the thread: another library captures the call, and its graph
+ * does not own the objects that the call uses. */
 static int retain(plans *p, PyObject *object) {
     if (!p->retained)
         p->retained = PyDict_New();
@@ -325,7 +325,7 @@ static int retain(plans *p, PyObject *object) {
     return result;
 }
 
-/* None if the call's status is 0. */
+/* Returns None if the call's status is 0, else calls `fail`. Steals the reference to `status`. */
 static PyObject *checked(const planned *self, PyObject *name, PyObject *status) {
     long code = status ? PyLong_AsLong(status) : -1;
     PyObject *result = NULL;
@@ -352,8 +352,8 @@ static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *a
     return 0;
 }
 
-/* The plan gets its work area, which is used in the stream's order. *area: a new reference, or NULL
- * if the plan needs none. */
+/* Sets the plan's work area, and uses it in the stream's order. *area is a new reference, or NULL
+ * if the plan needs none. 0, or -1 with an exception. */
 static int enter_area(const planned *self, plans *p, entry *e, PyObject *argument,
                       PyObject **area) {
     CUstream stream;
