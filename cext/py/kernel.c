@@ -1,6 +1,6 @@
-/* py/kernel: loading images and looking functions and variables up. A Kernel keeps its module, a
- * device array over a variable too. How a kernel's parameters lie is said by Python, which has read
- * it from the compiled code; core/params and core/kernel check it. */
+/* py/kernel: loads images, and looks up functions and variables. A Kernel keeps its module alive,
+ * as does a device array over a variable. Python reads the layout of a kernel's parameters from
+ * the compiled code and passes it; core/params and core/kernel check it. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     m->state = nl_py_state_of_type(type);
     Py_BEGIN_ALLOW_THREADS;
-    /* PTX is text to the driver: a copy that surely ends */
+    /* the driver reads PTX as text: pass a copy that ends with a zero byte */
     text = NULL;
     if (nl_image_check(image.buf, (size_t)image.len, &err) == 0)
         text = nl_mem_alloc((size_t)image.len + 1, &err);
@@ -73,7 +73,8 @@ static void release_module(void *owner) {
     nl_module_release(owner);
 }
 
-/* The layout's shape, where it is not given, and strides, for a variable of so many bytes. */
+/* Computes the layout's strides, and its shape if it is not given, for a variable of `size`
+ * bytes. */
 static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, size_t size) {
     if (!has_shape && layout->itemsize > 0)
         layout->shape[0] = (int64_t)size / layout->itemsize;
@@ -87,7 +88,7 @@ static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, siz
     return -1;
 }
 
-/* A buffer over a module's memory, which keeps the module. */
+/* Returns a buffer over a module's memory, which keeps the module alive. */
 static nl_buffer *wrap_variable(nl_module *module, CUdeviceptr address, size_t size) {
     nl_error err;
     nl_buffer *buffer = NULL;
@@ -151,9 +152,7 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
 
 /* ---- descriptions of parameters ---- */
 
-/* Attribute-like access to the items of a Parameter tuple, in the order of
- * numbalite/types/describe.py.
- */
+/* Reads the items of a Parameter tuple, in the order of numbalite/types/describe.py. */
 static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     static const char *const kinds[] = {"scalar", "pointer", "array", "struct", "tuple", "empty"};
     static const char orders[] = "ACF";
@@ -196,12 +195,13 @@ static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     p->size = (uint32_t)size;
     p->align = (uint32_t)align;
     p->offset = (uint32_t)offset;
-    p->name = (char *)name; /* nl_params_set copies both */
+    p->name = (char *)name; /* nl_params_set copies both strings */
     p->ctype = (char *)ctype;
     return 0;
 }
 
-/* The parts of what a pointer points to tell of what a vector is made. */
+/* Sets the element type and the number of elements of a vector, from the parts of a pointer's
+ * target. */
 static int vector_from(PyObject *parts, nl_param *p) {
     nl_param part = {0};
     PyObject *ignored;
@@ -223,7 +223,7 @@ static Py_ssize_t count_rows(PyObject *rows) {
     return n;
 }
 
-/* Rows to the items from `at` on; *next: the first that nothing has been put into. */
+/* Fills the items from `at` on from rows. *next is the first free item. */
 static int fill(nl_params *params, PyObject *rows, int at, int *next) {
     nl_error err;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
@@ -327,7 +327,7 @@ static void kernel_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_kernel_destroy(k->kernel); /* k->module still holds the module: nothing is unloaded here */
+    nl_kernel_destroy(k->kernel); /* k->module remains: nothing is unloaded here */
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
@@ -413,7 +413,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     int result;
     nl_py_note_launch();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
-        /* the queue may be full, and what empties it may need the interpreter */
+        /* the queue may be full, and a callback that empties it may need the interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
@@ -423,7 +423,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     return result;
 }
 
-/* A captured launch faults, if ever, when its graph is launched. */
+/* A captured launch cannot fault before its graph is launched. */
 static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
                                                    void **values) {
     int kept = nl_py_capture_check_default(shape->stream, "a launch");

@@ -8,33 +8,34 @@
 typedef struct nl_py_module {
     PyObject_HEAD nl_py_state *state;
     nl_module *module;
-    PyObject *kept; /* what its variables point at, or NULL */
+    PyObject *kept; /* objects to which its variables point, or NULL */
     PyObject *weakrefs;
 } nl_py_module;
 
 typedef struct nl_py_kernel {
     PyObject_HEAD nl_kernel *kernel;
     PyObject *module;     /* nl_py_module */
-    PyObject *parameters; /* tuple, as given */
-    PyObject *hook;       /* of faults, or NULL */
+    PyObject *parameters; /* tuple, as passed */
+    PyObject *hook;       /* fault hook, or NULL */
     CUdeviceptr fault;    /* address of the record; 0: none */
     size_t fault_size;
     PyObject *weakrefs;
 } nl_py_kernel;
 
-/* A tuple of Parameter rows (numbalite/types/describe.py), checked. 0, or -1 with an exception. */
+/* Reads and checks a tuple of Parameter rows (numbalite/types/describe.py). 0, or -1 with an
+ * exception. */
 int nl_py_params_from(PyObject *tuples, nl_params *params);
 
 int nl_py_kernel_refuse(const nl_py_kernel *kernel);
-/* The addresses among the arguments, which were read since `epoch` (nl_device_epoch), are still
- * right. 0 or -1 with an exception. */
+/* Are the addresses in the arguments, which were read since `epoch` (nl_device_epoch), still
+ * valid? 0, or -1 with an exception. */
 static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch) {
     return __builtin_expect(epoch == nl_atomic_load(&nl_device_epoch), 1)
                ? 0
                : nl_py_kernel_refuse(kernel);
 }
-/* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
- * for. The same check comes first. 0 or -1 with an exception. */
+/* Checks as nl_py_kernel_check, then launches on the current device, which must be the kernel's.
+ * If the kernel has a fault record, waits for the kernel. 0, or -1 with an exception. */
 int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values, uint64_t epoch);
 
 #endif

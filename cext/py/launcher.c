@@ -1,10 +1,9 @@
-/* py/launcher: k[grid, block] and its call, the shortest path that there is from Python to a
- * launch.
+/* py/launcher: k[grid, block] and its call, the shortest path from Python to a launch.
  *
- * A launcher remembers the kernel of its last call. If it fits again (device, type codes), and all
- * arguments are of the common kinds, a call is: compare, write the parameter block on the stack,
- * launch. Nothing is allocated, looked up or released. Host arrays, keywords, other libraries'
- * arrays and kernels that report faults take the longer ways below. */
+ * A launcher stores the kernel of its last call. If it fits again (device, type codes), and all
+ * arguments are of the common kinds, a call makes three steps: it compares, writes the parameter
+ * block on the stack, and launches. It allocates, looks up and releases nothing. Host arrays,
+ * keywords, other libraries' arrays and kernels with fault records use the slower paths below. */
 #include "py/launcher.h"
 
 #include <string.h>
@@ -20,21 +19,21 @@
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
-#define SMALL_GRID 128 /* blocks: fewer leave most GPUs with little to do */
+#define SMALL_GRID 128 /* blocks; fewer do not occupy most GPUs */
 
 typedef struct nl_py_launcher {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_dispatcher *dispatcher;
-    PyObject *stream;    /* as given, NULL: the default one */
-    PyObject *callbacks; /* a list, once somebody has asked for it */
-    void *last;          /* nl_py_overload of the last call: checked against the limits */
+    PyObject *stream;    /* as given; NULL: the default stream */
+    PyObject *callbacks; /* a list, created at the first read of the attribute; or NULL */
+    void *last;          /* nl_py_overload of the last call, whose limits were checked */
     int blocking;        /* the stream is ordered with the legacy default stream */
     nl_launch shape;
 } nl_py_launcher;
 
 /* ---- launching ---- */
 
-/* Calls a hook, if there is one, until it has returned once. */
+/* Calls a hook, if there is one, until one call has succeeded. */
 static int warn_once(PyObject *hook, uint32_t *warned) {
     if (!hook || nl_atomic_load32_relaxed(warned))
         return 0;
@@ -48,7 +47,7 @@ static int warn_once(PyObject *hook, uint32_t *warned) {
     return 0;
 }
 
-/* With host arrays: in, launch, out. */
+/* Launches with host arrays: copies them to the device, launches, and copies them back. */
 static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
                           unsigned char *block, void **values) {
     nl_error err;
@@ -69,7 +68,7 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
     return nl_py_hostcopies_leave(&call->hosts) < 0 ? -1 : 0;
 }
 
-/* In a capture device arrays go the longer way too, so that the graph notes them. */
+/* In a capture, device arrays use the general path too, so that the graph records them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
     return l->blocking && !nl_capture_has(l->shape.stream);
 }
@@ -92,9 +91,10 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     return result;
 }
 
-/* Memory of another device is used in no order that its own device knows of: what that one still
- * has to do with it is waited for first, and the kernel afterwards (then with its shape), before
- * anybody can free the memory. A failure to wait may be a passing one, so it is tried again. */
+/* Waits for a launch that uses memory of another device, whose streams are not ordered with the
+ * kernel. Before the launch (`shape` is NULL): waits for the pending work of the other devices.
+ * After the launch: waits for the kernel, before the memory can be freed. A failed wait may be
+ * temporary, so it is repeated. */
 static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
                                                     const nl_launch *shape) {
     nl_error err, ignored;
@@ -119,7 +119,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     const nl_params *params = &k->kernel->params;
     nl_error err;
     int result = -1, capturing = nl_capture_under_way();
-    nl_py_call call; /* not cleared as a whole: it is large */
+    nl_py_call call; /* not initialized as a whole: it is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
     call.params = params;
@@ -154,7 +154,7 @@ done:
     return result;
 }
 
-/* Kernels with uncommonly many or large parameters. */
+/* Launches a kernel with more, or larger, parameters than fit on the stack. */
 static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
                         PyObject *const *args) {
     const nl_params *params = &k->kernel->params;
@@ -170,7 +170,7 @@ static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     return result;
 }
 
-/* The kernel for these arguments, or NULL with an exception. */
+/* Returns the kernel for these arguments, or NULL with an exception. */
 static inline nl_py_kernel *find_kernel(nl_py_launcher *l, nl_py_values *read,
                                         PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload = nl_atomic_load_pointer(&l->last);
@@ -192,7 +192,7 @@ static int launch_once(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
                : launch_large(l, k, read, args);
 }
 
-/* Can an argument have an owner's stream? What find_kernel has read is in `read`. */
+/* Can an argument have an owner's stream? `read` contains the values that find_kernel has read. */
 static inline int may_have_owners(const nl_py_values *read, PyObject *const *args,
                                   Py_ssize_t nargs) {
     const nl_py_state *state = read->state;
@@ -205,7 +205,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     return 0;
 }
 
-/* A launch that names no stream, on the stream of its arrays' owner. */
+/* Makes a launch without stream= on the stream of its arrays' owner. */
 static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_kernel *k,
                                                        nl_py_values *read, PyObject *const *args,
                                                        Py_ssize_t nargs) {
@@ -223,9 +223,9 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     return result;
 }
 
-/* `named`: the stream is the caller's choice. */
+/* `named`: the caller has chosen the stream. */
 static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named) {
-    nl_py_values read; /* not cleared as a whole: it is large */
+    nl_py_values read; /* not initialized as a whole: it is large */
     nl_error err;
     int result = -1;
     nl_device *dev = nl_device_current(&err);
@@ -244,7 +244,7 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* On another stream than the launcher's. */
+/* Launches on a stream other than the launcher's. */
 static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_launcher *l,
                                                      PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher other = *l;
@@ -255,8 +255,8 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
     return result;
 }
 
-/* callback(kernel, launcher) for each, before its arguments are looked at. A copy: the list may be
- * changed by them. */
+/* Calls callback(kernel, launcher) for each callback, before the arguments are read. Uses a copy
+ * of the list, because callbacks may change it. */
 static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *const *args,
                                                Py_ssize_t nargs) {
     PyObject *callbacks = PySequence_Tuple(l->callbacks), *kernel = NULL, *values = NULL;
@@ -292,7 +292,7 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
 int nl_py_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking, PyObject *stream,
                  PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
-    memcpy(&l.shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    memcpy(&l.shape, shape, sizeof *shape); /* with padding: compared as bytes */
     PyObject *done = launch_any(&l, args, nargs);
     Py_XDECREF(done);
     return done ? 0 : -1;
@@ -309,14 +309,15 @@ static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     return -1;
 }
 
-/* Borrowed; NULL: the parameter has none. */
+/* Returns the default value of a parameter, borrowed; NULL if it has none. */
 static PyObject *default_of(const nl_py_dispatcher *d, Py_ssize_t i) {
     Py_ssize_t count = d->defaults ? PyTuple_GET_SIZE(d->defaults) : 0;
     i -= PyTuple_GET_SIZE(d->parameters) - count;
     return i < 0 ? NULL : PyTuple_GET_ITEM(d->defaults, i);
 }
 
-/* `args` has the keywords' values behind the positional ones; `keywords` may be NULL. */
+/* Sorts the arguments by parameter and adds defaults. `args` has the keywords' values after the
+ * positional ones; `keywords` may be NULL. */
 static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
@@ -370,7 +371,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
 
 /* ---- on the stream of a call ---- */
 
-/* _on(stream, *args): a launch on another stream than the launcher's. */
+/* _on(stream, *args): launches on a stream other than the launcher's. */
 static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (nargs < 1) {
         PyErr_SetString(PyExc_TypeError, "_on() takes a stream, and the kernel's arguments");
@@ -379,8 +380,8 @@ static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t n
     return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1);
 }
 
-/* Noted as a launch on the stream that the arrays of the call are bound to: the next call's may
- * have another one. */
+/* Records the launch as a call with the stream as its argument: a replay may use the bound stream
+ * of other arrays. */
 static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
     PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
@@ -431,12 +432,12 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
     l->dispatcher = (nl_py_dispatcher *)Py_NewRef((PyObject *)d);
     l->stream = Py_XNewRef(stream);
     l->blocking = blocking;
-    memcpy(&l->shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    memcpy(&l->shape, shape, sizeof *shape); /* with padding: compared as bytes */
     return (PyObject *)l;
 }
 
-/* No tp_clear: all that it refers to was there before it, so every cycle has another link to break.
- */
+/* No tp_clear: all objects that a launcher refers to existed before it, so each cycle contains
+ * another object that can break it. */
 static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_VISIT(Py_TYPE(self));

@@ -4,11 +4,11 @@
 
 #include "py/dispatcher.h"
 
-/* A launcher of this configuration. */
+/* A new Launcher of this configuration. NULL with an exception. */
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                              PyObject *stream);
-/* A launch without a Launcher. `stream` NULL: the default one; `shape` has its handle. 0, or -1
- * with an exception. */
+/* Launches a kernel without a Launcher object. `stream` is NULL for the default stream; `shape`
+ * contains its handle. 0, or -1 with an exception. */
 int nl_py_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking, PyObject *stream,
                  PyObject *const *args, Py_ssize_t nargs);
 
