@@ -1,9 +1,9 @@
-/* py/checks: telling the driver which mistakes of kernels to look for, and compiling kernels for
- * it.
+/* py/checks: sets the checks that the driver makes during launches, and compiles kernels for
+ * them.
  *
- * A unit is first compiled for the checks of the thread that needs it. When a launch has other
- * ones, the driver asks for another image; numbalite.runtime.checks makes it. What goes wrong there
- * is left as the pending exception of the thread that launches. */
+ * A kernel is first compiled for the checks of the thread that needs it. If a launch has other
+ * checks, the driver requests another image, which numbalite.runtime.checks compiles. An
+ * exception during this compilation remains set in the launching thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 #include <frameobject.h>
 
-/* (mask, seed or None, limit in milliseconds[, record, profile, budget in milliseconds, schedule])
- */
+/* Parses (mask, seed or None, limit in milliseconds[, record, profile, budget in milliseconds,
+ * schedule]). */
 static int parse(PyObject *args, nl_checks *checks) {
     unsigned mask;
     PyObject *seed;
@@ -39,15 +39,15 @@ static int parse(PyObject *args, nl_checks *checks) {
     return 0;
 }
 
-int nl_py_profiles; /* some thread has asked for NL_CHECK_PROFILE */
+int nl_py_profiles; /* some thread has requested NL_CHECK_PROFILE */
 
 int nl_py_is_profiled_now(void) {
     return nl_cu.Checks && nl_cu.Checks() & NL_CHECK_PROFILE;
 }
 
-int nl_py_notes_callers; /* some thread has asked for NL_CHECK_STREAM */
+int nl_py_notes_callers; /* some thread has requested NL_CHECK_STREAM */
 
-/* The folder of the package, with a slash at its end; "" if it cannot be found. */
+/* Returns the package's folder with a slash at its end, or "" if it is not available. */
 static const char *package(void) {
     static char folder[512];
     if (folder[0])
@@ -74,7 +74,7 @@ static void note_frames(void) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         const char *file = PyUnicode_AsUTF8(code->co_filename);
         int is_own = !file || (own[0] && strncmp(file, own, strlen(own)) == 0) ||
-                     strstr(file, "/contextlib.py") != NULL; /* of `with` */
+                     strstr(file, "/contextlib.py") != NULL; /* frames of `with` statements */
         if (!is_own)
             nl_cu.SetCaller(file, PyFrame_GetLineNumber(frame));
         Py_DECREF(code);
@@ -115,7 +115,7 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* The bytes that numbalite.runtime.checks.instrumented gives, as a copy of malloc's. */
+/* Returns the image of numbalite.runtime.checks.instrumented as a copy, allocated by malloc. */
 static void *call_compiler(const void *image, size_t size, uint32_t mask) {
     void *copy = NULL;
     PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.runtime.checks");

@@ -1,10 +1,11 @@
-/* py/interrupt: Ctrl-C, a notebook's interrupt, and other signals that a program handles, while the
- * interpreter's main thread waits in C.
+/* py/interrupt: Ctrl-C, a notebook's interrupt, and other signals with a handler in the program,
+ * while the interpreter's main thread waits in C.
  *
- * The wait asks from time to time (base/interrupt). Handlers run then, and if one raises, the wait
- * ends: the exception is kept until the call that waited fails, which raises it in place of its own
- * error. A call that passes over that lets it be raised right after it. What has been stopped
- * becomes the exception's text (a KeyboardInterrupt has none), or a note on it. */
+ * The wait polls from time to time (base/interrupt), which runs the signal handlers. If a handler
+ * raises, the wait ends. Its exception is kept until the call that waited fails, and then
+ * replaces the error of that call. If the call ignores the error, the exception is raised
+ * directly after it. A description of the stopped work becomes the exception's text (a
+ * KeyboardInterrupt has none), or a note on the exception. */
 #include "py/interrupt.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "py/state.h"
 
 static unsigned long main_thread;
-/* Used by the main thread alone: */
+/* Used only by the main thread: */
 static PyObject *kept;
 static char report[1024];
 
@@ -25,7 +26,7 @@ static int is_pending(void) {
     return kept != NULL && PyThread_get_thread_ident() == main_thread;
 }
 
-/* For what has dropped an error. */
+/* A pending call, for calls that ignored the error. */
 static int raise_kept(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }
@@ -73,7 +74,7 @@ static void attach(PyObject *exception, PyObject *text) {
             (void)PyObject_SetAttrString(exception, "args", args);
         Py_XDECREF(args);
     } else {
-        PyObject *none = PyObject_CallMethod(exception, "add_note", "O", text); /* since 3.11 */
+        PyObject *none = PyObject_CallMethod(exception, "add_note", "O", text); /* from 3.11 on */
         Py_XDECREF(none);
     }
 }

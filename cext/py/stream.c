@@ -5,8 +5,8 @@
 #include "core/graph.h"
 #include "py/capture.h"
 
-/* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol,
- * an attribute in objects of its first days. */
+/* Reads (version, handle) from an object's __cuda_stream__: a method in the protocol, an
+ * attribute in its first version. */
 static int from_protocol(PyObject *argument, CUstream *handle) {
     PyObject *pair = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (pair != NULL && PyCallable_Check(pair))
@@ -38,7 +38,7 @@ static int refuse_argument(PyObject *argument) {
     return -1;
 }
 
-/* 1 if the object has the attribute. */
+/* Does the object have the attribute? */
 static int has_protocol(PyObject *argument) {
     PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (found == NULL)
@@ -89,7 +89,7 @@ fail:
     return -1;
 }
 
-/* None and 0, not Stream objects of the default stream. */
+/* Is the argument None or 0 (not a Stream object of the default stream)? */
 static int names_none(PyObject *argument) {
     return argument == NULL || argument == Py_None || PyLong_Check(argument);
 }
@@ -165,7 +165,7 @@ int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle
 static PyObject *stream_place(PyObject *module, PyObject *argument) {
     nl_error err;
     CUstream handle;
-    const nl_device *dev; /* only asked for: it is not used (nl_device_uses) */
+    const nl_device *dev; /* only read: this is not a device use (nl_device_uses) */
     if (nl_py_stream_number(nl_py_state_of(module), argument, &handle) < 0)
         return NULL;
     dev = nl_device_get(nl_device_selected(), &err);
@@ -175,7 +175,7 @@ static PyObject *stream_place(PyObject *module, PyObject *argument) {
                                        (unsigned long long)(uintptr_t)handle);
 }
 
-/* A Python object over a stream whose reference it takes, also when it fails. */
+/* Returns a Python object for a stream. Steals the reference to the stream, also on failure. */
 static PyObject *wrap_stream(PyTypeObject *type, nl_stream *stream, PyObject *owner) {
     nl_py_stream *self = (nl_py_stream *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -251,7 +251,7 @@ static void stream_dealloc(nl_py_stream *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
-    /* The driver may make this wait for a callback, which wants the interpreter. */
+    /* The driver may wait here for a callback, which needs the interpreter's lock. */
     NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
     nl_py_free((PyObject *)self);

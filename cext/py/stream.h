@@ -1,4 +1,4 @@
-/* py/stream: the types Stream and Event, and what a `stream=` argument means. */
+/* py/stream: the type Stream, and reading `stream=` arguments. */
 #ifndef NL_PY_STREAM_H
 #define NL_PY_STREAM_H
 
@@ -12,41 +12,44 @@ typedef struct nl_py_stream {
     PyObject *weakrefs;
 } nl_py_stream;
 
-/* The Stream of this thread for work that names none (`with stream:`, or what the arrays of a call
- * are bound to). NULL nearly always: the default stream. */
+/* The current stream of this thread, used by work without stream= (`with stream:`, or the bound
+ * stream of a call's arrays). NULL: the default stream, as in most threads. */
 extern NL_THREAD_LOCAL PyObject *nl_py_stream_here;
 
-/* Is it known to be ordered with the default stream? */
+/* Is the stream ordered with the default stream? Also 1 if this cannot be determined. */
 int nl_py_stream_is_ordered(PyObject *stream);
 
 PyObject *nl_py_stream_of_device(void);
-/* The same for work on the current device; borrowed. */
+/* The current stream if it is on the current device, else NULL; borrowed. */
 static inline PyObject *nl_py_stream_current(void) {
     return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_of_device() : NULL;
 }
-/* From now on it is this one (or NULL); new reference to the one before. */
+/* Sets the current stream (NULL: none). Returns the previous one, a new reference. */
 PyObject *nl_py_stream_swap(PyObject *stream);
-/* callable(*args), with this one as the current one. */
+/* Calls function(callable, args...) while `stream` is the current stream. */
 PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
                             PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* The same object, or NULL for NULL, None and 0. */
+/* Returns the same object, or NULL for NULL, None and 0. */
 PyObject *nl_py_stream_or_null(PyObject *stream);
-/* Reads a stream argument: NULL, None and 0 are the thread's current stream (the captured one in a
- * thread that captures), else a Stream or an object with __cuda_stream__; anything else is a
- * TypeError. blocking: the stream is ordered with the legacy default stream (NULL if not wanted).
- * The caller keeps `argument` alive while it uses the handle. 0 or -1 with an exception. */
+/* Reads a stream argument. NULL, None and 0 are the thread's current stream, or the captured
+ * stream in a thread that captures. Otherwise the argument must be a Stream or an object with
+ * __cuda_stream__; anything else raises TypeError. *blocking: the stream is ordered with the
+ * legacy default stream (`blocking` may be NULL). The caller must keep `argument` alive while it
+ * uses the handle. 0, or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-/* The same, for what outlives a capture, or a block: NULL, None and 0 stay the default stream. And
- * while the stream is being captured `blocking` is 0 above, so that all arrays go by nl_buffer_use,
- * and here it is what the stream is. */
+/* Like nl_py_stream_from, for objects that outlive a capture or a `with` block: NULL, None and 0
+ * are the default stream. Another difference: during a capture of the stream, nl_py_stream_from
+ * sets *blocking to 0, so that all arrays pass through nl_buffer_use; this function sets it to
+ * the stream's real property. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
-/* The handle for 0 and None, too: that of the current stream; captures aside. */
+/* Reads the handle like nl_py_stream_read, but 0 and None are the current stream. Captures have
+ * no influence. */
 int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle);
 
-/* A new Stream over a handle that others made and destroy; `owner` (or NULL) is kept alive by it.
- */
+/* A new Stream for a handle that another library creates and destroys. The Stream keeps `owner`
+ * (or NULL) alive. */
 PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner);
 
 #endif
