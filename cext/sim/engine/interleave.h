@@ -19,7 +19,7 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_interleaver nl_sim_interleaver;
 
-/* The largest number of blocks that run at the same time. */
+/* The largest number of blocks that may be alive (begun, but not ended) at the same time. */
 uint64_t nl_sim_interleave_most(const struct nl_sim_job *job);
 /* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
  * there is none left. job->interleaver must be NULL; it is NULL again afterwards. */

@@ -1,4 +1,4 @@
-/* sim/engine/ops: those operations of a running thread that are not about waiting. */
+/* sim/engine/ops: operations of a running thread that do not wait. */
 #include "sim/engine/ops.h"
 
 #include <stdarg.h>

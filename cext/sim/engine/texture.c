@@ -1,6 +1,6 @@
-/* sim/engine/texture: see the header. Filters do what an H100 was measured to do, bit for bit but
- * for the last bit of 1 in 500 places in three dimensions, and of 1 in 20 of integers of 8 bits
- * with a sign. */
+/* sim/engine/texture: see the header. Filters reproduce the results measured on an H100 bit for
+ * bit. Exceptions are the last bit of 1 in 500 positions in three dimensions, and of 1 in 20 for
+ * signed 8-bit integers. */
 #include "sim/engine/texture.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 enum { PLACES = 1 << 16, FRACTION = 256 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static void *places[PLACES]; /* the object whose number ends in the index */
+static void *places[PLACES]; /* the object whose number has this index in its low bits */
 static uint64_t numbers[PLACES];
 static unsigned next_place;
 
@@ -46,7 +46,7 @@ unsigned long long nl_sim_texture_add(const nl_sim_texture *texture) {
         unsigned at = next_place++ % PLACES;
         if (at && !places[at]) {
             numbers[at] += PLACES;
-            number = (numbers[at] + PLACES) | at; /* no small number is one */
+            number = (numbers[at] + PLACES) | at; /* so that no small number is a valid object */
             nl_atomic_store_pointer(&places[at], own);
         }
     }
@@ -97,7 +97,8 @@ static int is_real(const nl_sim_texture *t) {
     return !wide && !(t->how.flags & CU_TRSF_READ_AS_INTEGER);
 }
 
-/* A texel as numbers: of real ones `real`, else `whole`. Channels that it lacks are 0. */
+/* The channels of a texel: `real` for floating-point results, otherwise `whole`. Missing channels
+ * are 0. */
 typedef struct texel {
     float real[4];
     int32_t whole[4];
@@ -141,7 +142,7 @@ static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigne
     }
 }
 
-/* The texel at three indices; one of them negative: the border. */
+/* The texel at three indices; the border color if one of them is negative. */
 static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
     const nl_sim_array *a = &t->array;
     texel out;
@@ -160,7 +161,7 @@ static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
 
 /* ---- coordinates ---- */
 
-/* An index along an axis of n texels; -1: the border. */
+/* Applies the addressing mode to an index along an axis of n texels; -1: the border. */
 static int inside(int mode, int64_t i, int n) {
     int64_t period = 2 * (int64_t)n;
     switch (mode) {
@@ -178,10 +179,10 @@ static int inside(int mode, int64_t i, int n) {
     }
 }
 
-/* Where a coordinate lies between the texels of an axis. */
+/* The two texels of an axis that surround a coordinate. */
 typedef struct spot {
     int first, second;
-    unsigned weight; /* of the second, of FRACTION */
+    unsigned weight; /* of the second texel, in units of 1 / FRACTION */
 } spot;
 
 static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
@@ -208,9 +209,9 @@ static spot only(int index) {
     return (spot){index, index, 0};
 }
 
-/* The weights of the eight texels around a place, of FRACTION in all. They are divided along z, x
- * and y, each rounded to 8 bits, as an H100 does; what is half rounds up for the second texel in x,
- * down for the first. */
+/* The weights of the eight surrounding texels; their sum is FRACTION. They are computed along z, x
+ * and y, each rounded to 8 bits, as on an H100; ties round up for the second texel in x, and down
+ * for the first. */
 static void weigh(const spot *x, const spot *y, const spot *z, unsigned weights[8]) {
     for (int k = 0; k < 2; k++) {
         unsigned slice = k ? z->weight : FRACTION - z->weight;
@@ -225,8 +226,8 @@ static void weigh(const spot *x, const spot *y, const spot *z, unsigned weights[
     }
 }
 
-/* Sums of real numbers: they are cut to `digits` and four more bits below the largest one's first,
- * and the sum is rounded once, half away from zero. */
+/* Weighted sum of floating-point values: each is truncated to `digits` plus four bits below the
+ * leading bit of the largest one, and the sum is rounded once, half away from zero. */
 static float sum_reals(const float *values, const unsigned *weights, int digits, int least) {
     int top = least, exponent;
     float plain = 0;
@@ -253,7 +254,7 @@ static float sum_reals(const float *values, const unsigned *weights, int digits,
     return (float)(sum < 0 ? -magnitude : magnitude);
 }
 
-/* Sums of small integers, as parts of the largest one of 16 bits; what is half rounds up. */
+/* Weighted sum of small integers, as fractions of the largest 16-bit integer; ties round up. */
 static float sum_integers(const nl_sim_texture *t, const texel *texels, int c,
                           const unsigned *weights) {
     int format = t->array.format;
@@ -297,7 +298,7 @@ static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const
 
 /* ---- reads ---- */
 
-/* The face of a cubemap that a direction goes through, and where, from 0 to 1. */
+/* The face of a cubemap in a direction, and the coordinates on the face, from 0 to 1. */
 static int face_of(const nl_sim_fetch *f, float *s, float *t) {
     float ax = fabsf(f->x), ay = fabsf(f->y), az = fabsf(f->z), m, u, v;
     int face;
@@ -344,7 +345,7 @@ static void give(const nl_sim_texture *t, const texel *value, nl_sim_texels *out
 
 static int layer_of(const nl_sim_texture *t, int layer, int each) {
     int count = (int)t->array.depth / each;
-    return (layer < 0 || layer >= count ? count - 1 : layer) * each; /* it has no sign */
+    return (layer < 0 || layer >= count ? count - 1 : layer) * each; /* the layer is unsigned */
 }
 
 static void gather(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
@@ -413,7 +414,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
 
 /* ---- surfaces ---- */
 
-/* An index along an axis as `outside` says: -1: not there, -2: a fault. */
+/* Applies the boundary mode to an index along an axis; -1: outside, reads 0; -2: a fault. */
 static int64_t settle(int outside, int64_t i, int64_t n) {
     if (i >= 0 && i < n)
         return i;

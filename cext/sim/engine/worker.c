@@ -1,5 +1,6 @@
-/* sim/engine/worker: making workers and keeping idle ones. A worker is not bound to an OS thread:
- * whoever runs blocks takes one, with its warm stacks, and puts it back. */
+/* sim/engine/worker: creates workers and keeps idle ones. A worker is not bound to an OS thread: a
+ * thread that runs blocks acquires a worker, with its stacks in the cache, and releases it
+ * afterwards. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -45,7 +46,7 @@ static void *map(size_t size) {
 static nl_sim_worker *make(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t shared = ((size_t)NL_SIM_SHARED_OPTIN + page - 1) / page * page;
-    /* One mapping, never returned: the worker, its signal stack, shared memory, a guard. */
+    /* One mapping, never freed: the worker, its signal stack, shared memory, a guard. */
     size_t own = (sizeof(nl_sim_worker) + page - 1) / page * page;
     char *memory = map(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
     if (!memory)
@@ -59,7 +60,7 @@ static nl_sim_worker *make(void) {
 
 static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
     worker->job = job;
-    worker->trap.signal = 0; /* of an earlier launch */
+    worker->trap.signal = 0; /* clears the trap of an earlier launch */
     worker->os_thread = nl_thread_self();
     worker->earlier = NULL;
     worker->later = busy;

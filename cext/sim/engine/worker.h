@@ -1,15 +1,15 @@
-/* sim/engine/worker: one simulated multiprocessor: what an OS thread needs while it runs blocks of
- * a grid. The block that it is running, the state of its threads and warps, their stacks.
+/* sim/engine/worker: one simulated multiprocessor: the state that an OS thread needs while it runs
+ * blocks of a grid: the current block, its threads and warps, and their stacks.
  *
  * Every thread of the block is in one of these states:
  *   running   it is worker->current
- *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits its turn
- *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of one of its
- *             groups, or it is counted in tile_arrived; thread.wait and thread.site say for what,
- *             for reports
+ *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits for its turn
+ *   waiting   its bit is in warp.barrier, .grid or .active, or in `arrived` of one of the warp's
+ *             groups, or it is counted in tile_arrived; thread.wait and thread.site are the
+ *             operation and its source line, for reports
  *   exited    its bit is not in warp.live
  *
- * As long as worker->fibers is 0 the block is still a plain loop and none of this is kept. */
+ * While worker->fibers is 0, the block is a plain loop and this state is not maintained. */
 #ifndef NL_SIM_ENGINE_WORKER_H
 #define NL_SIM_ENGINE_WORKER_H
 
@@ -21,7 +21,7 @@
 
 enum { NL_SIM_MAX_THREADS = 1024, NL_SIM_LANES = 32, NL_SIM_WARPS = 32 };
 
-/* nl_sim_thread.wait */
+/* Values of nl_sim_thread.wait. */
 enum {
     NL_SIM_WAIT_NONE = 0,
     NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
@@ -29,55 +29,56 @@ enum {
     NL_SIM_WAIT_TILE = 57, /* + 1 for two warps, 2 for four, ... 5 for 32 */
     NL_SIM_WAIT_CLUSTER = 63,
     NL_SIM_WAIT_GRID = 64,
-    NL_SIM_WAIT_SPIN, /* for its next turn, in a loop that tries again and again */
-    NL_SIM_WAIT_TURN, /* for its next turn, having been interrupted at pc */
+    NL_SIM_WAIT_SPIN, /* waits for its next turn, in a loop that polls */
+    NL_SIM_WAIT_TURN, /* waits for its next turn, after it was interrupted at pc */
 };
 
 typedef struct nl_sim_thread {
     nl_fiber fiber;
     nl_sim_site site;
-    uint64_t value;            /* what the lane brings to a warp operation, then what it gets */
-    const void *pc;            /* of its last access, where accesses are checked */
-    uintptr_t touched;         /* by the last of device or shared memory */
-    const nl_sim_named *named; /* arrays that it has (names.h) */
+    uint64_t value;            /* the lane's input of a warp operation, then its result */
+    const void *pc;            /* of its last access, if accesses are checked */
+    uintptr_t touched;         /* address of its last access to device or shared memory */
+    const nl_sim_named *named; /* its named arrays (check/named.h) */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
-    uint8_t worked;     /* in a checked launch: it has written, or synchronised */
-    uint8_t at_cluster; /* it has arrived at the barrier of its cluster, 1 or 2 by its parity */
+    uint8_t worked; /* in a checked launch: it has written, or synchronized */
+    /* it has arrived at the cluster's barrier: 1 + parity of the crossing; 0: it has not */
+    uint8_t at_cluster;
 } nl_sim_thread;
 
-/* Lanes that have arrived at one warp operation. */
+/* The lanes that have arrived at one warp operation. */
 typedef struct nl_sim_group {
     uint32_t mask, arrived;
-    uint16_t op, mixed; /* mixed: lanes came from different lines */
+    uint16_t op, mixed; /* mixed: lanes arrived from different lines */
     int line;
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
     _Alignas(32) uint32_t live, ready, barrier, grid, active;
-    uint32_t yielded; /* of the ready lanes, those that gave up their turn waiting for something */
-    uint32_t group_count; /* of worker.groups */
-    uint32_t alone; /* so often lanes have gone on that others were not in step with, for reading */
+    uint32_t yielded; /* ready lanes that gave up their turn because they wait for another thread */
+    uint32_t group_count; /* used entries of worker.groups */
+    uint32_t alone; /* number of consecutive reads by lanes that were not in step with the others */
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {
-    int result; /* stays first in here, and this in the worker: trampoline.c */
+    int result; /* must stay first, and this struct first in the worker: trampoline.c */
     int op;
     unsigned arrived, count;
-    int mixed; /* threads arrived at different places, or in different operations */
+    int mixed; /* threads arrived at different positions or in different operations */
     nl_sim_site site;
 } nl_sim_barrier;
 
-/* Why control came back to the worker's own stack. */
+/* The reason why control returned to the worker's own stack. */
 typedef enum nl_sim_leave {
-    NL_SIM_DONE,     /* the block, or in a loop all blocks taken, are done */
+    NL_SIM_DONE,     /* the block has ended; for a loop: all blocks taken */
     NL_SIM_EXIT,     /* a thread of the loop ended before its function returned */
-    NL_SIM_FAULT,    /* recorded; the grid is abandoned */
-    NL_SIM_TRAP,     /* a signal: worker->trap says which; still to be recorded */
-    NL_SIM_STOPPED,  /* another block's fault has stopped the grid */
-    NL_SIM_REPLAYED, /* a replayed thread got as far as it can */
+    NL_SIM_FAULT,    /* a fault was recorded; the grid is abandoned */
+    NL_SIM_TRAP,     /* a signal, in worker->trap; not recorded yet */
+    NL_SIM_STOPPED,  /* the grid was stopped by a fault of another block */
+    NL_SIM_REPLAYED, /* a replayed thread reached an operation that ends the replay */
 } nl_sim_leave;
 
 typedef struct nl_sim_trap {
@@ -93,82 +94,84 @@ typedef struct nl_sim_worker {
     nl_sim_barrier barrier;
     struct nl_sim_job *job;
     const nl_sim_kernel *kernel;
-    int fibers;       /* the block has been turned into fibers */
-    unsigned current; /* the running thread, if fibers */
-    unsigned live;    /* threads that have not exited */
+    int fibers;       /* the block was converted to fibers */
+    unsigned current; /* the running thread, if fibers is set */
+    unsigned live;    /* number of threads that have not exited */
     uint32_t ready_warps;
     unsigned grid_waiting;
-    uint16_t tile_arrived[NL_SIM_WARPS]; /* tile.c */
-    unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
-    nl_sim_site grid_site;   /* of the thread that came last to the barrier over the grid */
+    uint16_t tile_arrived[NL_SIM_WARPS]; /* counters of tile.c */
+    unsigned active_waiting; /* lanes in __activemask; plus 1 if the order is shuffled */
+    nl_sim_site grid_site;   /* position of the last thread to arrive at the grid barrier */
     unsigned threads, warps;
 
-    /* Where there are clusters (cluster.h): */
-    struct nl_sim_cluster *cluster; /* NULL: there are none */
+    /* For launches with clusters (cluster.h): */
+    struct nl_sim_cluster *cluster; /* NULL: no clusters */
     unsigned cluster_rank;
-    unsigned cluster_arrived;      /* of the live threads, those that have arrived at its barrier */
-    unsigned cluster_waiting;      /* threads that wait there */
-    int at_cluster, cluster_ended; /* the block is at the barrier; it has ended */
-    uint64_t cluster_phase;        /* crossings that the block knows of */
-    uintptr_t locals, locals_end;  /* the thread-local variables of the image */
+    unsigned cluster_arrived;      /* live threads that have arrived at the cluster's barrier */
+    unsigned cluster_waiting;      /* threads that wait at the cluster's barrier */
+    int at_cluster, cluster_ended; /* the block has arrived at the barrier; the block has ended */
+    uint64_t cluster_phase;        /* number of crossings that the block has processed */
+    uintptr_t locals, locals_end;  /* address range of the image's thread-local variables */
 
-    nl_sim_dim index;   /* of the block */
-    uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
-    uint32_t chunk;     /* how many it takes next */
-    uint64_t taken;     /* the size of its last chunk */
-    int owner;          /* of the job: it decides whether others should come */
-    unsigned first;     /* where the loop over the threads starts */
+    nl_sim_dim index;   /* index of the block */
+    uint64_t next, end; /* blocks that this worker has taken: the current one, and the end */
+    uint32_t chunk;     /* number of blocks to take next */
+    uint64_t taken;     /* size of its last chunk */
+    int owner;          /* it launched the job, and decides whether more threads should join */
+    unsigned first;     /* first thread of the loop over the threads */
     nl_sim_leave leave;
     void (*thread_entry)(void *);
-    /* Where blocks are interleaved (interleave.h): */
+    /* For interleaved blocks (interleave.h): */
     unsigned carrier, shuffled;
-    unsigned slice;                         /* accesses until others may run */
-    unsigned at_atomic;                     /* they run now, before an atomic */
-    struct nl_sim_spin *spins;              /* deadlock.h; NULL until they are needed */
-    unsigned yields, slices;                /* since it gave others a turn */
-    const struct nl_sim_observer *observer; /* as job->observer */
-    /* What the observer keeps here: */
-    int reals;                /* exceptions of real numbers are switched on (reals.h), */
-    unsigned modes;           /* as they were before, */
-    int stepping;             /* and it makes a single step */
-    struct nl_sim_race *race; /* NULL: races are not looked for */
+    unsigned slice;                         /* accesses until other threads may run */
+    unsigned at_atomic;                     /* other blocks run next, before an atomic access */
+    struct nl_sim_spin *spins;              /* state of deadlock.h; NULL until it is needed */
+    unsigned yields, slices;                /* turns since other blocks ran */
+    const struct nl_sim_observer *observer; /* same as job->observer */
+    /* State of the observer: */
+    int reals;                /* floating-point exceptions are enabled (reals.h) */
+    unsigned modes;           /* their state before that */
+    int stepping;             /* the next instruction is single-stepped */
+    struct nl_sim_race *race; /* NULL: no race check */
     struct nl_sim_race_block *race_block;
-    struct nl_sim_profile_part *profile; /* NULL: accesses are not counted */
-    struct nl_sim_doubts *doubts;        /* shuffle.h; NULL until they are needed */
-    int inside;                          /* on a fiber: what traps now is the kernel */
-    int replaying;                       /* looking for the thread that trapped */
+    struct nl_sim_profile_part *profile; /* NULL: no profile */
+    struct nl_sim_doubts *doubts;        /* state of check/shuffle.h; NULL until it is needed */
+    int inside;                          /* a fiber runs: a signal now comes from the kernel */
+    int replaying;                       /* searching for the thread that trapped */
     nl_sim_trap trap;
 
     nl_fiber main; /* the OS thread's own stack */
-    nl_fiber root; /* runs the loop; becomes a thread's fiber when the loop is turned into fibers */
+    /* runs the loop; becomes a thread's fiber when the loop is converted to fibers */
+    nl_fiber root;
     uint16_t root_stack;
     unsigned id;
     void *shared;
-    char *shared_end; /* where dynamic shared memory ends, and a guard begins */
+    char *shared_end; /* end of dynamic shared memory, followed by a guard */
     char *signal_stack;
-    struct nl_sim_worker *later, *earlier; /* in the list of the busy; of the idle the first */
-    nl_thread os_thread;                   /* that it runs on */
-    /* In a checked launch: */
+    /* list links of busy workers; idle ones use only `later` */
+    struct nl_sim_worker *later, *earlier;
+    nl_thread os_thread; /* the OS thread that runs it */
+    /* For checked launches: */
     uintptr_t image_low, image_high;
-    struct nl_sim_arena *arena; /* the block's shared memory (sim/check/arena.h); made once */
+    struct nl_sim_arena *arena; /* the block's shared memory (sim/check/arena.h); allocated once */
 
     _Alignas(64) nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_group groups[NL_SIM_WARPS][NL_SIM_LANES];
-    /* Each on a line of the cache. */
+    /* Each on its own cache line. */
     _Alignas(64) nl_sim_thread
-        thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */
+        thread[NL_SIM_MAX_THREADS + 1]; /* the last entry only makes prefetching safe */
     nl_sim_stacks stacks;
 } nl_sim_worker;
 
-/* Fibers stay on their OS thread, so a thread-local is safe; this one is read at every operation.
- */
+/* Fibers stay on their OS thread, so a thread-local variable is safe; it is read in every
+ * operation, so it must be fast. */
 #if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
 #define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #define NL_SIM_INITIAL_EXEC 1
 #else
 #define NL_SIM_FAST_TLS __attribute__((visibility("hidden")))
 #endif
-/* Do threads enter barriers, and begin, by way of trampoline.c? */
+/* Do barriers and thread starts use trampoline.c? */
 #if defined(__x86_64__) && defined(__LP64__) && defined(NL_SIM_INITIAL_EXEC) && \
     !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && !defined(NL_SIM_TSAN)
 #define NL_SIM_TRAMPOLINES 1
@@ -177,20 +180,21 @@ typedef struct nl_sim_worker {
 /* The worker that runs kernel code on this OS thread, or NULL. */
 extern _Thread_local nl_sim_worker *nl_sim_current NL_SIM_FAST_TLS;
 
-/* How many blocks run at once: NUMBALITE_NUM_THREADS, or the processors that we may use. */
+/* The maximum number of blocks that run concurrently: NUMBALITE_NUM_THREADS, or the number of
+ * processors that this process may use. */
 unsigned nl_sim_worker_limit(void);
-/* For the blocks of a job that the calling thread will run. NULL if there is no memory. A worker is
- * never destroyed. */
+/* Returns a worker for the blocks of a job that the calling thread will run. NULL without memory. A
+ * worker is never destroyed. */
 nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
-/* On a fiber: back to the worker's own stack, for good. */
+/* Call on a fiber: switches to the worker's own stack, without return. */
 _Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
-/* All workers as they were after fork: the child uses none. */
+/* Call in a forked child: forgets all workers of the parent. */
 void nl_sim_worker_forget(void);
 
-/* Is it the same call in the source? */
+/* Are both the same position in the source? */
 static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && a.column == b.column &&
            (a.file == b.file || strcmp(a.file, b.file) == 0);

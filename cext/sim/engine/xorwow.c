@@ -1,6 +1,6 @@
-/* sim/engine/xorwow: the generator (Marsaglia 2003) is linear over bits, so that jumping ahead
+/* sim/engine/xorwow: the generator (Marsaglia 2003) is linear over bits, so skipping ahead
  * multiplies the five words of its state by a power of the matrix of one step. The powers are the
- * same for all kernels; each is made once in a process, when it is first needed. */
+ * same for all kernels; each is computed once per process, when it is first needed. */
 #include "sim/engine/xorwow.h"
 
 #include <stdint.h>
@@ -10,16 +10,16 @@
 enum {
     WORDS = 5,
     BITS = 160,
-    POWERS = 131 /* of two: 64 of offsets, from the 67th on of sequences */
+    POWERS = 131 /* powers of two: offsets use 64 of them; sequences use those from index 67 on */
 };
 
-/* By columns: row[i] is what bit i of the state turns into. */
+/* Stored by columns: row[i] is the image of bit i of the state. */
 typedef struct matrix {
     unsigned row[BITS][WORDS];
 } matrix;
 
 static matrix powers[POWERS];
-static uint32_t known; /* how many of them are made */
+static uint32_t known; /* number of computed powers */
 static nl_mutex lock = NL_MUTEX_INIT;
 
 static void apply(const matrix *m, unsigned *v) {
