@@ -1,8 +1,8 @@
-/* by_key: folds of runs, elements side by side whose keys are equal.
+/* by_key: reduce by key: reduces runs of consecutive elements with equal keys.
  *
- * It is a scan of pairs: how many runs have begun, and the fold since the last one did. The first element
- * of a run writes its key, the last one the fold. The plan's one dimension has the steps from key to key
- * (input) and from value to value (where). */
+ * It is a scan of pairs: the number of runs so far, and the reduction since the last run began. The
+ * first element of a run writes its key, the last one the result. The plan's one dimension has the
+ * strides of the keys (input) and of the values (where). */
 #ifndef NUMBALITE_BY_KEY_CUH
 #define NUMBALITE_BY_KEY_CUH
 
@@ -28,7 +28,7 @@ template <class N, class T, class Op> struct fold_runs {
     }
 };
 
-/* S: keys, T: values, N: what counts elements. */
+/* S: keys, T: values, N: integer type that counts elements. */
 template <class S, class T, class N, int K, class Op>
 NUMBALITE_FUNCTION void by_key(const plan &p, const void *keys, const void *values, void *out_values,
                                void *memory, void *out_keys, int64 *count, Op op) {

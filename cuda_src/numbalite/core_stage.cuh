@@ -1,13 +1,15 @@
-/* core_stage: the cores of a generalized ufunc in shared memory.
+/* core_stage: copies the cores of a generalized ufunc to shared memory.
  *
- * A thread for each core reads and writes a row of memory of its own, and the rows of a warp's threads lie
- * apart: an access of the warp takes a sector of 32 bytes from each row, for one element, and rows drive each
- * other out of the cache before the next element is asked for. So a warp copies the cores of its 32 threads
- * together, by whole lines: to shared memory before the function is called, and results back after it. The
- * function works there, on arrays of the same shape and strides.
+ * Without it, each thread accesses the core of its own, and the cores of a warp's threads are far
+ * apart: an access of the warp loads a 32-byte sector from each core for one element, and the cores
+ * evict each other from the cache before the next element is accessed. So a warp copies the cores
+ * of its 32 threads together, with coalesced accesses: to shared memory before the function is
+ * called, and the results back afterwards. The function works in shared memory, on arrays of the
+ * same shape and strides.
  *
- * Short cores (`core_stage`) are moved by words, so that the same element of all 32 is in different banks.
- * Of long ones (`long_core_stage`) fewer have room than a warp has banks; they are moved by pieces of 16 bytes. */
+ * Short cores (`core_stage`) are copied by words, and placed so that the same element of all 32
+ * cores is in different banks. Of long cores (`long_core_stage`), shared memory holds fewer than a
+ * warp has banks; they are copied by pieces of 16 bytes. */
 #ifndef NUMBALITE_CORE_STAGE_CUH
 #define NUMBALITE_CORE_STAGE_CUH
 
@@ -21,22 +23,25 @@ namespace nl_detail {
 
 #define NUMBALITE_WHOLE_WARP 0xffffffffu
 
-/* Where the core of another lane lies. */
+/* The address of another lane's core. For all lanes of a warp. */
 template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
     return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, lane);
 }
 
-/* One operand's cores, without gaps, of the threads of a block; each warp moves its own. */
+/* The cores of one operand, which are contiguous, for the threads of a block; each warp copies its
+ * own. */
 template <class T> struct core_stage {
-    /* What is moved at once; gukernel.c knows it, too. */
+    /* The unit of a copy; must match gukernel.c. */
     typedef typename word_of<(sizeof(T) < 4 ? 4 : sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
-    T *core; /* of this thread, where it lies */
+    T *core; /* this thread's core in global memory */
     int bytes;
-    int pitch; /* an odd number of words: the same element of all rows is in different banks */
-    unsigned char *rows; /* of this warp */
+    /* distance of two rows: an odd number of words, so that the same element of all rows is in
+     * different banks */
+    int pitch;
+    unsigned char *rows; /* the rows of this warp */
 
-    /* Takes its part of the shared memory that is free: a row for each of `lanes`. */
+    /* Allocates a row for each of `lanes` lanes of each warp from the free shared memory. */
     NUMBALITE_FUNCTION core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
         : core(core), bytes((int)elements * (int)sizeof(T)) {
         pitch = ((bytes + (int)sizeof(word) - 1) / (int)sizeof(word) | 1) * (int)sizeof(word);
@@ -46,7 +51,7 @@ template <class T> struct core_stage {
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* The first `count` rows, by a whole warp. */
+    /* Copies the first `count` rows; for all lanes of a warp. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -58,7 +63,7 @@ template <class T> struct core_stage {
             move_words<Loads, typename word_of<sizeof(T) < 4 ? sizeof(T) : 4>::type>(count);
     }
 
-    /* Neighbours move neighbouring words. */
+    /* Neighbouring lanes copy neighbouring words. */
     template <bool Loads, class Word> NUMBALITE_FUNCTION void move_words(int count) const {
         const int across = bytes / (int)sizeof(Word), words = count * across;
         row_walk at(across);
@@ -76,15 +81,16 @@ template <class T> struct core_stage {
     }
 };
 
-/* The same for cores that are long. A row begins as far behind a multiple of 16 bytes as its core does, so
- * that both have the same pieces, and words at their ends. Eight rows are in different banks. */
+/* The same for long cores. A row begins at the same offset from a multiple of 16 bytes as its core,
+ * so that both have the same 16-byte pieces, and words at the ends. Eight rows are in different
+ * banks. */
 template <class T> struct long_core_stage {
     typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
-    T *core; /* of this thread, where it lies */
+    T *core; /* this thread's core in global memory */
     int bytes;
-    int pitch; /* an odd number of pieces, of which the ends may be in part; gukernel.c knows it, too */
-    unsigned char *rows; /* of this warp */
+    int pitch; /* distance of two rows: an odd number of 16-byte pieces; must match gukernel.c */
+    unsigned char *rows; /* the rows of this warp */
 
     NUMBALITE_FUNCTION long_core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
         : core(core), bytes((int)elements * (int)sizeof(T)) {
@@ -97,7 +103,7 @@ template <class T> struct long_core_stage {
         return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
     }
 
-    /* The first `count` rows, by a whole warp. */
+    /* Copies the first `count` rows; for all lanes of a warp. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -108,7 +114,7 @@ template <class T> struct long_core_stage {
         T *next = core_of(core, 0);
         for (int row = 0; row < count; ++row) {
             T *const global = next;
-            next = core_of(core, row + 1); /* while this one is moved */
+            next = core_of(core, row + 1); /* computed while the current row is copied */
             const unsigned ahead = ahead_of(global);
             move_bytes<Loads, word, 32>((char *)global - ahead, (char *)rows + row * pitch, ahead,
                                         ahead + (unsigned)bytes, threadIdx.x % 32);

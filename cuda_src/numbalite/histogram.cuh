@@ -1,6 +1,7 @@
-/* histogram: counts, or adds up weights, by bins. A functor says the bin of an element; what is in none of the `bins`
- * is not counted. Few bins are counted in the shared memory of each block first, by counters that warps have apart.
- * A thread reads 16 bytes at a time, twice before it looks at them. */
+/* histogram: counts elements by bins, or sums their weights. A functor computes the bin of an
+ * element; elements in none of the `bins` are ignored. Few bins are counted in shared memory of
+ * each block first, in several copies that warps share. A thread loads two 16-byte pieces before it
+ * uses them. */
 #ifndef NUMBALITE_HISTOGRAM_CUH
 #define NUMBALITE_HISTOGRAM_CUH
 
@@ -10,18 +11,18 @@
 namespace numbalite {
 namespace nl_count {
 
-/* The number itself. */
+/* The bin is the element's value. */
 struct number_bin {
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &x) const { return (int64)x; }
 };
 
-/* Between edges, of which the last one belongs to the last bin. Where bins are equally wide, `first` and `scale`
- * guess the bin; else it is searched for. Edges decide. */
+/* Bins between edges; the last edge belongs to the last bin. If the bins have equal width, `first`
+ * and `scale` estimate the bin, and the edges correct it; otherwise it is found by bisection. */
 template <class E> struct edge_bin {
     const E *edges;
-    int64 count; /* of bins */
+    int64 count; /* number of bins */
     double first, scale;
-    E low, high; /* of the edges */
+    E low, high; /* the first and the last edge */
 
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &value) const {
         E x = nl_convert<E>(value);
@@ -37,7 +38,7 @@ template <class E> struct edge_bin {
                 ++i;
             return i;
         }
-        int64 end = count; /* edges[i] <= x < edges[end], but for the last */
+        int64 end = count; /* edges[i] <= x < edges[end], except for the last edge */
         for (i = 0; end - i > 1;) {
             int64 middle = i + (end - i) / 2;
             if (x >= edges[middle])
@@ -49,7 +50,7 @@ template <class E> struct edge_bin {
     }
 };
 
-/* What is added for an element: one, or its weight. */
+/* The amount that is added for an element: 1, or its weight. */
 template <class W> struct weight {
     template <class A> static NUMBALITE_FUNCTION A of(const void *weights, uint64 i) {
         return nl_convert<A>(((const W *)weights)[i]);
@@ -58,7 +59,7 @@ template <class W> struct weight {
 template <> struct weight<void> {
     template <class A> static NUMBALITE_FUNCTION A of(const void *, uint64) { return A(1); }
 };
-/* In shared memory: numbers of elements fit into 32 bits there. */
+/* The type of counters in shared memory: a block's counts fit into 32 bits. */
 template <class W, class A> struct counter {
     typedef A type;
 };
@@ -66,9 +67,10 @@ template <class A> struct counter<void, A> {
     typedef unsigned type;
 };
 
-constexpr int THREADS = 1024; /* at most, as algorithms/counting.py has it */
+constexpr int THREADS = 1024; /* maximum per block; must match algorithms/counting.py */
 
-/* Counters of a block: copies of all bins in shared memory, a warp has one; or those of the result. */
+/* The counters of a block: copies of all bins in shared memory, one for each warp or for several;
+ * or, with many bins, the result itself. */
 template <class W, class A> struct counters {
     typedef typename counter<W, A>::type C;
     static constexpr unsigned room = 32768 / sizeof(C), most = THREADS / 64;
@@ -99,7 +101,8 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     uint64 step = (uint64)gridDim.x * blockDim.x;
     uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
     bool is_few = bins < own::room;
-    unsigned copies = 1, apart = (unsigned)bins + 1; /* other copies of a bin are in other banks */
+    /* so that the copies of a bin are in different banks */
+    unsigned copies = 1, apart = (unsigned)bins + 1;
     if (is_few) {
         while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::room)
             copies *= 2;
@@ -109,7 +112,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     }
     own to = {sums + threadIdx.x / 32 % copies * apart, counts, bins, is_few};
 
-    /* elements before the first 16 aligned bytes, and behind the last ones, are for the first threads */
+    /* the first threads count the elements before the first and after the last aligned 16 bytes */
     uint64 lead = each > 1 ? (0 - (uint64)x) / sizeof(T) % each : 0;
     lead = lead < n && (uint64)x % sizeof(T) == 0 ? lead : n;
     const piece *pieces = (const piece *)(x + lead);
@@ -151,7 +154,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
 } // namespace nl_count
 } // namespace numbalite
 
-/* counts begin as zeros; what they have is added to. */
+/* The counts must be initialized; the kernel adds to them. */
 template <class T, class W, class A>
 __global__ void __launch_bounds__(numbalite::nl_count::THREADS)
     nl_count_numbers(const void *x, const void *weights, void *counts, unsigned long long n,

@@ -1,10 +1,11 @@
-/* merge_sort: sorts rows by a comparison of the user's; elements of any type, stable.
+/* merge_sort: stable sort of rows with a comparison function of the user, for elements of any type.
  *
- * Tiles that fit into shared memory are sorted by a bitonic network, in which equal elements are told apart by their
- * places. Then runs are merged, twice as long each time: a thread writes a few neighbours and finds by bisection which
- * elements of its two runs come before them (Green, McColl and Bader, "GPU merge path", 2012).
+ * Tiles that fit into shared memory are sorted by a bitonic network; equal elements are compared by
+ * their positions. Then runs are merged, of twice the length each time: a thread writes a few
+ * neighbours, and finds by bisection which elements of its two runs precede them (Green, McColl and
+ * Bader, "GPU merge path", 2012).
  *
- * With elements may travel their places in the row. */
+ * The elements' original positions in the row may be moved with them. */
 #ifndef NUMBALITE_MERGE_SORT_CUH
 #define NUMBALITE_MERGE_SORT_CUH
 
@@ -13,7 +14,7 @@
 namespace numbalite {
 namespace nl_merge {
 
-enum { EACH = 4 }; /* elements of a thread that merges: merge.py has it, too */
+enum { EACH = 4 }; /* elements per thread in a merge; must match merge.py */
 
 template <class T> struct element {
     T value;
@@ -28,7 +29,7 @@ template <class T> struct placed {
     }
 };
 
-/* What is behind the `valid` elements comes last. */
+/* One step of the network. Elements from index `valid` on are sorted last. */
 template <class E, class Less>
 NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsigned valid,
                                  unsigned run, unsigned apart, Less less) {
@@ -52,7 +53,7 @@ NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsign
     }
 }
 
-/* A block for each tile of `width` elements, a power of two; `tiles` of a row. */
+/* One block for each tile of `width` elements, a power of two; `tiles` tiles per row. */
 template <class E, class T, int Width, class Less>
 NUMBALITE_FUNCTION void sort_tiles(const T *from, E *to, uint64 n, uint64 tiles, Less less) {
     __shared__ __align__(16) unsigned char raw[Width * sizeof(E)];
@@ -75,7 +76,7 @@ NUMBALITE_FUNCTION void sort_tiles(const T *from, E *to, uint64 n, uint64 tiles,
         to[row * n + begin + i] = items[i];
 }
 
-/* Merges runs of `length`; `threads` are those of a row. */
+/* Merges runs of `length`; `threads` threads per row. */
 template <class E, class Less>
 NUMBALITE_FUNCTION void merge_runs(const E *from, E *to, uint64 rows, uint64 n, uint64 threads,
                                    uint64 length, Less less) {
@@ -104,7 +105,7 @@ NUMBALITE_FUNCTION void merge_runs(const E *from, E *to, uint64 rows, uint64 n, 
     }
 }
 
-/* The elements, or their places. */
+/* Extract the elements, or their positions. */
 template <class E, class T>
 NUMBALITE_FUNCTION void take(const E *from, T *values, uint64 count) {
     uint64 step = (uint64)gridDim.x * blockDim.x;

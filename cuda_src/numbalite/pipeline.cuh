@@ -1,9 +1,10 @@
-/* pipeline: parts of an array on their way to shared memory while a block works on those before them.
+/* pipeline: copies parts of an array to shared memory while a block processes earlier parts.
  *
- * One thread asks for a part (Hopper's bulk copies, compute capability 9.0); an arrival, an mbarrier in
- * shared memory, tells all threads when it is there. The parts lie in stages, which are used in turn; where
- * threads have written to one, they release it before a barrier. On the simulator the copy is made at once, and
- * waiting for it is a barrier of the block. */
+ * One thread starts the copy of a part (bulk copies of Hopper, compute capability 9.0). An arrival,
+ * which is an mbarrier in shared memory, signals all threads when the copy is complete. The parts
+ * are in stages, which are reused in turn; if threads have written to a stage, they must call
+ * release() before a barrier. On the simulator the copy is synchronous, and waiting for it is a
+ * barrier of the block. */
 #ifndef NUMBALITE_PIPELINE_CUH
 #define NUMBALITE_PIPELINE_CUH
 
@@ -28,7 +29,8 @@ NUMBALITE_FUNCTION unsigned int shared_address(const void *at) {
     return (unsigned int)__cvta_generic_to_shared(at);
 }
 
-/* By one thread, before a barrier of the block; publish_arrivals() after the last of them. */
+/* Initializes an arrival. Call by one thread, before a barrier of the block; call
+ * publish_arrivals() after the last one. */
 NUMBALITE_FUNCTION void make_arrival(arrival *a) {
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(shared_address(a)) : "memory");
 }
@@ -36,7 +38,8 @@ NUMBALITE_FUNCTION void publish_arrivals() {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-/* So many bytes will come; what the thread has written to shared memory before comes with them. */
+/* Announces the number of bytes of a copy. Shared memory that the thread wrote before is visible to
+ * the threads that wait for the arrival. */
 NUMBALITE_FUNCTION void expect(arrival *a, unsigned int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
                  :
@@ -44,7 +47,7 @@ NUMBALITE_FUNCTION void expect(arrival *a, unsigned int bytes) {
                  : "memory");
 }
 
-/* Addresses and bytes are multiples of 16. */
+/* Addresses and `bytes` must be multiples of 16. */
 NUMBALITE_FUNCTION void copy(arrival *a, void *to, const void *from, unsigned int bytes) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -53,7 +56,8 @@ NUMBALITE_FUNCTION void copy(arrival *a, void *to, const void *from, unsigned in
         : "memory");
 }
 
-/* Until what was expected is there: the parity is 0 for the first time, 1 for the second, and so on. */
+/* Waits until the announced bytes have arrived; the parity is 0 for the first use, 1 for the
+ * second, and so on. */
 NUMBALITE_FUNCTION void wait(arrival *a, unsigned int parity) {
     unsigned int there = 0;
     while (!there)
@@ -67,7 +71,7 @@ NUMBALITE_FUNCTION void wait(arrival *a, unsigned int parity) {
                      : "memory");
 }
 
-/* A copy comes after what the thread has written to shared memory. */
+/* Orders the thread's writes to shared memory before later bulk copies. */
 NUMBALITE_FUNCTION void release() {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }

@@ -1,15 +1,17 @@
-/* scatter: operations at repeated places (ufunc.at): a[i] = op(a[i], b[j]) for each j, whose place is i.
+/* scatter: ufunc.at: a[i] = op(a[i], b[j]) for each j, where i is the j-th index; indices may
+ * repeat.
  *
- * The array's dimensions are the plan's kept ones, its places the numbers of its elements in C order; b's dimensions,
- * as broadcast, are the folded ones; `results` is the number of the j, `chunk` that of the places. Ways:
+ * The plan's kept dimensions are those of the array `a`; an index is the number of an element in C
+ * order. The reduced dimensions are those of b, after broadcasting. `results` is the number of
+ * indices, `chunk` the number of elements of a. Schedules:
  *
- * - in order: the j are sorted by their places; a thread has all of one place, one after the other.
- * - each: a thread for each j, by atomics, if the order does not matter.
- * - few: sums in few places are made in the shared memory of each block, and added up in `work`, from where the last
- *   block adds them to the array.
+ * - in order: the indices are sorted; a thread applies all operands of one element in order.
+ * - each: a thread for each index, with atomics, if the order does not matter.
+ * - few: sums into few elements are computed in shared memory of each block and added to `work`; the
+ *   last block adds them to the array.
  *
- * Places may be negative, which counts from the end. Where one is out of bounds, nothing is written: `work` begins
- * with a number that is 0, or count - j for the first such j. */
+ * Negative indices count from the end. If an index is out of bounds, nothing is written: `work`
+ * begins with a number that is 0, or count - j for the first such j. */
 #ifndef NUMBALITE_SCATTER_CUH
 #define NUMBALITE_SCATTER_CUH
 
@@ -23,14 +25,14 @@ template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i
     return (A *)((char *)a + place_of(p, i, 0, nullptr).input);
 }
 
-/* One number for all is in the plan itself. */
+/* The j-th operand. A scalar operand is stored in the plan itself. */
 template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
     if (p.has_initial)
         return (const B *)p.initial;
     return (const B *)((const char *)b + (p.folded ? offsets_of(p, j).input : 0));
 }
 
-/* `places` are sorted, `order` says whose they are. */
+/* `places` are the sorted indices, `order` their original positions. */
 template <class A, class B, class T, class Apply>
 NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const int64 *places,
                                     const int64 *order, Apply apply) {
@@ -44,7 +46,7 @@ NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const
     *target = value;
 }
 
-/* How a place is updated: by any function, or by adding. */
+/* How an element is updated: by any function, or by addition. */
 struct any_update {
     template <class A, class T, class B, class Apply>
     static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply apply) {
@@ -72,7 +74,7 @@ NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const I *
     }
 }
 
-/* work: what is wrong, how many blocks are done, the sums. */
+/* work: the error number, the counter of finished blocks, the sums. */
 template <class A, class B, class I>
 NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *places,
                                uint64 *work) {
@@ -80,13 +82,14 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
     __shared__ __align__(16) unsigned char raw[room * sizeof(A)];
     A *sums = (A *)raw, zero = nl_convert<A>(0);
     unsigned n = (unsigned)p.chunk, apart = 1, thread = threadIdx.x;
-    while (apart < 32 && 2 * apart * n <= room) /* lanes have sums apart: fewer wait for each other */
+    /* several copies of the sums, so that fewer lanes wait for each other */
+    while (apart < 32 && 2 * apart * n <= room)
         apart *= 2;
     for (unsigned i = thread; i < n * apart; i += blockDim.x)
         sums[i] = zero;
     __syncthreads();
     int64 step = (int64)gridDim.x * blockDim.x, count = p.results, wrong = 0;
-    bool is_one = p.has_initial != 0; /* the plan's number is read once, not for each element */
+    bool is_one = p.has_initial != 0; /* the plan's scalar is read once, not for each index */
     A one = is_one ? nl_convert<A>(*(const B *)p.initial) : zero;
     A *mine = sums + thread % apart;
     int64 j = (int64)blockIdx.x * blockDim.x + thread;
@@ -113,7 +116,8 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
     __syncthreads();
     A *all = (A *)(work + 2);
     for (unsigned i = thread; i < n; i += blockDim.x) {
-        A sum = sums[i * apart + i % apart]; /* each thread begins elsewhere: the banks differ */
+        /* each thread begins with another copy, so that the banks differ */
+        A sum = sums[i * apart + i % apart];
         for (unsigned k = 1; k < apart; ++k)
             sum = (A)(sum + sums[i * apart + (i + k) % apart]);
         if (!(sum == zero))

@@ -1,16 +1,18 @@
-/* select: some of an array's elements, in order, in one pass over it.
+/* select: selects elements of an array, in order, in one pass.
  *
- * Elements are chosen by a function of them or by a mask. A block has a tile of 32 * K elements for each
- * of its warps, and learns from lookback.cuh how many were chosen before. The plan is reduce.cuh's: all
- * dimensions are folded ones, of the array and the mask; the one kept dimension says where results go.
+ * Elements are selected by a function or by a mask. A block has a tile of 32 * K elements for each
+ * of its warps; lookback.cuh computes how many were selected before. The plan is that of
+ * reduce.cuh: all dimensions of the array and the mask are reduced dimensions; the one kept
+ * dimension describes the output.
  *
- *     VALUES   the chosen elements
- *     PLACES   where they are: an index for each dimension, `output` of the dimensions apart, `output` of
- *              the kept dimension from one element to the next
- *     HALVES   the chosen elements from the front, the others from the back in reverse
- *     SPREAD   the chosen elements are overwritten by others, in their order; the kept dimension says how
- *              many others there are, and they are taken again from the first where there are more chosen
- *     COVER    the same, by the other that has the chosen element's own number: no look-back */
+ *     VALUES   the selected elements
+ *     PLACES   their indices: one for each dimension; `output` of a dimension is the offset of its index,
+ *              `output` of the kept dimension the stride between elements
+ *     HALVES   the selected elements from the front, the others from the back in reverse
+ *     SPREAD   overwrites the selected elements with others, in order; the kept dimension has their number,
+ *              and they are repeated if more elements are selected
+ *     COVER    overwrites each selected element with the other that has the same index: no
+ * look-back */
 #ifndef NUMBALITE_SELECT_CUH
 #define NUMBALITE_SELECT_CUH
 
@@ -25,7 +27,8 @@ struct add_counts {
     NUMBALITE_FUNCTION int64 operator()(int64 a, int64 b) const { return a + b; }
 };
 
-/* How many are chosen in the tiles before the block's own, for a whole warp; `count` gets that of all. */
+/* The number of selected elements in earlier tiles, for all lanes of a warp; the last tile stores
+ * the total in *count. */
 NUMBALITE_FUNCTION int64 chosen_before(const plan &p, void *memory, int64 tile, int64 own,
                                        int64 *count) {
     int64 before = 0;
@@ -51,7 +54,7 @@ NUMBALITE_FUNCTION int64 remainder(int64 i, int64 of) {
     return i < of ? i : of == 1 ? 0 : i - quotient(i, of) * of;
 }
 
-/* The indices of element i, to where the result has them. */
+/* Writes the indices of element i to the output. */
 NUMBALITE_FUNCTION void put_place(const plan &p, int64 i, char *to) {
     const dimension *dims = p.dims + p.kept;
 #pragma unroll 1
@@ -137,7 +140,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     }
 }
 
-/* The elements behind the first `count` ones of `p.length` in reverse, in place. */
+/* Reverses the elements after the first `count` of `p.length`, in place. */
 template <class S> NUMBALITE_FUNCTION void reverse_rest(const plan &p, void *out, const int64 *count) {
     int64 rest = p.length - *count, i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rest / 2)

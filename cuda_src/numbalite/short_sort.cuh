@@ -1,11 +1,12 @@
 /* short_sort: sorts rows that fit into a block, in one launch, by a bitonic network (Batcher 1968).
  *
- * A block takes `together` rows, each in `width` places, a power of two; what is behind a row's end
- * comes last. Keys that are equal are compared by their places, so that the order is stable.
+ * A block sorts `together` rows, each padded to `width` entries, a power of two; entries past the
+ * end of a row are sorted last. Equal keys are compared by their positions, so the sort is stable.
  *
- * The network compares entries that are 1, 2, 4, ... apart. A thread has 2^Log entries in registers, which differ in as
- * many neighbouring bits of their index: it makes the steps of these bits before the entries go back to shared memory.
- * As long as a warp's entries are neighbours, it waits for no other. */
+ * The network compares entries that are 1, 2, 4, ... apart. A thread has 2^Log entries in
+ * registers, whose indices differ in that many adjacent bits: it executes the steps of these bits
+ * before the entries return to shared memory. As long as a warp's entries are neighbours, it waits
+ * for no other warp. */
 #ifndef NUMBALITE_SHORT_SORT_CUH
 #define NUMBALITE_SHORT_SORT_CUH
 
@@ -15,12 +16,14 @@
 namespace numbalite {
 namespace nl_sort {
 
-/* Places in shared memory: a gap behind each 16, or threads that are 8 entries apart would meet in its banks. */
+/* Index in shared memory: a gap after each 16 entries, because otherwise threads whose entries are
+ * 8 apart would have bank conflicts. */
 NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
     return i + i / 16;
 }
 
-/* A key with the place that its element had, and where a block has them. Short keys and places are one number. */
+/* A key with the original position of its element, and the storage of a block's entries. Short keys
+ * and positions are combined to one integer. */
 template <class K, bool Short = sizeof(typename K::key) <= 4> struct entries {
     typedef uint64 entry;
     uint64 *memory;
@@ -60,7 +63,7 @@ template <class K> struct entries<K, false> {
     }
 };
 
-/* The calling thread's part of a network. */
+/* The calling thread's part of the network. */
 template <class K, int LOG> struct network {
     typedef entries<K> memory;
     typedef typename memory::entry entry;
@@ -72,7 +75,7 @@ template <class K, int LOG> struct network {
     NUMBALITE_FUNCTION network(unsigned char *start, unsigned count, unsigned width)
         : all(start, count), width(width) {}
 
-    /* Of the first entry, if the bits from `low` on tell the thread's entries apart. */
+    /* Index of the thread's first entry, if the bits from `low` on distinguish its entries. */
     static NUMBALITE_FUNCTION unsigned index(unsigned low) {
         return (threadIdx.x & ((1u << low) - 1)) | threadIdx.x >> low << (low + LOG);
     }
@@ -88,7 +91,8 @@ template <class K, int LOG> struct network {
         for (int e = 0; e < EACH; ++e)
             all.set(with_gaps(first + (e << low)), mine[e]);
     }
-    /* Compares the entries that differ in bit `low` + Bit; runs of `run` go up and down by turns. */
+    /* Compares and swaps the entries that differ in bit `low` + Bit; runs of `run` entries are
+     * ascending and descending alternately. */
     template <int Bit> NUMBALITE_FUNCTION void step(unsigned low, unsigned run) {
         unsigned first = index(low);
 #pragma unroll
@@ -103,7 +107,7 @@ template <class K, int LOG> struct network {
             mine[other] = wrong ? a : b;
         }
     }
-    /* Those of bits high, high - 1, ... low, which are no more than LOG. */
+    /* The steps of bits high, high - 1, ... low, at most LOG bits. */
     NUMBALITE_FUNCTION void steps(unsigned high, unsigned low, unsigned run) {
         unsigned bits = high - low;
         if (LOG > 2 && bits >= 2)
@@ -112,8 +116,8 @@ template <class K, int LOG> struct network {
             step<1>(low, run);
         step<0>(low, run);
     }
-    /* From one choice of bits to another. Of each place one thread reads what it writes itself next, so what it
-     * waits for is only that the others have written. */
+    /* Moves the thread's entries from one choice of bits to another. A thread reads only indices
+     * that it writes next itself, so it only has to wait for the other threads' writes. */
     NUMBALITE_FUNCTION void move(unsigned from, unsigned to) {
         if (from == to)
             return;
@@ -124,7 +128,7 @@ template <class K, int LOG> struct network {
             __syncthreads();
         fetch(to);
     }
-    /* Entries that differ in the lowest bits are in registers before and afterwards. */
+    /* Before and after, the entries that differ in the lowest bits are in registers. */
     NUMBALITE_FUNCTION void sort() {
         unsigned held = 0;
         for (unsigned run = 2, high = 0; run <= width; run *= 2, ++high)
@@ -143,8 +147,9 @@ template <class K, int LOG> struct network {
 } // namespace nl_sort
 } // namespace numbalite
 
-/* Sorts rows of n <= width elements; `to` and `places_to` (the places that the elements had) may be
- * null; `to` may be `from`. A block has a multiple of 32 threads, and shared memory for 2^Log entries of each. */
+/* Sorts rows of n <= width elements; `to` and `places_to` (the original positions) may be null;
+ * `to` may be `from`. A block must have a multiple of 32 threads, and shared memory for 2^Log
+ * entries of each. */
 template <class K, int Log>
 __global__ void __launch_bounds__(1024)
     nl_sort_short(const void *from, void *to, long long *places_to, unsigned long long rows,
@@ -172,8 +177,8 @@ __global__ void __launch_bounds__(1024)
     for (unsigned e = 0; e < each; ++e)
         order[threadIdx.x * each + e] = (uint16)sorter::memory::place(s.mine[e]);
     __syncthreads();
-    /* Elements are read again, since keys do not tell them: all of them before the first is
-     * written. */
+    /* Elements are read again, because keys do not determine them; all reads precede the first
+     * write. */
     item items[each];
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) {

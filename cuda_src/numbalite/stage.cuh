@@ -1,4 +1,4 @@
-/* stage: copies between global and shared memory, by the threads of a warp or of a block. */
+/* stage: copies between global and shared memory by the threads of a warp or a block. */
 #ifndef NUMBALITE_STAGE_CUH
 #define NUMBALITE_STAGE_CUH
 
@@ -8,12 +8,12 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Asynchronous where the device can (compute capability 8.0). */
+/* Asynchronous on devices that support it (compute capability 8.0). */
 template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Word *global) {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     if (sizeof(Word) >= 4) {
         const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-        if (sizeof(Word) == 16) /* not kept in L1, which has the less room */
+        if (sizeof(Word) == 16) /* bypasses L1, whose capacity shared memory reduces */
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(global) : "memory");
         else
             asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
@@ -26,13 +26,13 @@ template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Wor
     *shared = *global;
 }
 
-/* What this thread has asked for is there. */
+/* Waits for this thread's asynchronous copies. */
 NUMBALITE_FUNCTION void await_words() {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
 }
-/* By a whole warp, after it has asked for words. */
+/* Waits for the copies of a warp; for all lanes. */
 NUMBALITE_FUNCTION void await_stage() {
     await_words();
     __syncwarp();
@@ -45,13 +45,14 @@ template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global
         *global = *shared;
 }
 
-/* Moves the bytes from `begin` to `end` behind two addresses of whole pieces of 16 bytes, by `Threads` threads: by
- * pieces, and by words at the ends. */
+/* Copies bytes `begin` to `end` - 1, relative to two addresses that are multiples of 16 bytes, by
+ * `Threads` threads: by 16-byte pieces, and by words at the ends. */
 template <bool Loads, class Word, int Threads>
 NUMBALITE_FUNCTION void move_bytes(char *global, char *shared, unsigned begin, unsigned end,
                                    unsigned thread) {
     typedef typename word_of<16>::type piece;
-    constexpr int half = Threads / 2; /* has the words before the pieces, the other those behind */
+    /* the first half copies the words before the pieces, the other half those after them */
+    constexpr int half = Threads / 2;
     const unsigned first = (begin + 15) / 16, last = end / 16;
     piece *from = (piece *)global + first + thread, *to = (piece *)shared + first + thread;
 #pragma unroll 1

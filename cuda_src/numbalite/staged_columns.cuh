@@ -1,8 +1,10 @@
-/* staged_columns: folds of columns in short rows, by way of shared memory, for operations that commute.
+/* staged_columns: reductions of columns with short rows, in shared memory, for commutative
+ * operations.
  *
- * The columns come in groups that follow one another, and no access of several elements fits them: the middle axis of
- * (1000, 500, 7) has groups of 500 rows of 7 columns. A block copies whole groups, which are without gaps, by pieces of
- * 16 bytes, and folds them where it has them. The plan, the operation and the results are as in reduce.cuh. */
+ * The columns are in consecutive groups, and vectorized loads do not fit them: a reduction over the
+ * middle axis of (1000, 500, 7) has groups of 500 rows of 7 columns. A block copies complete
+ * groups, which are contiguous, by pieces of 16 bytes, and reduces them in shared memory. The plan,
+ * the operations and the results are as in reduce.cuh. */
 #ifndef NUMBALITE_STAGED_COLUMNS_CUH
 #define NUMBALITE_STAGED_COLUMNS_CUH
 
@@ -12,9 +14,10 @@
 namespace numbalite {
 namespace nl_reduce {
 
-constexpr int STAGED_BYTES = 24 << 10; /* of a block's groups at most, as core/reduceplan.c has it */
+/* maximum size of a block's groups; must match core/reduceplan.c */
+constexpr int STAGED_BYTES = 24 << 10;
 
-/* Every `turn`-th element from number i on of a column of `rows` elements. */
+/* Reduces every `turn`-th element of a column of `rows` elements, from index i on. */
 template <class S, class T, class Op>
 NUMBALITE_FUNCTION T fold_staged(const S *column, int i, int turn, int rows, int columns, Op op) {
     T total = op.from(column[i * columns], i);
@@ -33,8 +36,8 @@ NUMBALITE_FUNCTION void store_staged(const plan &p, const T &total, int64 result
     store<T, O>(p, all, at, result, 0, out, nullptr, false, op);
 }
 
-/* A block has p.team groups. Where these are fewer columns than threads, several threads have rows of a column in
- * turns, as many as there are. */
+/* A block reduces p.team groups. If these have fewer columns than the block has threads, several
+ * threads share a column and read its rows round-robin. */
 template <class S, class T, class O, class Op>
 NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *out, Op op) {
     constexpr int threads = 32 * TEAM;
@@ -42,7 +45,8 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     __shared__ uint4 memory[STAGED_BYTES / 16 + 1];
     __shared__ T totals[threads];
     const int rows = (int)p.length, columns = (int)p.dims[p.kept - 1].length, group = rows * columns;
-    const int64 first = (int64)block_of(p) * p.team * columns; /* result */
+    /* index of the block's first result */
+    const int64 first = (int64)block_of(p) * p.team * columns;
     const int64 rest = p.results - first;
     const int results = rest < p.team * columns ? (int)rest : p.team * columns;
     const int thread = (int)threadIdx.x, bytes = results * rows * (int)sizeof(S);

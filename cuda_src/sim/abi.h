@@ -1,19 +1,18 @@
-/* sim/abi: what a simulated image (a shared object made from CUDA C++ by the host compiler) and the
- * engine (cext/sim) know of each other. Plain C, no #include, read by both sides.
+/* sim/abi: the interface between a simulated image (a shared library that the host compiler made
+ * from CUDA C++) and the engine (cext/sim). Plain C without #include; both sides include it.
  *
  * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
- * each under the lowered name by which the driver is asked for it, and the function
- * `nl_sim_image_init`, which the engine calls once after loading with its own table.
+ * each under the lowered name with which the driver is asked for it. It also exports the function
+ * `nl_sim_image_init`, which the engine calls once after loading, with the table of its functions.
  *
- * Who keeps what: an image keeps threadIdx & co. and __shared__ memory in its own thread-local
- * storage, because only then can the host compiler see through them; the engine keeps the fibers.
- * A block runs on one OS thread. It starts as a plain loop over its threads (run_block). The first
- * thread that reaches a barrier or a warp operation calls the engine, which turns the block into
- * fibers on the spot: the thread that called goes on living on the stack it has, the threads after
- * it get fibers of their own (run_thread), the threads before it have exited. So no analysis is needed
- * to know whether a kernel synchronises, and a kernel that does not pays nothing.
- * After a call of the engine returns, another fiber may have run in between: the image restores
- * threadIdx from its own stack. */
+ * The image stores threadIdx etc. and __shared__ memory in its own thread-local storage, because
+ * only then can the host compiler optimize their accesses. The engine owns the fibers. A block runs
+ * on one OS thread. It starts as a plain loop over its threads (run_block). The first thread that
+ * reaches a barrier or a warp operation calls the engine, which converts the block to fibers at
+ * that moment: the calling thread keeps its stack, later threads get fibers of their own
+ * (run_thread), and earlier threads have exited. So no analysis is needed to determine whether a
+ * kernel synchronizes, and a kernel that does not has no cost. During a call of the engine another
+ * fiber may run: the image restores threadIdx from its own stack afterwards. */
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
@@ -23,13 +22,13 @@ typedef struct nl_sim_dim {
     unsigned x, y, z;
 } nl_sim_dim;
 
-/* One launch, the same for all its blocks. */
+/* The parameters of one launch, shared by all its blocks. */
 typedef struct nl_sim_launch {
     nl_sim_dim grid, block;
-    unsigned shared_bytes; /* dynamic */
+    unsigned shared_bytes; /* dynamic shared memory */
     unsigned cooperative;
     void *const *args; /* one pointer per parameter, to the engine's own copy of its value */
-    nl_sim_dim cluster; /* how many blocks a cluster has; all 0: there are none */
+    nl_sim_dim cluster; /* blocks per cluster; all 0: no clusters */
 } nl_sim_launch;
 
 typedef struct nl_sim_param {
@@ -41,30 +40,32 @@ typedef struct nl_sim_kernel {
     unsigned abi; /* NL_SIM_ABI */
     unsigned param_count;
     const nl_sim_param *params;
-    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all are done
-     * or, after the engine has turned the block into fibers inside one of them, as soon as that
-     * thread is done (the image asks `ops->is_fibers()` after each thread that called the engine). */
+    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all have
+     * ended. If the engine converted the block to fibers during one of them, returns as soon as
+     * that thread has ended (the image calls `ops->is_fibers()` after each thread that called the
+     * engine). */
     void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
-    /* Runs one thread of the block (linear index), on a fiber; after enter_block or run_block. */
+    /* Runs one thread of the block (linear index) on a fiber; called after enter_block or
+     * run_block. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
-    const char *name; /* as the user wrote it */
-    unsigned max_threads; /* of a block, as __launch_bounds__ says; 0: what the device can */
-    /* Called once for a block on the OS thread that will run its threads; may be NULL. */
+    const char *name; /* its name in the user's source */
+    unsigned max_threads; /* threads per block of __launch_bounds__; 0: the device's maximum */
+    /* Called once for each block on the OS thread that will run its threads; may be NULL. */
     void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
-    nl_sim_dim cluster; /* as __cluster_dims__ says; all 0: it does not */
+    nl_sim_dim cluster; /* size of __cluster_dims__; all 0: none */
 } nl_sim_kernel;
 
-/* What an instrumented image says of kernel i besides, as `nl_sim_parameters_<i>`: what its
- * parameters are, for reports. */
+/* Descriptions of kernel i's parameters, for reports. An instrumented image exports them as
+ * `nl_sim_parameters_<i>`. */
 typedef struct nl_sim_shape {
     unsigned char kind; /* 0: a value; 1: a pointer; 2: a numbalite::array */
-    unsigned char ndim; /* of an array */
+    unsigned char ndim; /* dimensions of an array */
     unsigned item;      /* bytes of an element */
 } nl_sim_shape;
 typedef struct nl_sim_parameters {
     unsigned abi, count;
     const nl_sim_shape *shapes;
-    const char *names; /* with a comma after each */
+    const char *names; /* each name is followed by a comma */
 } nl_sim_parameters;
 
 typedef struct nl_sim_global {
@@ -73,8 +74,8 @@ typedef struct nl_sim_global {
     unsigned long long size;
 } nl_sim_global;
 
-/* Where in the user's source a thread waits: __builtin_FILE() and __builtin_LINE() of the call; of the
- * block's barriers the column, too, where the compiler tells it, else 0. */
+/* The source position where a thread waits: __builtin_FILE() and __builtin_LINE() of the call. For
+ * block barriers also the column, if the compiler provides it, otherwise 0. */
 typedef struct nl_sim_site {
     const char *file;
     int line, column;
@@ -87,13 +88,14 @@ typedef enum nl_sim_block_op {
     NL_SIM_BARRIER_OR,
 } nl_sim_block_op;
 
-/* Warp collectives. Each lane brings `value` (raw bits, up to 64; wider types are done in pieces by
- * the image) and `argument`; the last lane to arrive computes for all. */
+/* Warp collectives. Each lane passes `value` (raw bits, up to 64; the image splits wider types) and
+ * `argument`; the last lane to arrive computes all results. */
 typedef enum nl_sim_warp_op {
     NL_SIM_WARP_SYNC,
-    NL_SIM_WARP_SHFL,      /* value of lane `argument` % 32 (source lane, already resolved by the image
-                              for width; out of mask: undefined -> own value); the rest of it is an
-                              nl_sim_shuffle */
+    /* value of lane `argument` % 32 (the source lane, which the image computed for the width; if it
+     * is not in the mask, the result is the lane's own value); the other bits are an
+     * nl_sim_shuffle */
+    NL_SIM_WARP_SHFL,
     NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0; `argument` is an nl_sim_vote, for messages */
     NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
@@ -105,15 +107,17 @@ typedef enum nl_sim_warp_op {
     NL_SIM_WARP_AND,
     NL_SIM_WARP_OR,
     NL_SIM_WARP_XOR,
-    NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the lanes
-                           that wait at the same site */
-    NL_SIM_WARP_STEP,   /* before a volatile access: completes when no lane of the
-                           warp can run, for the lanes that are least far. value: the address;
-                           argument: the place in the program, times two, plus one if it writes */
-    NL_SIM_WARP_MATRIX, /* mma and its like: the value of the first lane */
+    /* __activemask: completes when no lane of the warp can run; the result is the mask of lanes
+     * that wait at the same site */
+    NL_SIM_WARP_ACTIVE,
+    /* before a volatile access: completes when no lane of the warp can run, for the lanes that are
+     * least far in the program. value: the address; argument: position in the program times two,
+     * plus one for a write */
+    NL_SIM_WARP_STEP,
+    NL_SIM_WARP_MATRIX, /* mma and similar: the value of the first lane */
 } nl_sim_warp_op;
 
-/* Which of the shuffles it is. */
+/* The kind of shuffle. */
 typedef enum nl_sim_shuffle {
     NL_SIM_SHUFFLE_UP = 0,
     NL_SIM_SHUFFLE_DOWN = 32,
@@ -121,37 +125,37 @@ typedef enum nl_sim_shuffle {
     NL_SIM_SHUFFLE_XOR = 96,
 } nl_sim_shuffle;
 
-/* Which of the votes it is. */
+/* The kind of vote. */
 typedef enum nl_sim_vote { NL_SIM_VOTE_BALLOT, NL_SIM_VOTE_ANY, NL_SIM_VOTE_ALL } nl_sim_vote;
 
-/* In the source of a tile's exchange: that of all its threads must be the same. */
+/* Flag in the source index of a tile's exchange: all threads must pass the same index. */
 #define NL_SIM_TILE_ONE_SOURCE 0x80000000u
 
-/* What an instrumented image tells of an access, as bits. */
+/* Kinds of an access that an instrumented image reports, as bits. */
 enum {
     NL_SIM_ACCESS_WRITE = 1,
-    NL_SIM_ACCESS_ATOMIC = 2, /* reads too */
+    NL_SIM_ACCESS_ATOMIC = 2, /* atomics read as well */
     NL_SIM_ACCESS_VOLATILE = 4,
     NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
     NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
-    NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value nobody asks for */
-    NL_SIM_ACCESS_NARROW = 128, /* an atomic for the threads of the block alone */
+    NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value is not used */
+    NL_SIM_ACCESS_NARROW = 128, /* an atomic of block scope */
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
-    NL_SIM_ACCESS_UPDATE = 512, /* the first half of an atomic that a compare-and-swap completes */
-    NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is told of once more when it is made */
+    NL_SIM_ACCESS_UPDATE = 512, /* the load of an atomic that a compare-and-swap completes */
+    NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is reported once more when it is made */
 };
 
-/* For images that were compiled with calls at every access of memory (check.h). The state of the
- * byte at `low` + i is shadow[i], for i < span: 0 where there is no memory, else NL_SIM_THERE, and
- * NL_SIM_WRITTEN once something has been written there. */
+/* The shadow memory, for images that were compiled with a call at every memory access (check.h).
+ * shadow[i] is the state of the byte at `low` + i, for i < span: 0 if it is not allocated,
+ * otherwise NL_SIM_THERE, and NL_SIM_WRITTEN after a write. */
 enum {
     NL_SIM_THERE = 1,
     NL_SIM_WRITTEN = 2,
-    NL_SIM_LEAVING = 4, /* an asynchronous copy reads it until it is waited for */
-    NL_SIM_COMING = 8,  /* one writes it until then */
+    NL_SIM_LEAVING = 4, /* an asynchronous copy reads it until the copy is waited for */
+    NL_SIM_COMING = 8,  /* an asynchronous copy writes it until the copy is waited for */
 };
 
-/* The life of an asynchronous copy (asynccopy.h). */
+/* The steps of an asynchronous copy (asynccopy.h). */
 typedef enum nl_sim_copy_step {
     NL_SIM_COPY_BEGIN,
     NL_SIM_COPY_MADE,
@@ -164,11 +168,12 @@ typedef enum nl_sim_copy_step {
 } nl_sim_copy_step;
 typedef struct nl_sim_copying {
     nl_sim_copy_step step;
-    const void *to, *from; /* NULL: it has none that counts */
+    const void *to, *from; /* NULL: not checked */
     unsigned long long size;
     const void *barrier;
-    unsigned groups;     /* not waited for; ~0u: what no group has is waited for, too */
-    unsigned char bulk; /* it is about the groups of bulk copies */
+    /* number of newest groups that are not waited for; ~0u: also wait for copies in no group */
+    unsigned groups;
+    unsigned char bulk; /* concerns the groups of bulk copies */
 } nl_sim_copying;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
@@ -178,85 +183,89 @@ struct nl_sim_local;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
-    /* Not 0: `access` wants to hear of all accesses, not only of those that the shadow does not
-     * allow. */
+    /* Not 0: call `access` for all accesses, not only for those that the shadow does not allow. */
     unsigned every;
-    /* Returns 0 if the access may be made; 1: call `preempt`, then this again. Else the thread ends
-     * in it. */
+    /* Returns 0 if the access may be made; 1 if the image must call `preempt` and repeat this call.
+     * For an invalid access, ends the thread and does not return. */
     int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
-    /* memmove with both accesses, and what is known of the bytes goes along. */
+    /* memmove; checks both accesses, and copies the state of the bytes. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
-    void (*fill)(void *to, int value, unsigned long long size); /* memset, of what `access` allows */
-    /* A __shared__ variable of the block: the first thread that asks makes it. */
+    /* memset of bytes that `access` allows */
+    void (*fill)(void *to, int value, unsigned long long size);
+    /* The address of a __shared__ variable of the block; allocated at the first call. */
     void *(*shared)(const struct nl_sim_shared *variable);
-    /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */
+    /* Reports an array index outside of its shape (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
     void (*fence)(void);
     /* Lets other threads run. */
     void (*preempt)(void);
-    /* Arithmetic has gone wrong (arithmetic.h). */
+    /* Reports an arithmetic error (arithmetic.h). */
     void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
-    /* An index outside of an array of this type ("'int[10]'"). Returns if it may be used: the array
-     * may be a part of a larger one, and then the access tells. */
+    /* Reports an index outside of an array of this type ("'int[10]'"). Returns if the array may be
+     * a part of a larger one; then the access itself is checked. */
     void (*subscript)(const char *type, long long index, nl_sim_site site, unsigned column,
                       const void *pc);
-    /* An access of a type that needs addresses that are multiples of `align`. kind: 0 for reads, 1 for
-     * writes, 2 for references, 3 and more for members. Returns if that is of no importance. */
+    /* Reports an access to an address that is not a multiple of `align`. kind: 0 for reads, 1 for
+     * writes, 2 for references, 3 and more for members. Returns if the alignment does not
+     * matter. */
     void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
-    /* The thread has an array that it calls so; it has it no longer. */
+    /* name: the thread has this named array from now on. unname: no longer. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
-    /* A local variable in which nothing has been written is read (unset.h). */
+    /* A local variable is read before it was written (unset.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
-    /* The thread begins another iteration of a loop, or has left it (numbalite/compilers/sim/loops.py). */
+    /* The thread begins another iteration of a loop, or has left it
+     * (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, int leaves);
 } nl_sim_checker;
 
 enum {
-    NL_SIM_ARITHMETIC_ZERO,     /* an integer divided by zero */
-    NL_SIM_ARITHMETIC_OVERFLOW, /* the least integer divided by -1 */
-    NL_SIM_ARITHMETIC_INDEX,    /* a signed sum, difference or product of an index that does not fit */
+    NL_SIM_ARITHMETIC_ZERO,     /* division of an integer by zero */
+    NL_SIM_ARITHMETIC_OVERFLOW, /* the smallest integer divided by -1 */
+    NL_SIM_ARITHMETIC_INDEX,    /* overflow in a signed sum, difference or product for an index */
     NL_SIM_ARITHMETIC_FLOAT_ZERO,
-    NL_SIM_ARITHMETIC_NOT_FINITE, /* NaN or infinity made of finite numbers */
+    NL_SIM_ARITHMETIC_NOT_FINITE, /* NaN or infinity from finite numbers */
 };
 typedef struct nl_sim_arithmetic {
     int kind;
-    const char *file; /* where; NULL: the return address tells */
+    const char *file; /* source file; NULL: use the return address */
     int line;
-    unsigned char unknown; /* the integers are not known */
+    unsigned char unknown; /* the integer operands are not available */
     unsigned char is_signed;
-    char operation; /* of an index: '+', '-', '*'; of real numbers: '+', '-', '*', '/', '%', 'f' for a function, 'h': to float16 */
+    /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
+     * function, 'h' for a conversion to float16 */
+    char operation;
     unsigned char bits; /* of an index */
-    long long dividend, divisor; /* or the two numbers of an index */
+    long long dividend, divisor; /* or the operands of an index computation */
     double result, a, b;
 } nl_sim_arithmetic;
 
-/* A local variable. */
+/* A local variable, and the indices of the element that was read. */
 typedef struct nl_sim_local {
     const char *name;
-    int count; /* how many indices there are; -1: a field of it is meant */
+    int count; /* number of indices; -1: a field of the variable */
     long long indices[3];
 } nl_sim_local;
 
-/* A __shared__ variable. Its address says which it is. */
+/* A __shared__ variable. The address of this struct identifies it. */
 typedef struct nl_sim_shared {
     const char *name;
-    unsigned long long size; /* 0: all of the dynamic memory */
+    unsigned long long size; /* 0: the dynamic shared memory */
     unsigned item, ndim;     /* bytes of an element; dimensions as declared */
     unsigned long long extents[4]; /* of the first four */
 } nl_sim_shared;
 
-/* An array that generated code has given to the user's, on the thread's stack. */
+/* An array that generated code passes to the user's code; this struct is on the thread's stack. */
 typedef struct nl_sim_named {
     const char *name;
-    const void *first; /* element */
+    const void *first; /* its first element */
     unsigned item, ndim;
     const long long *shape, *strides; /* in bytes */
     const struct nl_sim_named *next;
 } nl_sim_named;
 
-/* An index that an array does not have. */
+/* An array index out of bounds. */
 typedef struct nl_sim_index {
     const void *array; /* its first element */
     const long long *shape;
@@ -264,48 +273,49 @@ typedef struct nl_sim_index {
     long long index; /* along `axis` */
 } nl_sim_index;
 
-/* A read of a texture, or an access of a surface. */
+/* Kinds of texture reads and surface accesses. */
 enum {
     NL_SIM_TEXTURE_1D = 1,
     NL_SIM_TEXTURE_2D = 2,
     NL_SIM_TEXTURE_3D = 3,
-    NL_SIM_TEXTURE_CUBE = 4, /* x, y, z: a direction */
+    NL_SIM_TEXTURE_CUBE = 4, /* x, y, z are a direction */
     NL_SIM_TEXTURE_LAYERED = 8,
-    NL_SIM_TEXTURE_FETCH = 16,  /* by whole numbers, of linear memory */
+    NL_SIM_TEXTURE_FETCH = 16,  /* of linear memory, by integer index */
     NL_SIM_TEXTURE_GATHER = 32, /* one channel of the four texels */
-    NL_SIM_SURFACE_TRAP = 0,    /* outside of the surface: a fault, */
-    NL_SIM_SURFACE_CLAMP = 1,   /* the nearest element, */
-    NL_SIM_SURFACE_ZERO = 2,    /* or 0, and nothing is written */
+    NL_SIM_SURFACE_TRAP = 0,    /* outside of the surface: a fault */
+    NL_SIM_SURFACE_CLAMP = 1,   /* outside of the surface: the nearest element */
+    NL_SIM_SURFACE_ZERO = 2,    /* outside of the surface: reads 0, writes nothing */
 };
 typedef struct nl_sim_fetch {
     int shape;
     float x, y, z;
-    int layer;   /* of layered ones; the number of a fetch */
+    int layer;   /* layer of a layered texture; index of a fetch */
     int channel; /* of a gather */
 } nl_sim_fetch;
 typedef struct nl_sim_place {
     int shape;
-    int x, y, z; /* x in bytes; z: of layered ones the layer, of cubemaps the face */
+    int x, y, z; /* x in bytes; z: layer of a layered surface, face of a cubemap */
     int outside;
     unsigned size; /* bytes of the element */
 } nl_sim_place;
 typedef struct nl_sim_texels {
     unsigned bits[4];
-    int is_float; /* or an integer of 32 bits */
+    int is_float; /* otherwise a 32-bit integer */
 } nl_sim_texels;
 
-/* A launch by a running thread: k<<<grid, block, shared, stream>>>(...). */
+/* A launch inside a kernel: k<<<grid, block, shared, stream>>>(...). */
 typedef struct nl_sim_nested {
     const nl_sim_kernel *kernel;
-    const char *name; /* as the launch spells it */
+    const char *name; /* the kernel's name as written in the launch */
     nl_sim_dim grid, block;
     unsigned long long shared_bytes;
-    int is_tail;       /* comes when the grid that launches it has ended, with all else it launched */
-    void *const *args; /* as of nl_sim_launch; they are copied */
+    /* a tail launch: runs after the launching grid and all its other launches have ended */
+    int is_tail;
+    void *const *args; /* as in nl_sim_launch; they are copied */
     nl_sim_site site;
 } nl_sim_nested;
 
-/* What the engine offers to a running thread. */
+/* The engine's functions that a running thread may call. */
 typedef struct nl_sim_ops {
     unsigned abi;
     int (*barrier)(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
@@ -313,45 +323,47 @@ typedef struct nl_sim_ops {
                                unsigned argument, unsigned thread, nl_sim_site site);
     /* cooperative grid barrier (this_grid().sync()) */
     void (*grid_barrier)(unsigned thread, nl_sim_site site);
-    /* lets other threads run: __nanosleep, and every some hundred failed atomic compare-and-swaps */
+    /* lets other threads run: called by __nanosleep, and after some hundred failed
+     * compare-and-swaps */
     void (*yield)(unsigned thread, nl_sim_site site);
-    /* has this block been turned into fibers? */
+    /* was this block converted to fibers? */
     int (*is_fibers)(void);
     /* base of this block's dynamic shared memory (128-byte aligned; shared_bytes long) */
     void *(*dynamic_shared)(void);
-    /* a failed assert, __trap, a failed bounds check: records the message with block and thread and does
-     * not return; the launch ends with `status` (a CUresult) */
+    /* called for a failed assert, __trap or a failed bounds check: records the message with block
+     * and thread, and does not return; the launch ends with `status` (a CUresult) */
     void (*fault)(int status, const char *message, unsigned thread, nl_sim_site site)
         __attribute__((noreturn));
     /* the calling thread ends here (PTX `exit`) */
     void (*exit_thread)(unsigned thread) __attribute__((noreturn));
-    unsigned long long (*clock)(void);      /* clock64(): cycles-like, monotonic */
+    unsigned long long (*clock)(void);      /* clock64(): monotonic, in units similar to cycles */
     unsigned long long (*globaltimer)(void); /* nanoseconds */
     unsigned (*smid)(void);                  /* index of the worker */
     int (*vprintf)(const char *format, __builtin_va_list arguments);
     void *(*malloc)(unsigned long long size); /* in-kernel heap */
     void (*free)(void *block);
     const nl_sim_checker *checker;
-    /* cuRAND's generator: its five words after `steps` times two to the power of `scale` more numbers */
+    /* cuRAND's generator: advances its five words by `steps` * 2^`scale` numbers */
     void (*xorwow_jump)(unsigned *state, unsigned long long steps, int scale);
-    /* NULL, or what is wrong */
+    /* returns NULL, or an error message */
     const char *(*fetch)(unsigned long long texture, const nl_sim_fetch *what, nl_sim_texels *out);
-    /* *address: NULL for what is not there, and may be */
+    /* *address: NULL if the element is outside, and that is allowed */
     const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
-    /* the grid begins when the one of the thread has ended */
+    /* the grid begins after the calling thread's grid has ended */
     void (*launch)(const nl_sim_nested *what, unsigned thread);
-    /* Thread block clusters: how many blocks a cluster has; its barrier, in two steps; the address that
-     * means for block `rank` what this one means for its own; in whose shared memory an address is
-     * (-1: nobody's); an address in that of any of its blocks of which there is only the lower half
-     * (0: there is none). */
+    /* Thread block clusters. cluster_dim: blocks per cluster. arrive and wait: the two steps of the
+     * cluster's barrier. cluster_map: the address in block `rank` that corresponds to `address`.
+     * cluster_rank_of: the block whose shared memory contains the address; -1: none.
+     * cluster_complete: the full address in shared memory of the cluster's blocks with these lower
+     * 32 bits; 0: none. */
     nl_sim_dim (*cluster_dim)(void);
     void (*cluster_arrive)(unsigned thread, nl_sim_site site);
     void (*cluster_wait)(unsigned thread, nl_sim_site site);
     void *(*cluster_map)(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
     int (*cluster_rank_of)(const void *address);
     unsigned long long (*cluster_complete)(unsigned low);
-    /* All threads of a tile (there are 64, 128, ... 1024) meet, and each gets the value of the tile's
-     * thread `source`, with or without NL_SIM_TILE_ONE_SOURCE. */
+    /* Waits for all threads of a tile (64, 128, ... or 1024), and returns the value of the tile's
+     * thread `source`, which may include NL_SIM_TILE_ONE_SOURCE. */
     unsigned long long (*tile)(unsigned threads, unsigned long long value, unsigned source, unsigned thread,
                                nl_sim_site site);
 } nl_sim_ops;
@@ -359,7 +371,7 @@ typedef struct nl_sim_ops {
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */
 typedef void (*nl_sim_image_init_fn)(const nl_sim_ops *ops);
 
-/* An image as bytes (what cuModuleLoadData gets): this header, then `size` bytes of shared object. */
+/* The form of an image for cuModuleLoadData: this header, then `size` bytes of a shared library. */
 #define NL_SIM_IMAGE_MAGIC "NLSIMG01"
 typedef struct nl_sim_image_header {
     char magic[8];

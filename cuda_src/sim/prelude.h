@@ -1,22 +1,21 @@
-/* sim/prelude: the words of CUDA C++ for a host compiler.
+/* sim/prelude: defines CUDA C++ keywords and builtins for a host compiler.
  *
  * The host compiler reads this before the user's source. It includes no standard header, so that a
- * kernel compiles in a fraction of a second: what is needed of the C library is declared in libc.h.
- * Each part below is one noun. The user's own `#ifdef NUMBALITE_SIM` tells the simulator from a
- * GPU.
+ * kernel compiles in a fraction of a second; libc.h declares the required functions of the C
+ * library. Users can write `#ifdef NUMBALITE_SIM` to distinguish the simulator from a GPU.
  *
- * What differs from a GPU, for code that is otherwise valid CUDA C++:
- * - With a compiler of the clang family, integer division by zero, shifts by the width or more, and
- *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/compilers/sim/irpatch.py).
- *   With g++ only the division does (division.h), and not in sources that numbalite/compilers/sim/divisions.py
- *   leaves alone, those with bit-fields for one: there it is left to the CPU and the compiler. `x << 32`
- *   and `(int)1e10f` are whatever the CPU gives.
- *   The intrinsics (__float2int_rz, __funnelshift_l...) are right with both.
- * - The fast intrinsics (__sinf, __expf...) are as accurate as the slow ones.
- * - Threads of a warp run one after the other between warp operations: code that counts on warps in
- *   lockstep, without __syncwarp, is as wrong as it is on any GPU since Volta. With a compiler of the
- *   clang family lanes do synchronise at volatile accesses to shared memory.
- * - A thread that waits by reading memory in a loop must read through volatile, with an atomic, or
+ * Differences from a GPU, for otherwise valid CUDA C++:
+ * - With compilers of the clang family, integer division by zero, shifts by the width or more, and
+ *   conversions of floating-point numbers out of range return the results of a GPU
+ *   (numbalite/compilers/sim/irpatch.py). With g++ only division does (division.h), except in sources
+ *   that numbalite/compilers/sim/divisions.py does not change, for example those with bit-fields: there
+ *   the CPU and the compiler determine the result. `x << 32` and `(int)1e10f` have the CPU's result.
+ *   The intrinsics (__float2int_rz, __funnelshift_l...) return the GPU's results with both.
+ * - The fast intrinsics (__sinf, __expf...) are as accurate as the normal functions.
+ * - Threads of a warp run one after the other between warp operations: code that relies on warps in
+ *   lockstep, without __syncwarp, is as incorrect as on any GPU since Volta. With compilers of the
+ *   clang family, lanes do synchronize at volatile accesses to shared memory.
+ * - A thread that waits by reading memory in a loop must read through volatile or with an atomic, or
  *   call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
 #ifndef NUMBALITE_SIM_PRELUDE_H
 #define NUMBALITE_SIM_PRELUDE_H
@@ -33,7 +32,7 @@
 #define NUMBALITE_SIM_CLANG __clang_major__
 #endif
 
-/* What NVRTC predefines and code asks for. */
+/* Macros that NVRTC predefines and that code tests. */
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
 #define __CUDA_ARCH__ 900
@@ -47,8 +46,8 @@
 #error "compile with -fsigned-char: char is signed in CUDA"
 #endif
 
-/* Where things live. Everything is host memory here; a __shared__ variable is one per OS thread, on
- * which one block runs at a time. */
+/* Memory spaces. Everything is host memory; a __shared__ variable exists once per OS thread, which
+ * runs one block at a time. */
 #define __host__
 #define __device__
 #define __global__
@@ -80,37 +79,37 @@
 #define __cudart_builtin__
 #define __specialization_static static
 
-/* Marks a declaration whose use is an error with a message of ours. The word in front lets host.py
- * find it in what the compiler says. */
+/* Marks a declaration whose use is an error with numbalite's message. host.py finds the message in
+ * the compiler's output by the prefix. */
 #if defined(NUMBALITE_SIM_CLANG) || __GNUC__ >= 12
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((unavailable("numbalite: " message)))
-#else /* says so of functions at least */
+#else /* reports the use of functions only */
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
 #endif
-/* The body of a class template of which no instance can be. */
+/* The body of a class template that must not be instantiated. */
 #define NUMBALITE_SIM_CANNOT_BE(name, message) \
     { \
         static_assert(::numbalite_sim::never<name>::value, "numbalite: " message); \
     }
 namespace numbalite_sim {
 template <class> struct never { static constexpr bool value = false; };
-template <class T> T copied(T); /* jumps.py asks what `auto` would be */
+template <class T> T copied(T); /* jumps.py determines with it the type that `auto` would have */
 } // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
 #else
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
-/* For functions that sources define themselves, with the same parameters, as NVRTC lets them: what is no
- * template comes first. */
+/* For functions that sources may define themselves with the same parameters, as NVRTC allows:
+ * overload resolution prefers functions to templates. */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
 #include "own.h"
 
-/* numbalite/compilers/sim/translation.py puts these in the place of what cannot be compiled at all. */
+/* numbalite/compilers/sim/translation.py replaces code that cannot be compiled by these. */
 #define NUMBALITE_SIM_ASM(instruction) \
     static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
-/* In headers of the user, whose functions not all are called: an error where a function is compiled that has it. The
- * place is said at the end, for hostlog.py. */
+/* For headers of the user, where not all functions are called: an error only if a function that
+ * contains it is compiled and used. hostlog.py reads the position at the end of the message. */
 #if defined(__has_attribute) && __has_attribute(error)
 #define NUMBALITE_SIM_TEXT_OF(line) #line
 #define NUMBALITE_SIM_TEXT(line) NUMBALITE_SIM_TEXT_OF(line)
@@ -130,7 +129,7 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
     static_assert(false, "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \
                          "simulator")
 
-/* In front of a variable that lives longer than a call: a GPU has nobody who would compute its value. */
+/* Precedes a variable with static lifetime: on a GPU its initial value must be a constant. */
 #ifdef NUMBALITE_SIM_CLANG
 #define NUMBALITE_SIM_CONSTANT __attribute__((require_constant_initialization))
 #elif __GNUC__ >= 10
@@ -139,12 +138,13 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #define NUMBALITE_SIM_CONSTANT
 #endif
 
-/* Behind what jumps.py has made of a declaration: only of numbers is it what a GPU's compiler lets pass. */
+/* Follows a declaration that jumps.py changed: GPU compilers allow a goto past it only for scalar
+ * types. */
 #define NUMBALITE_SIM_JUMPED(name) \
     static_assert(!__is_class(decltype(name)) && !__is_union(decltype(name)), \
                   "numbalite: transfer of control bypasses the initialization of " #name);
 
-/* In front of a statement that no GPU's compiler takes. */
+/* Precede a statement that GPU compilers reject. */
 #define NUMBALITE_SIM_SHARED_VALUE \
     static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
                          "write it, then comes __syncthreads()");
