@@ -1,12 +1,14 @@
-/* py/callback: Python functions in a stream's order.
+/* py/callback: Python functions that run in a stream's order.
  *
- * The driver's thread must make no driver calls, but any Python code may: the garbage collector can
- * run in it and free device arrays. So Python runs on a thread of ours, the caller; the driver's
- * thread hands the callback over and waits until it is done, as the stream does. Every callback
- * that has not begun stands in a list. At exit, before the interpreter begins to go away, all
- * devices with waiting callbacks are waited for, so that none is lost; then the door is closed and
- * the caller ends. A driver's thread that still comes finds nothing to do and never touches Python.
- * Our lock is never held while the interpreter's is waited for. */
+ * A thread of the driver must make no driver calls, but Python code may make some at any time:
+ * for example, the garbage collector frees device arrays. So Python code runs on a thread of this
+ * file, the caller. The driver's thread passes the callback to it, and waits until it is done;
+ * the stream waits, too. A callback that has not begun is in a list.
+ *
+ * At exit, before the interpreter's finalization, all devices with waiting callbacks are
+ * synchronized, so that no callback is lost. Then `closed` is set and the caller thread ends. A
+ * driver thread that arrives later finds no callback, and never uses Python. The lock of this
+ * file is never held while a thread waits for the interpreter's lock. */
 #include "py/callback.h"
 
 #include "base/lock.h"
@@ -14,11 +16,11 @@
 #include "py/state.h"
 
 typedef struct callback {
-    struct callback *next, **link; /* the list, and what points here */
+    struct callback *next, **link; /* the next one in the list, and the pointer to this one */
     PyObject *stream, *function;
     nl_device *device;
     uint64_t generation;
-    uint64_t number; /* of all that there have been */
+    uint64_t number; /* serial number, unique in the process */
     int done;
 } callback;
 
@@ -27,10 +29,10 @@ static nl_cond handed = NL_COND_INIT; /* `current` is set, or `closed` */
 static nl_cond finished =
     NL_COND_INIT; /* `current` is free, a callback is done, or `running` is 0 */
 static callback *waiting;
-static callback *current; /* handed to the caller */
+static callback *current; /* the callback that the caller thread runs */
 static nl_thread caller;
 static int caller_lives, running, closed;
-static uint64_t pending; /* waiting and running */
+static uint64_t pending; /* number of waiting and running callbacks */
 static uint64_t last_number;
 
 int nl_py_callbacks_pending(void) {
@@ -56,14 +58,15 @@ static void free_callback(callback *c) {
     nl_mem_free(c);
 }
 
-/* With the interpreter's lock. */
+/* The calling thread must hold the interpreter's lock. */
 static void drop(callback *c) {
     Py_DECREF(c->stream);
     Py_DECREF(c->function);
     free_callback(c);
 }
 
-/* A callback of the list, not looked into before it is known to be there. */
+/* Finds a callback in the list by its address. `data` may be freed memory, so it is not read
+ * before it was found. */
 static callback *find_lock_held(const void *data) {
     callback *c = closed ? NULL : waiting;
     while (c != NULL && c != data)
@@ -71,7 +74,7 @@ static callback *find_lock_held(const void *data) {
     return c;
 }
 
-/* On a thread of the driver's. */
+/* Runs on a thread of the driver. */
 static void hand_over(void *data) {
     nl_mutex_lock(&lock);
     callback *c = find_lock_held(data);
@@ -107,7 +110,7 @@ static void call_python(callback *c) {
     PyGILState_Release(gil);
 }
 
-/* The thread that runs Python. */
+/* The caller thread, which runs the Python functions. */
 static void *call_all(void *Py_UNUSED(unused)) {
     nl_mutex_lock(&lock);
     for (;;) {
@@ -136,7 +139,7 @@ static int start_caller_lock_held(nl_error *err) {
     return 0;
 }
 
-/* Asks the interpreter, once, to call drain_callbacks when it ends. */
+/* Registers drain_callbacks, once, to run when the interpreter ends. */
 static int register_drain(PyObject *stream) {
     static uint64_t registered;
     if (nl_atomic_load(&registered))
@@ -154,14 +157,15 @@ static int register_drain(PyObject *stream) {
     return status;
 }
 
-/* `c` may be gone: a reset drops what is from before it. */
+/* `c` may be freed meanwhile: a reset drops older callbacks. */
 static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
 }
 
-/* Puts it into the list, if there is somebody to call it. */
+/* Adds a callback to the list and starts the caller thread if necessary. Fails if the interpreter
+ * is ending. */
 static int enter(callback *c, nl_error *err) {
     nl_mutex_lock(&lock);
     int status = closed ? nl_error_set(err, NL_ERR_RUNTIME,
@@ -196,7 +200,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     int status;
     NL_UNLOCKED(status = enqueue(c, dev, handle, &err));
     if (status == 0)
-        return 0; /* c may be gone by now */
+        return 0; /* c may be freed already */
     nl_mutex_lock(&lock);
     int ours = find_lock_held(c) != NULL && c->number == number; /* a reset may have dropped it */
     if (ours)
@@ -208,7 +212,8 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     return -1;
 }
 
-/* Takes out of the list what is on `dev` (NULL: everything) and from before its last reset. */
+/* Removes the callbacks of `dev` (NULL: all) from before its last reset from the list, and
+ * returns them as a list. */
 static callback *take_dead(const nl_device *dev) {
     callback *dead = NULL;
     nl_mutex_lock(&lock);
@@ -237,7 +242,7 @@ void nl_py_callbacks_purge(const nl_device *dev) {
     purge(dev);
 }
 
-/* The next device, by number, for which something waits, or NULL. */
+/* Returns the device with the lowest ordinal above `after` that has a waiting callback, or NULL. */
 static nl_device *next_device(int after) {
     nl_device *found = NULL;
     nl_mutex_lock(&lock);
@@ -251,7 +256,7 @@ static nl_device *next_device(int after) {
 }
 
 static void wait_for_all(void) {
-    nl_error ignored; /* a faulted device calls nothing any more: there is nothing to wait for */
+    nl_error ignored; /* a faulted device runs no callbacks: no wait is needed */
     nl_device *dev = NULL;
     for (int after = -1; (dev = next_device(after)) != NULL; after = dev->ordinal) {
         if (nl_device_usable())
@@ -276,8 +281,8 @@ static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     Py_RETURN_NONE;
 }
 
-/* The other threads do not exist in a forked child: nothing will be called there. The Python
- * objects are left alone, for this runs before the child's interpreter is in order. */
+/* After a fork: the other threads do not exist in the child, so no callback will run there. The
+ * Python objects are not released, because this runs before the child's interpreter is usable. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&handed);

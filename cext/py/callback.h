@@ -1,20 +1,19 @@
-/* py/callback: Python functions that the driver calls when the work before them in a stream is
- * done. */
+/* py/callback: Python functions that run when the earlier work of a stream is complete. */
 #ifndef NL_PY_CALLBACK_H
 #define NL_PY_CALLBACK_H
 
 #include "py/compat.h"
 #include "core/device.h"
 
-/* Puts `function`, to be called without arguments, behind the work of a stream. `stream` is the
- * Python object that keeps the handle alive until then. 0 or -1 with an exception. */
+/* Enqueues a call of `function()` on a stream, after its earlier work. `stream` is the Python
+ * object that keeps the handle alive until then. 0, or -1 with an exception. */
 int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObject *function);
 
-/* Callbacks that have not run to their end yet. While there are some, a driver call that may have
- * to wait for room in a queue must not be made with the interpreter's lock held. */
+/* Are there callbacks that have not ended? If so, a driver call that may wait for a free entry in
+ * a queue must be made without the interpreter's lock. */
 int nl_py_callbacks_pending(void);
 
-/* Drops what a reset of the device has kept from ever being called. */
+/* Drops the callbacks that can never run because the device was reset. */
 void nl_py_callbacks_purge(const nl_device *dev);
 
 #endif

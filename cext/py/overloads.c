@@ -1,6 +1,6 @@
-/* py/overloads: a hash table with open addressing. Readers take no lock: slots are only ever
- * filled, and a larger array of them is published whole; the smaller ones are kept until the end,
- * because somebody may still be looking into them. */
+/* py/overloads: a hash table with open addressing. Readers use no lock: slots are filled or
+ * replaced, never emptied, and a larger array of slots is published as a whole. The smaller
+ * arrays are kept until the table is freed, because another thread may be reading them. */
 #include "py/overloads.h"
 
 #include "base/mem.h"
@@ -69,7 +69,7 @@ static int is_stale(const nl_py_overload *e) {
 
 /* ---- slots ---- */
 
-/* Where the key is, or the empty slot where it belongs. */
+/* Returns the slot of the key, or the empty slot for it. */
 static void **slot_of(slots *s, const nl_py_overload *e) {
     size_t i = e->hash & s->mask;
     for (const nl_py_overload *other; (other = s->items[i]) != NULL; i = (i + 1) & s->mask)
@@ -85,7 +85,8 @@ static void put(slots *s, nl_py_overload *e) {
     nl_atomic_store_pointer(slot, e);
 }
 
-/* Room for one entry more: a table is at most half full. Stale entries are left behind. */
+/* Returns slots with a free slot for one more entry: a table is at most half full. Dead entries
+ * are not copied to larger slots. */
 static slots *grown(nl_py_overloads *t, nl_error *err) {
     slots *old = t->slots;
     size_t count = FEWEST, live = 1;
