@@ -1,10 +1,10 @@
-/* py/exchange: the CUDA Array Interface, both ways.
+/* py/exchange: the CUDA Array Interface, import and export.
  *
- * Out: version 3. `stream` is the array's own stream, or None: work on the legacy default stream
- * and on streams ordered with it needs no waiting for, and whoever uses a non-blocking stream knows
- * it. In: versions 0 to 3. The dictionary is another library's, or anybody's: each field is
- * checked, and the message names it. Plain types are recognised from the typestr itself, so that an
- * argument of a launch costs no NumPy call. */
+ * Export: version 3. `stream` is the array's own stream, or None: work on the legacy default
+ * stream, and on streams ordered with it, requires no wait, and a program that uses a non-
+ * blocking stream must order it itself. Import: versions 0 to 3. The dictionary may be of any
+ * origin, so each field is checked, and the message contains the field. Plain types are read from
+ * the typestr itself, so that an argument of a launch costs no NumPy call. */
 #include "py/exchange.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "py/lender.h"
 #include "py/stream.h"
 
-/* Interned once; the order is that of `keys` below. */
+/* Indices of the interned names, in the order of `keys` below. */
 enum {
     KEY_ATTRIBUTE,
     KEY_SHAPE,
@@ -88,7 +88,7 @@ static int read_shape(PyObject *obj, nl_py_foreign *f) {
     return 0;
 }
 
-/* "<f4" and its like, without NumPy. NL_OPAQUE if it is not that simple. */
+/* Reads a typestr such as "<f4" without NumPy. NL_OPAQUE if it is not that simple. */
 static nl_dtype plain_type(PyObject *typestr) {
     if (!PyUnicode_IS_ASCII(typestr))
         return NL_OPAQUE;
@@ -135,7 +135,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
                 return -1;
             }
             nl_element element = nl_host_element(record);
-            /* fields that do not add up to the typestr's size say nothing: plain bytes then */
+            /* fields of another total size than the typestr's are ignored: plain bytes */
             if (element.itemsize != f->element.itemsize || element.class == NL_ELEMENT_OBJECT) {
                 Py_DECREF(record);
             } else {
@@ -217,7 +217,7 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
     return 0;
 }
 
-/* Fields that go together: memory for every element. */
+/* Checks that the address range is valid for all elements. */
 static int check_whole(const nl_py_foreign *f) {
     int64_t low, high;
     if (nl_py_layout_extent(&f->layout, &low, &high) < 0)
@@ -265,7 +265,7 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
     nl_dl_current current = {.of = NULL};
     out->descr = NULL;
-    /* a class has the attribute of its instances, as a descriptor */
+    /* a class has the attribute as the descriptor of its instances */
     if (PyType_Check(obj))
         return 0;
     int found = nl_py_dlpack_read(state, obj, &current, out);
@@ -298,7 +298,7 @@ int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
-    /* the program that launches the graph orders it */
+    /* the program that launches the graph is responsible for the order */
     return !(nl_capture_under_way() && nl_capture_has(stream));
 }
 
@@ -314,7 +314,7 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
     return result;
 }
 
-/* The host waits: any stream may use the memory next. */
+/* Waits on the host, so that any stream may use the memory next. */
 static int synchronize(const nl_py_foreign *foreign) {
     nl_error err;
     int result;
@@ -339,9 +339,10 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
     return nl_py_array_over(state, f->address, &f->layout, &parts);
 }
 
-/* Takes `array` over; it goes on by default on the stream on which its producer has been. But not
- * where that has been waited for and has no order with the default stream, on which the array's
- * other users will be. */
+/* Binds the array to its producer's stream, which is then its default stream. Exception: if the
+ * host has waited for a stream that is not ordered with the default stream, the array stays
+ * unbound, because its other users use the default stream. Steals the reference to `array` and
+ * returns it, or NULL with an exception. */
 static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
                           PyObject *owner) {
     PyObject *stream_object = nl_py_known_stream(state, owner);
@@ -381,7 +382,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
         return PyErr_Format(PyExc_TypeError,
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
-    /* a library with a current stream is asked for it at each use */
+    /* the current stream of such a library is read at each use: no wait */
     if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
         result = nl_py_foreign_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
@@ -391,8 +392,9 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     return result;
 }
 
-/* A tensor of a class with the exchange API is kept itself, not through a capsule, so that the
- * current stream of its library can be asked for at each use. 1 and *array, 0 if it is none, -1. */
+/* Imports a tensor of a class with the exchange API. The array keeps the tensor itself alive, not
+ * a capsule, so that each use can read the current stream of its library. Returns 1 and *array, 0
+ * if it is no such tensor, -1 with an exception. */
 static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_dl_current current = {.of = NULL};
     nl_py_foreign foreign;
@@ -429,7 +431,8 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---- export ---- */
 
-/* The list of fields, as NumPy writes it. Dtypes that it cannot describe so are bytes. */
+/* Returns the list of fields in NumPy's form. A dtype that has no such form is described as
+ * bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
     if (a->class == NL_ELEMENT_RECORD) {
         PyObject *list = PyObject_GetAttrString(a->descr, "descr");

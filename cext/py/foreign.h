@@ -1,4 +1,4 @@
-/* py/foreign: an array of another library in device memory, as data. */
+/* py/foreign: the description of another library's array in device memory. */
 #ifndef NL_PY_FOREIGN_H
 #define NL_PY_FOREIGN_H
 
@@ -7,14 +7,14 @@
 #include "driver/cuda_abi.h"
 #include "py/hostarray.h"
 
-/* What a __cuda_array_interface__ says, checked. */
+/* The checked contents of a __cuda_array_interface__. */
 typedef struct nl_py_foreign {
     CUdeviceptr address;
     nl_element element;
-    PyObject *descr; /* strong; NULL for PLAIN elements, until somebody needs it */
+    PyObject *descr; /* strong; NULL for PLAIN elements, until it is needed */
     int readonly;
     int has_stream;
-    CUstream stream; /* of pending work; meaningful with has_stream */
+    CUstream stream; /* stream of pending work; valid if has_stream */
     nl_layout layout;
 } nl_py_foreign;
 

@@ -1,5 +1,5 @@
-/* py/hostarray: NumPy's side of everything. Elements are classified by NumPy's kind letter and
- * size, never by type number, so that `long` and `long long` are the same int64. */
+/* py/hostarray: the functions that use NumPy's C API. Elements are classified by NumPy's kind
+ * letter and size, not by type number, so that `long` and `long long` are the same int64. */
 #include "py/hostarray.h"
 
 #include <numpy/arrayobject.h>
@@ -9,7 +9,8 @@
 #include <string.h>
 #include "py/state.h"
 
-/* The scalar types whose value lies right behind the object's head, with the code of each. */
+/* The scalar types whose value is stored directly in the object, with the dtype code and the
+ * value's offset. */
 static struct {
     PyTypeObject *type;
     nl_dtype dtype;
@@ -63,7 +64,7 @@ PyObject *nl_host_descr(PyObject *specification) {
 
 PyObject *nl_host_descr_of_new(PyObject *specification) {
     PyArray_Descr *descr = (PyArray_Descr *)nl_host_descr(specification);
-    if (nl_host_is_descr(specification)) /* that of another array, say */
+    if (nl_host_is_descr(specification)) /* for example, the dtype of another array */
         return (PyObject *)descr;
     int is_bytes = descr && descr->type_num == NPY_STRING;
     if (!descr || !(is_bytes || descr->type_num == NPY_UNICODE) || PyDataType_ELSIZE(descr) != 0)
@@ -88,7 +89,7 @@ int nl_host_is_descr(PyObject *obj) {
 }
 
 static nl_element_class classify_void(PyArray_Descr *d) {
-    if (!PyDataType_HASFIELDS(d)) /* bytes have no order */
+    if (!PyDataType_HASFIELDS(d)) /* plain bytes have no byte order */
         return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
     int truth = native ? PyObject_IsTrue(native) : -1;
@@ -232,7 +233,7 @@ PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data
         shape[i] = (npy_intp)layout->shape[i];
         strides[i] = (npy_intp)layout->strides[i];
     }
-    Py_INCREF(descr); /* which is stolen, also when it fails */
+    Py_INCREF(descr); /* PyArray_NewFromDescr steals it, also on failure */
     PyObject *array =
         PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
                              data, data ? NPY_ARRAY_WRITEABLE : 0, NULL);
