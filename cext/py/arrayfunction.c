@@ -1,7 +1,7 @@
 /* py/arrayfunction: DeviceArray.__array_function__: NumPy's functions other than ufuncs.
  *
- * `array_functions` has the functions of ours that do what NumPy's do. A call in which no other
- * type takes part goes straight there; every other one is looked at in Python
+ * The dict `array_functions` maps NumPy's functions to numbalite's. A call in which no other type
+ * takes part directly calls the function. Any other call is handled in Python
  * (numbalite/ndarray/dispatch.py), which also fills the dict. */
 #include "py/arrayfunction.h"
 
@@ -22,7 +22,8 @@ static PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf,
     return nl_py_array_function(self, args, PyVectorcall_NARGS(nargsf));
 }
 
-/* Functions without arrays, whose `like=` is self, run on the device of self. */
+/* Must the function run on another device? A function without array arguments, whose `like=` is
+ * self, runs on the device of self. */
 static int is_like_elsewhere(nl_py_state *state, PyObject *self, PyObject *const *args) {
     if (!nl_py_owner_is_elsewhere(state, self))
         return 0;

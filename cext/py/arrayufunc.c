@@ -1,7 +1,7 @@
-/* py/arrayufunc: DeviceArray.__array_ufunc__: what NumPy's own ufuncs do with device arrays.
+/* py/arrayufunc: DeviceArray.__array_ufunc__, by which NumPy's own ufuncs accept device arrays.
  *
- * `counterparts` has the ufuncs of ours that compute what NumPy's do. A call on arrays and numbers
- * goes straight to the method of that name; every other one is looked at in Python
+ * The dict `counterparts` maps NumPy's ufuncs to numbalite's. A call with only arrays and numbers
+ * directly calls the method of the same name. Any other call is handled in Python
  * (numbalite/ufuncs/protocols.py), which also fills the dict. */
 #include "py/arrayufunc.h"
 
@@ -17,7 +17,7 @@ int nl_py_is_array_or_number(const nl_py_state *state, PyObject *obj) {
     return nl_py_override_plain(state, obj) || nl_py_is_number(obj);
 }
 
-/* The inputs, and what is in out=, which is a tuple here. */
+/* Are all inputs, and all outputs in the tuple out=, plain arrays or numbers? */
 static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                      PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)
@@ -55,8 +55,8 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
     return result;
 }
 
-/* After an OverflowError: what a comparison with a number beyond the array's dtype is. Every other
- * call leaves the exception. */
+/* After an OverflowError: returns the result of a comparison with a number outside the range of
+ * the array's dtype. For any other call the exception remains set. */
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);

@@ -5,7 +5,8 @@
 #include "py/state.h"
 
 int nl_py_is_number(PyObject *obj);
-/* Are they all that has to be looked at? Other operands may know better what a ufunc does. */
+/* Is the operand a plain array or a number? Other operands may define __array_ufunc__ themselves.
+ */
 int nl_py_is_array_or_number(const nl_py_state *state, PyObject *obj);
 
 PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,

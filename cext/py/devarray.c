@@ -1,8 +1,8 @@
-/* py/devarray: making arrays, over memory of ours or of others, or as views of one another.
- * Everything that a launch needs to know of an array is worked out when it is made: its type code,
- * whether it is contiguous, how it is aligned. Views share the buffer by reference count; memory of
- * others is kept by a reference to its owner in every array over it, so that the garbage collector
- * sees it. */
+/* py/devarray: creates arrays, over memory of numbalite or of other libraries, or as views of
+ * arrays. Everything that a launch needs is computed when the array is created: the type code,
+ * contiguity and alignment. Views share the buffer by reference count. Each array over another
+ * library's memory has a reference to the owner of the memory, which is visible to the garbage
+ * collector. */
 #include "py/devarray.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
     return (PyObject *)a;
 }
 
-/* What a part of an array has from it; `record` tells a record apart from an array without axes. */
+/* Creates a part of an array; `record`: a record instead of an array without axes. */
 static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
                                 const nl_layout *layout, int record) {
     nl_py_array_parts parts = nl_py_array_parts_of(base);
@@ -76,7 +76,8 @@ PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
     return part_of(base, address, &layout, 1);
 }
 
-/* 1, or 0 if there are two. Lists may be part of themselves. */
+/* Finds the bound stream. Returns 0 if there are two. The depth is limited, because a list may
+ * contain itself. */
 static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth,
                        PyObject **found) {
     enum { MAX_DEPTH = 3 };
@@ -136,7 +137,8 @@ int64_t nl_py_array_count(const nl_py_array *a) {
     return count;
 }
 
-/* The driver may let every call wait for a callback, and that for the interpreter. */
+/* The driver may block any call until a callback ends, and the callback may need the
+ * interpreter's lock. */
 int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
     *out = nl_buffer_take(dev, size);

@@ -1,5 +1,5 @@
-/* py/devarray: DeviceArray: a dtype, a shape and strides over a piece of device memory. Its methods
- * are in files of their own; py/arraytype puts the type together. */
+/* py/devarray: DeviceArray: a dtype, a shape and strides over device memory. Its methods are in
+ * other files; py/arraytype defines the type. */
 #ifndef NL_PY_DEVARRAY_H
 #define NL_PY_DEVARRAY_H
 
@@ -15,21 +15,21 @@
 enum {
     NL_PY_ARRAY_C = 1,
     NL_PY_ARRAY_F = 2,
-    NL_PY_ARRAY_READONLY = 4, /* memory that its owner lends for reading only */
-    NL_PY_ARRAY_REPEATED = 8, /* of broadcast_to: kernels alone may write to it */
-    NL_PY_ARRAY_VIEW = 16,    /* made over the memory of another array */
+    NL_PY_ARRAY_READONLY = 4, /* the owner of the memory allows only reads */
+    NL_PY_ARRAY_REPEATED = 8, /* from broadcast_to: only kernels may write to it */
+    NL_PY_ARRAY_VIEW = 16,    /* a view of another array */
     NL_PY_ARRAY_LENT = 32,    /* memory of a library with a current stream: see py/lender */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
 };
 
-/* Immutable after it is made, but for `stream` and `code`. */
+/* Immutable after its creation, except `stream` and `code`. */
 typedef struct nl_py_array {
-    PyObject_HEAD nl_py_state *state; /* lives as long as the type does */
+    PyObject_HEAD nl_py_state *state; /* lives as long as the type */
     nl_buffer *buffer;
     CUdeviceptr address; /* of the first element */
-    uint32_t code; /* what argument matching compares; 0: not computed, or no kernel takes it */
-    uint8_t dtype; /* nl_dtype */
-    uint8_t class; /* nl_element_class */
+    uint32_t code;       /* type code; 0: not computed yet, or no kernel accepts the array */
+    uint8_t dtype;       /* nl_dtype */
+    uint8_t class;       /* nl_element_class */
     uint8_t flags;
     uint8_t
         misaligned; /* low bits that addresses of elements have: 0 if all are multiples of 256 */
@@ -38,7 +38,7 @@ typedef struct nl_py_array {
     int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */
     int64_t dims[2 * NL_PY_INLINE_DIMS];
     PyObject *descr;  /* numpy.dtype */
-    PyObject *owner;  /* of memory that is not ours, or NULL */
+    PyObject *owner;  /* owner of another library's memory, or NULL */
     PyObject *stream; /* default stream of the methods, or NULL; set by _bind */
     PyObject *weakrefs;
 } nl_py_array;
@@ -55,13 +55,14 @@ static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
            PyType_IsSubtype(Py_TYPE(obj), state->devarray_type);
 }
 
-/* The stream to which device arrays among these are bound, also in lists of them, if nothing else
- * orders it with the work of the calling thread: neither the default stream, nor that it is the
- * current one. Borrowed; NULL: there is none, or more than one. */
+/* The stream to which device arrays among these arguments are bound, also in tuples and lists.
+ * Borrowed. NULL: there is none, or more than one, or it is ordered with the default stream, or
+ * it is the current stream. */
 PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
                                    Py_ssize_t count);
 
-/* What a new array is made from. `buffer` is retained, the objects get references of their own. */
+/* The parts of a new array. `buffer` is retained; the array has references of its own to the
+ * objects. */
 typedef struct nl_py_array_parts {
     nl_buffer *buffer;
     CUdeviceptr address;
@@ -70,12 +71,12 @@ typedef struct nl_py_array_parts {
     PyObject *owner;
     PyObject *stream;
     int readonly, repeated, view, lent; /* flags */
-    int record;                         /* an instance of devrecord_class, without dimensions */
-    nl_device *device;                  /* for nl_py_array_over, as is this: */
+    int record;        /* make an instance of devrecord_class, without dimensions */
+    nl_device *device; /* device and find_device: for nl_py_array_over */
     int find_device;
 } nl_py_array_parts;
 
-/* What a view of `base` has in common with it. */
+/* The parts that a view has in common with `base`. */
 static inline nl_py_array_parts nl_py_array_parts_of(const nl_py_array *base) {
     return (nl_py_array_parts){.buffer = base->buffer,
                                .owner = base->owner,
@@ -88,36 +89,36 @@ static inline nl_py_array_parts nl_py_array_parts_of(const nl_py_array *base) {
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout);
-/* A new array on the current device, bound to the thread's current stream, not initialised;
- * `layout` is complete and checked. */
+/* A new array on the current device, bound to the thread's current stream, not initialized.
+ * `layout` must be complete and checked. */
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout);
-/* What notes this thread's new arrays (py/recording), NULL nearly always: it is called instead of
- * the function below, which it calls. */
+/* The hook that records this thread's new arrays (py/recording); NULL in most threads. It is
+ * called instead of nl_py_array_allocate, which it calls itself. */
 typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
                                           const nl_layout *layout);
 extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
-/* The same: fills parts->buffer and parts->address itself. */
+/* Like nl_py_array_empty; fills parts->buffer and parts->address. */
 PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                const nl_layout *layout);
-/* A view of `base` with another address and geometry, unchecked. */
+/* A view of `base` with another address and geometry, which are not checked. */
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
-/* The record at `address` of an array of records, as an object over the same memory. */
+/* The record at `address` in an array of records, as an object over the same memory. */
 PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address);
-/* Can elements lie from address + low to before address + high? Yes if there are none. */
+/* Is address + low to address + high a valid range of addresses? An empty range always is. */
 static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
            (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
 }
-/* An array over `address`, on parts->device (the current one if NULL) or, if find_device, on the
- * one whose memory it is; fills parts->buffer and parts->address itself. */
+/* An array over `address`, on parts->device (the current device if NULL) or, if find_device, on
+ * the device of the memory. Fills parts->buffer and parts->address. */
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
 nl_range nl_py_array_range(const nl_py_array *a);
 int64_t nl_py_array_count(const nl_py_array *a);
-/* Before work on a stream touches the memory: it is still there, and the stream comes after its
- * allocation. 0 or -1 with *err. */
+/* Call this before work on a stream uses the memory: checks that the memory still exists, and
+ * orders the stream after its allocation. 0, or -1 with *err. */
 static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking,
                                   nl_error *err) {
     nl_buffer *buffer = a->buffer;
@@ -127,10 +128,9 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* nl_buffer_alloc on a bound device, without the interpreter's lock where that takes driver calls.
- */
+/* nl_buffer_alloc on a bound device; releases the interpreter's lock if driver calls are needed. */
 int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* Gives a reference up, without the interpreter's lock where that takes driver calls. */
+/* Releases a reference; releases the interpreter's lock if driver calls are needed. */
 void nl_py_buffer_release(nl_buffer *buffer);
 
 #endif

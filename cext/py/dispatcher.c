@@ -1,6 +1,6 @@
-/* py/dispatcher: which kernel a call means. Kernels are remembered by device and by the type codes
- * of the arguments (typed dispatchers: by device alone); a call that none fits asks the method
- * _resolve, which finds or compiles one, and remembers the answer. */
+/* py/dispatcher: selects the kernel of a call. Kernels are cached by device and by the type codes
+ * of the arguments (typed dispatchers: by device only). If no kernel fits, the method _resolve
+ * finds or compiles one, which is added to the cache. */
 #include "py/dispatcher.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const 
         if (!code_of_plain(read->state, args[i], &code)) {
             int found = nl_py_type_code(read, args[i], &code, &reason);
             if (found < 0)
-                PyErr_Clear(); /* whoever looks for another kernel meets it again */
+                PyErr_Clear(); /* the search for another kernel raises it again */
             if (found <= 0)
                 return 0;
         }
@@ -52,7 +52,7 @@ int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overl
                          has_codes(read, overload->key, args, nargs)));
 }
 
-/* `codes` NULL: for any arguments. */
+/* `codes` is NULL for a kernel that accepts any arguments. */
 nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
                                      Py_ssize_t count, PyObject *kernel) {
     nl_py_overload *e = nl_py_overload_new(sizeof *e, codes, (size_t)count * sizeof *codes);
@@ -63,7 +63,7 @@ nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const 
     return NULL;
 }
 
-/* ---- asking for a kernel ---- */
+/* ---- search for a kernel ---- */
 
 static const char *name_of(const nl_py_dispatcher *d) {
     const char *name = PyUnicode_AsUTF8(d->name);
@@ -72,7 +72,7 @@ static const char *name_of(const nl_py_dispatcher *d) {
     return name ? name : "kernel";
 }
 
-/* "k(): parameter 1 'x'". An exception that is pending stays. */
+/* Writes "k(): parameter 1 'x'" to `where`. An exception that is set remains set. */
 static void place_of(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
@@ -86,7 +86,7 @@ static void place_of(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size
     PyErr_Restore(type, error, traceback);
 }
 
-/* The type codes of all arguments, or a TypeError that names the parameter. */
+/* Computes the type codes of all arguments, or raises an exception that contains the parameter. */
 static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *args,
                       Py_ssize_t nargs, uint32_t *codes) {
     char where[360];
@@ -191,7 +191,7 @@ static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape,
                              nl_py_overload *overload) {
     Py_BEGIN_CRITICAL_SECTION(d);
     unsigned i = d->next_checked++ % NL_PY_CHECKED_SHAPES;
-    memcpy(&d->checked[i].shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    memcpy(&d->checked[i].shape, shape, sizeof *shape); /* with padding: compared as bytes */
     d->checked[i].overload = overload;
     Py_END_CRITICAL_SECTION();
 }
@@ -214,7 +214,7 @@ nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shap
     return overload;
 }
 
-/* ---- wrong numbers ---- */
+/* ---- wrong number of arguments ---- */
 
 static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
     if (kernel)
@@ -222,7 +222,7 @@ static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kern
     return Py_NewRef(PyTuple_GET_ITEM(d->parameters, i));
 }
 
-/* "'a', 'b' and 'c'" of those that were not given. */
+/* Returns "'a', 'b' and 'c'", the names of the missing arguments. */
 static PyObject *missing_names(nl_py_dispatcher *d, const nl_kernel *kernel, PyObject *const *given,
                                Py_ssize_t nargs, Py_ssize_t wanted, Py_ssize_t *count) {
     PyObject *text = PyUnicode_FromString("");

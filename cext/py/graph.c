@@ -1,8 +1,9 @@
-/* py/graph: Graph.
+/* py/graph: the type Graph.
  *
- * A Graph begins its capture when it is made and is referred to by the capture until that ends, so
- * it cannot go before. It keeps all that captured work uses: buffers in the core's graph, here
- * kernels and host arrays, and the arguments of launches by its list of them (py/captured). */
+ * A Graph begins its capture when it is created. The capture has a reference to it until it ends,
+ * so the Graph is not freed before. It keeps everything that captured work uses alive: the core's
+ * graph keeps buffers, the Graph keeps kernels and host arrays, and its list of launches keeps
+ * their arguments (py/captured). */
 #include "py/graph.h"
 
 #include "py/callback.h"
@@ -47,7 +48,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(g);
         return NULL;
     }
-    Py_INCREF(g); /* the capture's, given up by finish or abandon */
+    Py_INCREF(g); /* the capture's reference, released by finish or abandon */
     NL_UNLOCKED(result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err));
     if (result == 0)
         return (PyObject *)g;
@@ -66,7 +67,7 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
         return NULL;
     }
     NL_UNLOCKED(result = nl_graph_end(g->graph, &err));
-    Py_DECREF(self); /* the capture's */
+    Py_DECREF(self); /* the capture's reference */
     return nl_py_none(result, &err);
 }
 
@@ -74,7 +75,7 @@ static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_graph *g = (nl_py_graph *)self;
     if (nl_graph_leave(g->graph)) {
         NL_UNLOCKED(nl_graph_abandon(g->graph));
-        Py_DECREF(self); /* the capture's */
+        Py_DECREF(self); /* the capture's reference */
     }
     Py_RETURN_NONE;
 }
@@ -117,7 +118,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (stream && nl_atomic_load(&g->graph->updated))
         result = use_updated(g, stream, blocking, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
-        /* the queue may be full, and what empties it may need the interpreter */
+        /* the queue may be full, and a callback that empties it may need the interpreter */
         NL_UNLOCKED(result = nl_graph_launch(g->graph, stream, blocking, &err));
     } else if (result == 0) {
         result = nl_graph_launch(g->graph, stream, blocking, &err);
@@ -166,8 +167,8 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* Nothing is dropped that launches under way may be using: device memory is freed in the order of
- * streams, but host arrays are not. */
+/* Waits for pending launches (nl_graph_settle), then releases all objects: device memory is freed
+ * in stream order, but host arrays are not. */
 static void drop_all(nl_py_graph *g) {
     if (g->graph) {
         Py_BEGIN_ALLOW_THREADS;
@@ -182,8 +183,8 @@ static void drop_all(nl_py_graph *g) {
     Py_XDECREF(g->stream);
 }
 
-/* No tp_clear: what it refers to does not refer back, unless something was made to that can be
- * cleared itself. */
+/* No tp_clear: the objects that it refers to do not refer back, unless they were changed later;
+ * such an object can be cleared itself. */
 static void graph_dealloc(PyObject *self) {
     nl_py_graph *g = (nl_py_graph *)self;
     PyObject *error_type, *error, *traceback;

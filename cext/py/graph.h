@@ -5,8 +5,8 @@
 #include "py/state.h"
 #include "py/kernel.h"
 
-/* After nl_capture_under_way(): a launch has just been made; if it was captured, it is put into the
- * graph's list. 0 or -1. */
+/* Adds the launch that was just made to the graph's list, if it was captured. Call it only if
+ * nl_capture_under_way(). 0, or -1 with an exception. */
 int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObject *const *args,
                            PyObject *kept);
 

@@ -1,10 +1,10 @@
-/* py/keywords: what a ufunc call says besides its inputs, in NumPy's names and with NumPy's words
- * where it is wrong. Names are interned, so that comparing pointers nearly always suffices. */
+/* py/keywords: the keywords of a ufunc call, with NumPy's names and NumPy's error messages. Names
+ * are interned, so that comparing pointers is sufficient in most cases. */
 #include "py/keywords.h"
 
 #include <string.h>
 
-/* The order is that of nl_py_keyword; then the rules of casting, by which calls are told apart. */
+/* In the order of nl_py_keyword. `rules`: the casting rules, whose index is part of cache keys. */
 static const char *const names_of_keys[NL_PY_KEY_COUNT] = {
     "out",   "where",  "dtype", "signature", "casting",  "order",
     "subok", "stream", "axes",  "axis",      "keepdims", "sig"};

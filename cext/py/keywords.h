@@ -4,7 +4,7 @@
 
 #include "py/state.h"
 
-/* The places of the keywords in nl_py_keywords.given. */
+/* Indices of the keywords in nl_py_keywords.given. */
 typedef enum nl_py_keyword {
     NL_PY_KEY_OUT,
     NL_PY_KEY_WHERE,
@@ -24,23 +24,25 @@ typedef enum nl_py_keyword {
 #define NL_PY_KEYS_GENERALIZED \
     (1u << NL_PY_KEY_AXES | 1u << NL_PY_KEY_AXIS | 1u << NL_PY_KEY_KEEPDIMS)
 
-/* Borrowed from the call; NULL: not given, or the default (out, dtype, signature: None). */
+/* The keywords of a call, borrowed. NULL: not given, or the default (None for out, dtype and
+ * signature). */
 typedef struct nl_py_keywords {
     PyObject *given[NL_PY_KEY_COUNT];
     PyObject *casting; /* str, never NULL: borrowed */
     uint8_t casting_code;
     uint8_t is_unsafe; /* casting="unsafe" */
     char order;        /* 'K', 'A', 'C' or 'F' */
-    uint8_t arrays;    /* out=...: results without dimensions stay arrays */
+    uint8_t arrays;    /* out=... (Ellipsis): results without dimensions remain arrays */
 } nl_py_keywords;
 
 void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k);
-/* `values[i]` belongs to the name `names[i]`; `refused` has a bit for each keyword that this kind
- * of ufunc has not got. 0 or -1 with NumPy's exceptions, which name the ufunc. */
+/* Reads the keywords: `values[i]` is the value of `names[i]`. `refused` has a bit for each
+ * keyword that this kind of ufunc does not accept. 0, or -1 with NumPy's exceptions, which
+ * contain the ufunc's name. */
 int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject *names,
                         PyObject *const *values, unsigned refused, nl_py_keywords *k);
-/* The outputs of a call: the positional arguments behind the inputs and out=. Fills outs[nout] with
- * borrowed objects, NULL where there is none. */
+/* Reads the outputs of a call: the positional arguments after the inputs, and out=. Fills
+ * outs[nout] with borrowed objects, NULL for a missing output. 0, or -1 with an exception. */
 int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
                         Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);
 

@@ -1,6 +1,6 @@
-/* py/ufuncloops: what a ufunc remembers: which loop the types of a call mean, and the kernels. What
- * its two tables lack is asked of the Python methods _choose and _compile, once. Two threads that
- * ask at the same time both add an entry, which does no harm. */
+/* py/ufuncloops: the caches of a ufunc: the loop for the types of a call, and the kernels. If a
+ * cache has no entry, the Python method _choose or _compile is called once. Two threads that call
+ * it at the same time both add an entry, which is harmless. */
 #include "py/ufunc.h"
 
 #include <string.h>
