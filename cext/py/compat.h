@@ -1,5 +1,5 @@
-/* py/compat: the only place that knows CPython versions (3.10 to 3.14, with and without the
- * interpreter's lock). Every file of py/ includes this instead of Python.h. */
+/* py/compat: the only file with code for CPython versions (3.10 to 3.14, with and without the
+ * interpreter's lock). Every file of py/ includes it instead of Python.h. */
 #ifndef NL_PY_COMPAT_H
 #define NL_PY_COMPAT_H
 
@@ -14,7 +14,7 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030C0000
-/* Member flags got their prefixed names in 3.12. */
+/* Member flags have prefixed names since 3.12. */
 #define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_T_PYSSIZET T_PYSSIZET
 #define Py_T_UBYTE T_UBYTE
@@ -24,7 +24,8 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030D0000
-/* Strong references from calls that lend theirs; -1 with an exception, 0 absent, 1 found. */
+/* Strong references from functions that return borrowed ones. Returns 1 if found, 0 if absent, -1
+ * with an exception. */
 static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **result) {
     PyObject *found = PyDict_GetItemWithError(dict, key);
     Py_XINCREF(found);
@@ -38,7 +39,7 @@ static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index) {
     return item;
 }
 
-/* 1 and a strong reference while the object lives, else 0 and NULL. */
+/* Returns 1 and a strong reference if the object is alive, 0 and NULL if not. */
 static inline int PyWeakref_GetRef(PyObject *ref, PyObject **object) {
     PyObject *target = PyWeakref_GetObject(ref);
     if (target == NULL) {
@@ -61,8 +62,8 @@ static inline int Py_IsFinalizing(void) {
 #define Py_END_CRITICAL_SECTION2() }
 #endif
 
-/* Sub-classes made in Python call as quickly as the type of ours that they are made from: before
- * 3.12 they have to be told. Called when one is instantiated. */
+/* Enables the vectorcall of a subclass written in Python, which CPython does by itself since
+ * 3.12. Call it when the subclass is instantiated. */
 static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
 #if PY_VERSION_HEX < 0x030C0000
     if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
@@ -72,8 +73,8 @@ static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
 #endif
 }
 
-/* An attribute that may be absent, without the cost of an AttributeError: 1 and a strong reference,
- * 0, or -1 with an exception. */
+/* Looks up an optional attribute without creating an AttributeError. Returns 1 and a strong
+ * reference, 0, or -1 with an exception. */
 static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObject **value) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyObject_GetOptionalAttr(object, name, value);
@@ -82,8 +83,9 @@ static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObj
 #endif
 }
 
-/* The module that a type, or a base of it, was made for: sub-classes made in Python have none of
- * their own, so the method resolution order is searched. Borrowed; NULL with TypeError. */
+/* Returns the module for which a type, or a base of it, was created. Subclasses written in Python
+ * have no module of their own, so the method resolution order is searched. Borrowed; NULL with
+ * TypeError. */
 static inline PyObject *nl_py_module_of_type(PyTypeObject *type, PyModuleDef *definition) {
 #if PY_VERSION_HEX >= 0x030B0000
     return PyType_GetModuleByDef(type, definition);

@@ -1,17 +1,17 @@
-/* py/devindex: d[key] with NumPy's basic indexing; keys with arrays in them are Python's. The key
- * is read from left to right into a new layout; `...` stands for as many whole dimensions as the
- * other items leave. When integers name one element, it is read and returned as a NumPy scalar (a
- * record is returned as an object over its memory), otherwise the result is a view. Messages are
- * NumPy's, because so are the habits of those who read them. */
+/* py/devindex: d[key] with NumPy's basic indexing; Python code handles keys that contain arrays.
+ * The key is read from left to right into a new layout. `...` stands for all dimensions that the
+ * other items do not use. If integers select one element, it is read and returned as a NumPy
+ * scalar (a record with fields as an object over its memory); otherwise the result is a view. The
+ * messages are NumPy's, which users expect. */
 #include "py/devindex.h"
 
 #include "py/devcopy.h"
 typedef struct cursor {
     const nl_py_array *array;
     const int64_t *strides;
-    int axis; /* of the array: the next one that an item takes */
+    int axis; /* axis of the array for the next item */
     CUdeviceptr address;
-    nl_layout layout; /* of the result so far */
+    nl_layout layout; /* layout of the result so far */
 } cursor;
 
 static void start(cursor *c, const nl_py_array *a) {
@@ -58,7 +58,7 @@ static int take_slice(cursor *c, PyObject *slice) {
     Py_ssize_t length = PySlice_AdjustIndices(size, &first, &stop, step);
     if (length > 0)
         c->address += (CUdeviceptr)(first * stride);
-    /* with one element or none the step is never taken, and might overflow */
+    /* with at most one element, the step is not used, and the product might overflow */
     return add_dimension(c, length, length > 1 ? stride * step : stride);
 }
 
@@ -69,7 +69,7 @@ static int take_whole(cursor *c, int count) {
     return 0;
 }
 
-/* An item that counts as an integer index; not bool, which NumPy takes for a mask. */
+/* Is the item an integer index? bool is not: NumPy reads it as a mask. */
 static int is_integer(PyObject *item) {
     if (PyLong_CheckExact(item))
         return 1;
@@ -82,7 +82,8 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
     return *index == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* A mask or indices: a list, an array of whatever library. Text is neither. */
+/* Is the item a mask or an array of indices: a list, or an array of any library? Strings are
+ * neither. */
 static int is_many(PyObject *item) {
     return nl_host_is_bool(item) || nl_host_is_array(item) ||
            (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
@@ -97,7 +98,7 @@ static int refuse(PyObject *item) {
     return -1;
 }
 
-/* d[key] with arrays of indices is no view: numbalite/ndarray/indexing.py gathers it. */
+/* d[key] with arrays of indices is a copy: numbalite/ndarray/indexing.py gathers it. */
 static PyObject *subscript_many(const nl_py_array *a, PyObject *key) {
     return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
 }
@@ -109,7 +110,8 @@ static int has_many(PyObject *const *items, Py_ssize_t n) {
     return 0;
 }
 
-/* How many dimensions the items take; -1 for an item that is no index. */
+/* Returns the number of dimensions that the items use; -1 with an exception for an invalid index.
+ */
 static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
     int taken = 0, ellipses = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -135,7 +137,8 @@ static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t 
     return taken;
 }
 
-/* A record with fields stays where it is: its fields can be assigned to. */
+/* Returns an element. A record with fields is an object over its memory, so that its fields can
+ * be assigned to. */
 static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
     if (a->class == NL_ELEMENT_RECORD && nl_host_has_fields(a->descr))
         return nl_py_array_record(a, address);
@@ -251,7 +254,7 @@ PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
     return has_many(&key, 1) ? subscript_many(a, key) : subscript_items(a, &key, 1);
 }
 
-/* The sequence protocol: negative indices have been made positive by the caller. */
+/* The sequence protocol: the caller has converted negative indices. */
 PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index) {
     const nl_py_array *a = (nl_py_array *)self;
     if (a->ndim == 0) {

@@ -1,4 +1,4 @@
-/* py/devindex: elements and parts of a DeviceArray. */
+/* py/devindex: elements and views of a DeviceArray. */
 #ifndef NL_PY_DEVINDEX_H
 #define NL_PY_DEVINDEX_H
 

@@ -1,7 +1,7 @@
-/* py/error: the one place where an nl_error becomes an exception.
+/* py/error: the only file that converts an nl_error to an exception.
  *
- * The classes of numbalite.errors are looked up when something is raised, which is rare, so that
- * the extension needs nothing of the package in order to be imported. */
+ * The classes of numbalite.errors are looked up when an exception is raised, which is rare, so
+ * that importing the extension requires nothing of the package. */
 #include "py/state.h"
 
 #include <string.h>
@@ -72,9 +72,9 @@ static void raise_api_error(const nl_error *err, PyObject *text) {
     Py_DECREF(type);
 }
 
-/* ---- KernelError: what is known of a fault, by name ---- */
+/* ---- KernelError: fields of a fault ---- */
 
-/* Takes `value`. */
+/* Steals the reference to `value`. */
 static int put(PyObject *fields, const char *name, PyObject *value) {
     int status = value ? PyDict_SetItemString(fields, name, value) : -1;
     Py_XDECREF(value);
@@ -106,7 +106,7 @@ static const char *name_of(uint32_t kind) {
     return "";
 }
 
-/* An array's index is a number, that of one with several dimensions a tuple. */
+/* The index of an element: an int, or a tuple for an array with several dimensions. */
 static PyObject *index_of(const nl_fault_element *element) {
     if (element->indices == 1)
         return PyLong_FromLongLong(element->index[0]);
@@ -121,7 +121,7 @@ static PyObject *index_of(const nl_fault_element *element) {
     return index;
 }
 
-/* names: of access, block, thread, file and line. */
+/* names: of the fields access, block, thread, file and line. */
 static int put_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
     if ((side->access && put(fields, names[0], text_of(side->access)) < 0) ||
         (side->has_block && put(fields, names[1], dim_of(side->block)) < 0) ||
@@ -185,7 +185,7 @@ static PyObject *builtin_class(nl_error_kind kind) {
 }
 
 PyObject *nl_py_raise(const nl_error *err) {
-    /* The hook of opening runs in the middle of things and leaves its own exception. */
+    /* The open hook may have raised an exception, which remains set. */
     if (PyErr_Occurred() || nl_py_interrupt_raise())
         return NULL;
     PyObject *text = PyUnicode_DecodeUTF8(err->text, (Py_ssize_t)strlen(err->text), "replace");

@@ -1,7 +1,7 @@
-/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol,
- * so that numpy.ndarray takes it as any buffer and keeps it as the base; with the last array over
- * it the block goes back to its pool. Registering memory that others own is here too, as functions.
- */
+/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer
+ * protocol, so numpy.ndarray accepts it as a buffer and keeps it as its base. When the last array
+ * over it is freed, the block returns to its pool. This file also has functions to register
+ * memory of other owners. */
 #include "py/hostmemory.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void give_block(nl_host_block *block) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* Takes the block over. */
+/* Returns a HostMemory that owns the block. The block is released on failure. */
 static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
     nl_py_hostmemory *self = (nl_py_hostmemory *)type->tp_alloc(type, 0);
     if (!self) {
@@ -52,7 +52,8 @@ static void hostmemory_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-/* What the driver has allocated is gone when its device was reset; our own pages stay. */
+/* Raises an exception if the driver allocated the memory and its device was reset since. Pages of
+ * numbalite's own remain valid. */
 static int check_alive(const nl_host_block *b) {
     nl_error err;
     if (b->kind < NL_HOST_WRITE_COMBINED || nl_device_alive(b->device, b->generation, &err) == 0)
@@ -122,7 +123,7 @@ static PyType_Spec hostmemory_spec = {
     .slots = hostmemory_slots,
 };
 
-/* ---- making ---- */
+/* ---- allocation ---- */
 
 static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"nbytes", "kind", "flags", "cls", NULL};
@@ -183,7 +184,7 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* ---- other people's memory ---- */
+/* ---- memory of other owners ---- */
 
 static PyObject *host_register(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;

@@ -1,8 +1,8 @@
-/* py/ipc: device memory for several processes: the type IpcMemory, and handles of arrays.
+/* py/ipc: device memory shared between processes: the type IpcMemory, and handles of arrays.
  *
- * The driver exports no memory of its pools, so an array that is to be exported and lies there is
- * moved, once: that is possible while nobody else knows its address, no view and no other library.
- * Otherwise the exception says how to make the array in the first place. */
+ * The driver does not export memory of its pools. So an array in a pool is moved, once, when it
+ * is exported. This is possible only while no other object has its address: no view, and no other
+ * library. Otherwise an exception says how to create the array. */
 #include "py/devarray.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/ipc.h"
 
 typedef struct {
-    PyObject_HEAD nl_ipc_memory *memory; /* NULL once it is closed */
+    PyObject_HEAD nl_ipc_memory *memory; /* NULL after close() */
 } py_ipc;
 
 static nl_ipc_memory *take_memory(py_ipc *self) {
@@ -89,7 +89,7 @@ static void ipc_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-/* One number of the memory, 0 when it is closed. */
+/* The memory's address or size; 0 after close(). */
 static PyObject *ipc_address(PyObject *self, void *Py_UNUSED(unused)) {
     nl_ipc_memory *memory = ((py_ipc *)self)->memory;
     return PyLong_FromUnsignedLongLong(memory != NULL ? memory->address : 0);
@@ -130,10 +130,10 @@ static PyType_Spec ipc_spec = {
 
 /* ---- export ---- */
 
-/* What a moved array's buffer belongs to. */
+/* The owner of a moved array's buffer. */
 typedef struct moved {
     nl_ipc_memory *memory;
-    nl_buffer *old; /* kept until then, or NULL */
+    nl_buffer *old; /* the old buffer, kept as long as the new one, or NULL */
 } moved;
 
 static void release_moved(void *owner) {
@@ -152,13 +152,14 @@ static int refuse_move(nl_error *err) {
         "making it");
 }
 
-/* Nobody but this array knows where its memory is. */
+/* Does no other object have the address of the array's memory? */
 static int is_alone(const nl_py_array *a) {
     return nl_atomic_load(&a->buffer->references) == 1 &&
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
 }
 
-/* Plain memory with the array's bytes in it, as a buffer. The device is idle. */
+/* Copies the array's bytes to plain memory, and returns this as a buffer. The device must be
+ * idle. */
 static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
     moved *m = nl_mem_zalloc(sizeof *m, err);
     if (m == NULL)
@@ -177,9 +178,10 @@ static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
     return 0;
 }
 
-/* The copy is made without the interpreter's lock. Other threads that use the array meanwhile are
- * the program's mistake; that they made views of it is seen. In a free-threaded interpreter one
- * could be about to use the old buffer even now, so there it stays as long as the new one. */
+/* Moves an array to plain memory. The copy is made without the interpreter's lock. A program must
+ * not use the array in other threads meanwhile; a view that another thread creates is detected.
+ * In a free-threaded interpreter another thread may still be about to use the old buffer, so
+ * there it is kept as long as the new one. */
 static int move(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;
@@ -207,7 +209,8 @@ static int move(nl_py_array *a, nl_error *err) {
     return 0;
 }
 
-/* ipc_export(array) -> (handle, offset, nbytes): the handle of the whole allocation. */
+/* ipc_export(array) -> (handle, offset, nbytes), where the handle is that of the whole
+ * allocation. */
 static PyObject *ipc_export(PyObject *module, PyObject *argument) {
     nl_py_state *state = nl_py_state_of(module);
     CUipcMemHandle handle;

@@ -1,13 +1,15 @@
-/* py/libraryvalue: a number that functions of a CUDA library take (a plan, a descriptor, an
- * address), with what has to live as long: the arrays that it points to, and the thing itself,
- * which is destroyed with this object. A graph that captured a call keeps the values of the call,
- * so their things outlive it; and none is destroyed while anything is being captured. */
+/* py/libraryvalue: a number that functions of a CUDA library accept (a plan, a descriptor, an
+ * address), and the objects that must live as long: the arrays to which it points, and the
+ * library's object, which is destroyed together with the LibraryValue. A graph keeps the
+ * LibraryValues of its captured calls alive, so the library's objects outlive the graph. No
+ * library object is destroyed during a capture. */
 #include "core/device.h"
 #include "py/librarycall.h"
 
 #include "base/mem.h"
 
-/* What is left to do when the object is gone. */
+/* The destruction of a library's object, which may be postponed until after the LibraryValue was
+ * freed. */
 typedef struct {
     nl_cudalib_function function;
     uintptr_t number;
@@ -20,7 +22,7 @@ static void destroy_thing(void *thing) {
     destruction *d = thing;
     uintptr_t words[NL_CUDALIB_WORDS] = {d->number};
     if (nl_device_bind_for_release(d->device, d->generation))
-        (void)nl_cudalib_call(d->function, words); /* there is nobody to tell */
+        (void)nl_cudalib_call(d->function, words); /* no caller can handle an error */
     nl_mem_free(d);
 }
 
@@ -28,7 +30,7 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
     nl_error ignored;
     destruction *d = nl_mem_zalloc(sizeof *d, &ignored);
     if (d == NULL)
-        return; /* lost rather than destroyed inside a capture */
+        return; /* leaked, because destroying it might end a capture */
     d->function = function;
     d->number = self->number;
     d->device = self->device;
@@ -37,7 +39,7 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
         NL_UNLOCKED(destroy_thing(d));
 }
 
-/* One of the simulator's, which are Python's. */
+/* Destroys an object of the simulator, which is implemented in Python. */
 static void destroy_by_object(const nl_py_libraryvalue *self) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);

@@ -1,5 +1,5 @@
-/* py/testing: what tests use to make calls and allocations fail, to see the driver calls that were
- * made, and to see that nothing is left. */
+/* py/testing: functions for tests: make driver calls and allocations fail, list the driver calls
+ * that were made, and check for leaks. */
 #include <stdio.h>
 #include "base/mem.h"
 #include "core/buffer.h"
@@ -83,7 +83,7 @@ static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
         (Py_ssize_t)nl_ipc_live());
 }
 
-/* After the interpreter: what no Python object stands for any more. */
+/* Runs after the interpreter's finalization: prints resources that no Python object owns. */
 static void report(void) {
     uint64_t used = 0;
     nl_error err;

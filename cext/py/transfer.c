@@ -26,8 +26,8 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the
- * object that came to refer to this one after it was made. */
+/* No tp_clear: launches need the array. A reference cycle is broken in the object that refers to
+ * this one and was changed after its creation. */
 static void transfer_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);

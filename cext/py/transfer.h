@@ -1,5 +1,5 @@
-/* py/transfer: _core.Transfer, which is cuda.In, cuda.Out and cuda.InOut: a host array as an
- * argument, and which ways it is copied. */
+/* py/transfer: _core.Transfer, which cuda.In, cuda.Out and cuda.InOut return: a host array as an
+ * argument, and the directions in which it is copied. */
 #ifndef NL_PY_TRANSFER_H
 #define NL_PY_TRANSFER_H
 

@@ -1,13 +1,13 @@
-/* py/workspace: a handle of cuBLAS and a plan of cuFFT have a workspace for the calls on a stream,
- * one after the other. Calls that graphs have captured keep its address: graphs that run at the
- * same time would write to the same memory. So a graph has workspaces of its own, one for each of
- * the streams that were captured for it. */
+/* py/workspace: workspaces for captured calls. A cuBLAS handle and a cuFFT plan have a workspace
+ * for the calls on a stream, which run one after another. A captured call keeps the workspace's
+ * address, so two graphs that run at the same time would write to the same memory. Therefore each
+ * graph has workspaces of its own, one for each captured stream. */
 #include "py/workspace.h"
 
 #include "py/devarray.h"
 #include "py/stream.h"
 
-/* Bytes on the current device. */
+/* Allocates bytes on the current device. */
 static PyObject *new_bytes(nl_py_state *state, size_t size) {
     nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
     nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};
@@ -17,8 +17,8 @@ static PyObject *new_bytes(nl_py_state *state, size_t size) {
     return made;
 }
 
-/* What the graph has for the stream, or new memory where that is too small: what was captured
- * before uses the smaller one, and the graph keeps both. New reference. */
+/* Returns the graph's workspace for the stream. If it is too small, allocates a larger one; the
+ * graph keeps both, because earlier captured calls use the smaller one. New reference. */
 static PyObject *workspace_of(nl_py_graph *g, CUstream stream, size_t size) {
     PyObject *number = PyLong_FromVoidPtr(stream);
     PyObject *found = number ? PyDict_GetItemWithError(g->scratch, number) : NULL;

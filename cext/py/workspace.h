@@ -1,4 +1,4 @@
-/* py/workspace: memory for what CUDA's libraries do in captured streams. */
+/* py/workspace: memory for CUDA libraries in captured streams. */
 #ifndef NL_PY_WORKSPACE_H
 #define NL_PY_WORKSPACE_H
 
@@ -6,16 +6,16 @@
 #include "core/handle.h"
 #include "py/devarray.h"
 
-/* Device memory of so many bytes on the current device, as an array that holds no reference to a
+/* `size` bytes of device memory on the current device, as an array without a reference to a
  * stream. New reference. */
 PyObject *nl_py_workspace_new(nl_py_state *state, size_t size);
-/* Memory of so many bytes or more that belongs to the graph for which the stream is being captured;
- * None if the stream is not being captured. New reference, or
- * NULL with an exception. */
+/* At least `size` bytes of memory that belong to the graph for which the stream is being
+ * captured; None if the stream is not being captured. New reference, or NULL with an exception. */
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size);
 
-/* For a call of cuBLAS on a stream of the current device; *out stays as it is where the stream is
- * not being captured. After nl_capture_under_way(). 0, or -1 with an exception. */
+/* The workspace of a cuBLAS call on a stream of the current device; *out is unchanged if the
+ * stream is not being captured. Call it only if nl_capture_under_way(). 0, or -1 with an
+ * exception. */
 int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out);
 
 #endif
