@@ -1,4 +1,4 @@
-/* sim/driver/call: how every call begins: may it be made, in which context, to which stream? */
+/* sim/driver/call: the prologue of every driver call: its checks, context and stream. */
 #ifndef NL_SIM_DRIVER_CALL_H
 #define NL_SIM_DRIVER_CALL_H
 
@@ -7,17 +7,17 @@
 #include "sim/driver/inflight.h"
 #include "sim/driver/outcome.h"
 
-/* After cuInit, which calls this, CUDA_SUCCESS; before, and in a forked child,
- * CUDA_ERROR_NOT_INITIALIZED. */
+/* cuInit calls nl_sim_call_initialise. Before that, and in a forked child, nl_sim_call_state
+ * returns CUDA_ERROR_NOT_INITIALIZED, otherwise CUDA_SUCCESS. */
 CUresult nl_sim_call_initialise(void);
 CUresult nl_sim_call_state(void);
 /* Is there such a device? */
 int nl_sim_call_has_device(CUdevice device);
-/* What a stream argument means to the calling thread; NULL if it means nothing. */
+/* Resolves a stream argument for the calling thread; NULL if it is invalid. */
 nl_sim_stream *nl_sim_call_stream(nl_sim_context *context, CUstream handle);
 
 enum { NL_SIM_NOWHERE = -1, NL_SIM_REFUSED = -2 };
-/* The device that a call is in, for nl_sim_call_leave. */
+/* Registers a call as in flight. Returns the device to pass to nl_sim_call_leave. */
 static inline int nl_sim_call_enter(void) {
     nl_sim_context *context = nl_sim_context_current();
     if (!context)
@@ -29,7 +29,7 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_inflight_leave(*device);
 }
 
-/* First in every call. What an earlier call of this thread reported is no longer the last fault. */
+/* Must be first in every call. Clears the calling thread's last error. */
 #define NL_SIM_BEGIN() \
     int inside_ __attribute__((cleanup(nl_sim_call_leave))) = nl_sim_call_enter(); \
     do { \
@@ -61,7 +61,7 @@ static inline void nl_sim_call_leave(const int *device) {
             return checked_; \
     } while (0)
 
-/* The same for calls that give it work, which captures may forbid. */
+/* The same for calls that issue work to the stream, which a capture may forbid. */
 #define NL_SIM_STREAM(stream, context, handle) \
     NL_SIM_ANY_STREAM(stream, context, handle); \
     NL_SIM_CHECK(nl_sim_capture_admit(stream))

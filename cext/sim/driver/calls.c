@@ -1,5 +1,5 @@
-/* sim/driver/calls: the driver table on the CPU: opening it, and what concerns no device: versions
- * and the names of errors. */
+/* sim/driver/calls: opens the driver table on the CPU, and implements calls without a device:
+ * versions and names of errors. */
 #include "sim/driver/calls.h"
 
 #include "sim/check/check.h"

@@ -1,5 +1,6 @@
-/* sim/driver/calls: the files of the simulated driver. Each fills its part of the table with thin
- * functions that check arguments and answer as the real driver does; the work is below them. */
+/* sim/driver/calls: the parts of the simulated driver's table. Each file fills its part with short
+ * functions that check arguments and return the real driver's error codes; other files do the
+ * work. */
 #ifndef NL_SIM_DRIVER_CALLS_H
 #define NL_SIM_DRIVER_CALLS_H
 

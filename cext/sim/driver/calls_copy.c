@@ -1,8 +1,8 @@
 /* sim/driver/calls_copy: copying and filling memory.
  *
- * The rules about host memory are the real driver's, because code relies on them: with pageable
- * memory an asynchronous copy has read its source, and written its destination, before it returns
- * (small sources are kept in the operation); with page-locked memory it has not. */
+ * The rules for host memory are those of the real driver, because code relies on them. With
+ * pageable memory, an asynchronous copy has read its source, or written its destination, before the
+ * call returns (small sources are stored in the operation). With page-locked memory it has not. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -18,16 +18,16 @@
 #include "sim/engine/shadow.h"
 #include "sim/engine/texture.h"
 
-enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operation */
+enum { STAGED = 65536 }; /* maximum bytes of pageable memory that are stored in the operation */
 
 typedef struct copy_op {
     nl_sim_op op;
-    CUDA_MEMCPY3D box; /* with srcHost and dstHost as the addresses, whatever the memory is */
-    int reads;         /* what goes to the host must have been written */
+    CUDA_MEMCPY3D box; /* srcHost and dstHost are the addresses, for all kinds of memory */
+    int reads;         /* check that the source was written */
     char staged[];
 } copy_op;
 
-/* Fewer bytes in a row may lie between the fields of a struct. */
+/* Fewer consecutive unwritten bytes may be padding between the fields of a struct. */
 enum { MIN_UNWRITTEN = 8 };
 
 static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
@@ -48,7 +48,7 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
     nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
-/* Is what it touches to be compared with what other streams do? */
+/* Marks the operation as watched if the stream check is enabled. */
 static void watch(nl_sim_op *op) {
     if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
@@ -94,10 +94,10 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
 }
 
 static nl_sim_op *copy_copy(const nl_sim_op *op) {
-    return nl_sim_op_copy(op, sizeof(copy_op)); /* nothing is staged in a capture */
+    return nl_sim_op_copy(op, sizeof(copy_op)); /* captured copies have no staged data */
 }
 
-/* A copy to the host, in a program that is checked. */
+/* Enables the check for unwritten memory in a copy to the host, if it is wanted. */
 static copy_op *to_host(copy_op *c) {
     if (c)
         c->reads = (nl_sim_check_wanted()->mask & NL_CHECK_UNWRITTEN) != 0;
@@ -130,7 +130,7 @@ static int is_target(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers_target((uintptr_t)address, size);
 }
 
-/* A call that waits: reports the faults of what it waited for. */
+/* Runs a synchronous copy; reports the faults of the operations that it waited for. */
 static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -236,7 +236,7 @@ typedef struct side {
     CUarray array;
 } side;
 
-/* Finds where the box begins. Sets *pageable if the host must wait. */
+/* Computes the address where the box begins. Sets *pageable if the host must wait. */
 static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
                         int *pageable) {
     int host = s->type == CU_MEMORYTYPE_HOST;

@@ -77,8 +77,8 @@ static CUresult sim_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer
     return CUDA_SUCCESS;
 }
 
-/* CUdevice_attribute number -> value. Those that are not here are 0: features that there are not.
- */
+/* Values by CUdevice_attribute number. Attributes that are not listed are 0: unsupported
+ * features. */
 static const struct {
     short attribute;
     int value;
@@ -97,8 +97,8 @@ static const struct {
     {12, NL_SIM_REGISTERS},
     {13, 1980000}, /* clock, kHz */
     {14, 512},     /* texture alignment */
-    {15, 1},       /* copies and kernels overlap */
-    {19, 1},       /* host memory can be mapped */
+    {15, 1},       /* overlap of copies and kernels */
+    {19, 1},       /* host memory can be mapped to the device */
     /* textures: 1-D, 2-D, 3-D, layered */
     {21, 131072},
     {22, 131072},
@@ -161,7 +161,7 @@ static const struct {
     {87, 2},  /* single to double performance */
     {89, 1},  /* concurrent managed access */
     {90, 1},  /* preemption */
-    {91, 1},  /* registered memory has the host's address */
+    {91, 1},  /* registered memory has the same address on the device */
     {95, 1},  /* cooperative launch */
     {120, 1}, /* clusters */
     {97, NL_SIM_SHARED_OPTIN},
@@ -170,7 +170,7 @@ static const struct {
     {111, NL_SIM_SHARED_RESERVED},
     {115, 1},  /* memory pools */
     {131, -1}, /* NUMA node */
-    {134, -1}, /* the host's */
+    {134, -1}, /* of the host */
 };
 enum { ATTRIBUTE_MULTIPROCESSORS = 16, ATTRIBUTE_PCI_BUS = 33, ATTRIBUTES_END = 160 };
 
@@ -192,8 +192,7 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
-/* These three are no calls into the context that is current: they are not counted as in flight
- * there. */
+/* These three calls do not use the current context, so they are not counted as in flight there. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     NL_SIM_CHECK(nl_sim_call_state());

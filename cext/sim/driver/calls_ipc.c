@@ -1,10 +1,10 @@
-/* sim/driver/calls_ipc: device memory between processes.
+/* sim/driver/calls_ipc: sharing device memory between processes.
  *
- * Exporting makes the allocation a file without a name (a memfd, sealed in its size) that stays
- * open here; the handle says which descriptor of which process that is. Handles come from anywhere:
- * the opener looks at what is behind the descriptor before it opens it, and takes nothing but such
- * a file, with the inode and the size of the handle. As with the real driver, memory from a pool
- * cannot be exported and a process cannot open its own handles. */
+ * Exporting makes the allocation an unnamed file (a memfd, with a sealed size) that stays open in
+ * this process; the handle contains the process id and the file descriptor. Handles are untrusted:
+ * the opener inspects the file before it opens it, and accepts only such a file, with the inode and
+ * size of the handle. As with the real driver, memory from a pool cannot be exported, and a process
+ * cannot open its own handles. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -74,14 +74,14 @@ static int is_as_said(int fd, const sim_handle *own) {
            own->size <= own->span - own->lead;
 }
 
-/* Only a memfd has seals; of ours, nobody can change the size any more. */
+/* Only a memfd has seals; with these, no process can change its size any more. */
 static int is_sealed(int fd) {
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & NL_SIM_MEMORY_SEALS) == NL_SIM_MEMORY_SEALS;
 }
 
-/* The exporter's file, if it still is what the handle says. First as a mere place (O_PATH): opening
- * a device, or a file of another program, could already do something. */
+/* Opens the exporter's file if it matches the handle. Opens it with O_PATH first: opening a device,
+ * or another program's file, could already have effects. */
 static int open_exported(const sim_handle *own) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", own->pid, own->fd);

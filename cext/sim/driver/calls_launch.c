@@ -1,5 +1,5 @@
-/* sim/driver/calls_launch: launching: the checks that the driver makes, the copy of the arguments,
- * and what becomes of a fault. */
+/* sim/driver/calls_launch: launches: the driver's checks, the copy of the arguments, and the
+ * handling of faults. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -28,27 +28,28 @@ typedef struct shape {
     nl_sim_dim grid, block;
     unsigned shared;
     int cooperative;
-    nl_sim_dim cluster; /* all 0: the kernel says it, or there are none */
+    nl_sim_dim cluster; /* all 0: use the kernel's, or no clusters */
 } shape;
 
 typedef struct launch_op {
     nl_sim_op op;
-    char caller[NL_SIM_CALLER]; /* the user's line, "": unknown */
+    char caller[NL_SIM_CALLER]; /* the user's source line; "": unavailable */
     nl_sim_job job;
     nl_checks checks;
-    nl_sim_function *function; /* what runs: the one launched, or its twin for these checks */
-    size_t words;              /* of arguments */
+    /* the function that runs: the launched one, or its twin for these checks */
+    nl_sim_function *function;
+    size_t words; /* of the arguments */
     void **pointers;
     uintptr_t arguments[]; /* the values, then the pointers to them */
 } launch_op;
 
-/* A fault without a line in the kernel gets the line of the launch. */
+/* Adds the line of the launch to a fault that has no line in the kernel. */
 static void add_launch(nl_fault *fault, const launch_op *l) {
     if (!fault->at.file[0])
         snprintf(fault->launch, sizeof fault->launch, "%s", l->caller);
 }
 
-/* The number of the parameter that contains this word of the arguments, from 1; 0: none does. */
+/* The number (from 1) of the parameter that contains this word of the arguments; 0: none. */
 static unsigned parameter_of(const launch_op *l, size_t word) {
     const char *at = (const char *)(l->arguments + word);
     for (unsigned i = 0; i < l->job.kernel->param_count; i++) {
@@ -80,8 +81,8 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid, of this function (NULL: one that only kernels launch); with what went wrong in
- * job->fault. */
+/* Runs the grid of this function (NULL: a kernel that only kernels launch). On failure, job->fault
+ * is set. */
 static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function,
                          nl_sim_stream *stream) {
     int plain = !l->checks.mask && !l->checks.shuffled;
@@ -98,8 +99,7 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
         job);
 }
 
-/* Runs what a kernel has launched; what goes wrong is told of the launch that came from the host.
- */
+/* Runs a launch made by a kernel; a fault is stored in the launch from the host. */
 static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
                           nl_sim_stream *stream) {
     nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
@@ -132,7 +132,7 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     return status;
 }
 
-/* Grids that launch one another for ever are stopped as one that goes on for ever is. */
+/* Applies the time limit to grids that launch each other forever. */
 static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
     uint64_t limit = l->checks.mask & NL_CHECK_HANG ? l->checks.limit_ms : 0;
     if (!limit || nl_clock_ns() - l->job.started < limit * 1000000)
@@ -146,7 +146,7 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
     return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
-/* A grid is complete when all that it has launched is: each with what it launches itself. */
+/* Runs all launches of a grid, and theirs; the grid is complete afterwards. */
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);
@@ -188,7 +188,7 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
 
 /* Checks */
 
-/* The cluster size that the launch gives and the one that the kernel has must be the same. */
+/* If both the launch and the kernel specify a cluster size, they must be equal. */
 static CUresult check_cluster(const nl_sim_function *f, const shape *s) {
     const nl_sim_dim *c = &s->cluster, *own = &f->kernel->cluster, *g = &s->grid;
     unsigned blocks = c->x * c->y * c->z;
@@ -223,7 +223,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
 
 /* Arguments */
 
-/* Bytes of the parameter block. */
+/* Size of the parameter block in bytes. */
 static size_t block_size(const nl_sim_kernel *kernel) {
     size_t at = 0;
     for (unsigned i = 0; i < kernel->param_count; i++) {
@@ -233,7 +233,8 @@ static size_t block_size(const nl_sim_kernel *kernel) {
     return at;
 }
 
-/* extra: pairs of a tag and a pointer, ended by tag 0; 1: the block, 2: the address of its size. */
+/* Returns the packed arguments of `extra`: pairs of a tag and a pointer, terminated by tag 0; tag
+ * 1: the block, tag 2: the address of its size. */
 static const char *packed_block(void **extra, size_t needed) {
     const char *block = NULL;
     size_t size = 0;
@@ -248,9 +249,9 @@ static const char *packed_block(void **extra, size_t needed) {
     return size >= needed ? block : NULL;
 }
 
-enum { MAX_ALIGN = 64 }; /* of a parameter */
+enum { MAX_ALIGN = 64 }; /* maximum alignment of a parameter */
 
-/* Copies the values into an operation; NULL with *status set if it cannot. */
+/* Copies the arguments to a new operation; NULL with *status set on failure. */
 static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
                               CUresult *status) {
     size_t bytes = block_size(kernel), count = kernel->param_count;
@@ -302,14 +303,15 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     return &l->op;
 }
 
-/* A fiber's stack: what C code on the CPU needs anyway, and what the program asked for. */
+/* The size of a fiber's stack: the minimum that C code on the CPU needs, plus the program's
+ * limit. */
 static size_t stack_size(const nl_sim_context *context) {
     size_t asked = context->stack_limit;
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
-/* What runs when `f` is launched with these checks: `f`, or its twin that was compiled for them.
- * NULL with *status set if it cannot be had. */
+/* The function to run when `f` is launched with these checks: `f`, or its twin that was compiled
+ * for them. NULL with *status set on failure. */
 static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
     char log[900] = "";
     nl_fault fault;
@@ -334,7 +336,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     return NULL;
 }
 
-/* The operation, with the values copied; NULL with *status set if it cannot be. */
+/* Creates the operation with a copy of the arguments; NULL with *status set on failure. */
 static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, void **params,
                           void **extra, CUresult *status) {
     shape whole = *given, *s = &whole;

@@ -1,4 +1,5 @@
-/* sim/driver/calls_memory: allocating and freeing, in order and at once; what a pointer is. */
+/* sim/driver/calls_memory: allocating and freeing memory, synchronously and in stream order;
+ * pointer attributes. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
     return CUDA_SUCCESS;
 }
 
-/* What is still waiting to be freed in stream order may make room. */
+/* If memory is exhausted, waits for pending stream-ordered frees and tries again. */
 static CUresult allocate(nl_sim_context *context, nl_sim_memory_kind kind, size_t size,
                          uintptr_t *address) {
     CUresult status = nl_sim_memory_alloc(kind, context->device, size, address);
@@ -53,7 +54,7 @@ static CUresult sim_MemAlloc(CUdeviceptr *pointer, size_t size) {
     return status;
 }
 
-/* Waits for the device, but does not report faults: that is for calls whose purpose is to wait. */
+/* Waits for the device, but does not report faults: only synchronizing calls do. */
 static CUresult sim_MemFree(CUdeviceptr pointer) {
     NL_SIM_BEGIN_IN(context);
     if (!pointer)
@@ -69,7 +70,7 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer && size);
     NL_SIM_STREAM(stream, context, handle);
-    if (nl_sim_capture_has(stream)) /* graphs here have no memory of their own */
+    if (nl_sim_capture_has(stream)) /* graphs do not allocate memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     uintptr_t address = 0;
     CUresult status = allocate(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
@@ -103,7 +104,7 @@ static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
 static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    if (nl_sim_capture_has(stream)) /* graphs here have no memory of their own */
+    if (nl_sim_capture_has(stream)) /* graphs do not free memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     nl_sim_memory_info info;
     if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
@@ -120,7 +121,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     return CUDA_SUCCESS;
 }
 
-/* The pool: a device's only one, and its context stands for it. */
+/* The memory pool: each device has one, represented by its context. */
 
 static CUresult sim_DeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     NL_SIM_BEGIN();
@@ -186,13 +187,13 @@ static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *a
     for (size_t i = 0; i < count; i++)
         NL_SIM_REQUIRE(access[i].location.type == 1 &&
                        (access[i].flags == 0 || access[i].flags == 3));
-    return CUDA_SUCCESS; /* all simulated memory can be reached from everywhere */
+    return CUDA_SUCCESS; /* all devices can access all simulated memory */
 }
 
 static CUresult sim_MemPoolTrimTo(CUmemoryPool pool, size_t keep) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(nl_sim_context_is(pool));
-    (void)keep; /* nothing is kept */
+    (void)keep; /* the pool retains no freed memory */
     return CUDA_SUCCESS;
 }
 
@@ -248,7 +249,7 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
     return status;
 }
 
-/* There is nothing to move: only what the arguments are is checked. */
+/* Only checks the arguments, because there is nothing to migrate. */
 static int is_managed(CUdeviceptr pointer, size_t size) {
     nl_sim_memory_info info;
     return size && nl_sim_memory_find((uintptr_t)pointer, &info) &&
@@ -352,7 +353,7 @@ static CUresult put_nothing(void *value, int attribute) {
     }
 }
 
-/* An address that is none of ours is no error: it has no attributes. */
+/* An address outside of simulated memory is no error: it has no attributes. */
 static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void **values,
                                          CUdeviceptr pointer) {
     NL_SIM_BEGIN();

@@ -9,7 +9,7 @@
 #include "sim/engine/limits.h"
 #include "sim/engine/worker.h"
 
-/* What the options say about the log. */
+/* Finds the log buffer in the options. */
 static void find_log(unsigned count, const int *options, void **values, char **log, size_t *size) {
     *log = NULL;
     *size = 0;
@@ -126,7 +126,7 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         *value = (int)nl_atomic_load32_relaxed((uint32_t *)&function->any_cluster);
         return CUDA_SUCCESS;
-    default: /* caching mode, and how clusters are spread */
+    default: /* cache mode and cluster scheduling policy */
         NL_SIM_REQUIRE(attribute > 0 && attribute < 16);
         *value = 0;
         return CUDA_SUCCESS;
@@ -207,7 +207,7 @@ static CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfun
     nl_sim_function *function = nl_sim_calls_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    *blocks = block_size > NL_SIM_BLOCK_THREADS /* launch bounds are not asked, as on a GPU */
+    *blocks = block_size > NL_SIM_BLOCK_THREADS /* ignores launch bounds, as a GPU does */
                   ? 0
                   : nl_sim_calls_occupancy(function, block_size, shared);
     return CUDA_SUCCESS;

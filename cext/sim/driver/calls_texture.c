@@ -67,7 +67,7 @@ static CUresult sim_ArrayDestroy(CUarray handle) {
     return status;
 }
 
-/* What a texture or a surface is over. */
+/* Finds the memory of a texture or surface. */
 static CUresult resource(const CUDA_RESOURCE_DESC *r, nl_sim_texture *t) {
     nl_sim_array *a = &t->array;
     size_t bytes;

@@ -1,5 +1,5 @@
-/* sim/driver/capture: under the lock of all streams, all of it. A capture lives as long as streams
- * and events refer to it; what it has recorded belongs to its graph. */
+/* sim/driver/capture: everything here is protected by the lock of all streams. A capture lives as
+ * long as streams and events refer to it; its graph owns the recorded operations. */
 #include "sim/driver/capture.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ struct nl_sim_capture {
     nl_sim_graph *graph;
 };
 
-static uint32_t captures; /* under way: without any, the questions below are answered at once */
+/* number of active captures; if it is 0, the functions below return immediately */
+static uint32_t captures;
 
 /* Captures */
 
@@ -71,7 +72,8 @@ CUresult nl_sim_capture_begin(nl_sim_stream *stream) {
     return status;
 }
 
-/* Everything leaves it. Returns whether no stream had work that its first one never waited for. */
+/* Removes all streams from the capture. Returns 0 if a stream had operations that the first stream
+ * is not ordered after. */
 static int close_lock_held(nl_sim_capture *capture) {
     nl_sim_stream *origin = capture->origin;
     int joined = 1;
@@ -134,7 +136,7 @@ void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     stream->unjoined = stream != stream->capture->origin;
 }
 
-/* Questions */
+/* Queries */
 
 static int none(void) {
     return !nl_atomic_load32(&captures);
@@ -149,7 +151,8 @@ int nl_sim_capture_has(nl_sim_stream *stream) {
     return has;
 }
 
-/* The default stream stands for all that are ordered with it, those being captured too. */
+/* Checks the captures of all streams that are ordered with the default stream, because using it
+ * includes them. */
 static CUresult ask_legacy_lock_held(nl_sim_context *context, int harmless) {
     CUresult status = CUDA_SUCCESS;
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
@@ -242,7 +245,8 @@ int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
     return 1;
 }
 
-/* The mark's stream is waited for up to its last operation: whoever waits answers for it now. */
+/* If the mark is the last operation of its stream, the waiting stream takes over its duty to be
+ * joined. */
 static void join(nl_sim_stream *stream, const nl_sim_mark *mark) {
     nl_sim_stream *from = mark->stream;
     if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {

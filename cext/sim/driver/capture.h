@@ -1,9 +1,9 @@
-/* sim/driver/capture: recording a stream's operations instead of running them.
+/* sim/driver/capture: records a stream's operations to a graph instead of running them.
  *
- * While a stream is being captured, what is issued to it goes into a graph. An event recorded there
- * and waited for by another stream draws that stream into the capture (a fork); the graph keeps the
- * order of issue, which is one of the orders that the streams and events allow. What the real
- * driver forbids meanwhile is forbidden here, with its own statuses. */
+ * If an event that was recorded in a capture is waited for by another stream, that stream joins the
+ * capture (a fork). The graph stores the order of issue, which is one of the orders that the
+ * streams and events allow. Calls that the real driver forbids during a capture return its error
+ * codes. */
 #ifndef NL_SIM_DRIVER_CAPTURE_H
 #define NL_SIM_DRIVER_CAPTURE_H
 
@@ -14,32 +14,35 @@ typedef struct nl_sim_capture nl_sim_capture;
 
 CUresult nl_sim_capture_begin(nl_sim_stream *stream);
 CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph);
-/* status, and for an active capture the rest; each may be NULL. */
+/* Returns the capture status and, for an active capture, the other values; each pointer may be
+ * NULL. */
 CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count);
 int nl_sim_capture_has(nl_sim_stream *stream);
-/* May the stream be given work, or be waited for? For nl_sim_capture_refuse also: it is not being
- * captured. Where not, the capture that forbids it is invalidated. */
+/* admit: may work be issued to the stream, or may it be waited for? refuse: in addition, the stream
+ * must not be captured. If a capture forbids the call, it is invalidated. */
 CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);
 
-/* With the lock of all streams: */
+/* Call these with the lock of all streams held. */
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
 /* The stream's handle is destroyed. */
 void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);
 
-/* What an event remembers of a capture. */
+/* The capture in which an event was recorded. */
 typedef struct nl_sim_mark {
     nl_sim_capture *capture;
-    nl_sim_stream *stream; /* valid as long as the capture goes on */
+    nl_sim_stream *stream; /* valid while the capture is active */
     uint64_t count;
 } nl_sim_mark;
 
-/* Records: 1 if the stream is being captured, else the mark is wiped out and 0. */
+/* Records an event: returns 1 if the stream is being captured, otherwise clears the mark and
+ * returns 0. */
 int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
 void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark);
-/* The stream waits for the mark: 1 and *status if that is a matter of captures, else 0. */
+/* A stream waits for the mark: returns 1 and sets *status if a capture is involved, otherwise
+ * returns 0. */
 int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark, CUresult *status);
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark);
 

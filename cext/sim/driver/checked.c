@@ -1,7 +1,7 @@
-/* sim/driver/checked: an exact search for races runs a launch again in other schedules, if atomics
- * order its threads. Each run begins with the memory that the first began with; in the end the
- * memory is what the first has left. A launch that allocates memory or launches others runs once.
- */
+/* sim/driver/checked: an exact race search repeats a launch with other schedules if atomics order
+ * its threads. Each run begins with the memory contents before the first run; at the end, the
+ * results of the first run are restored. A launch that allocates memory or launches kernels runs
+ * only once. */
 #include "sim/driver/checked.h"
 
 #include <stdio.h>
@@ -19,15 +19,15 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 
-enum { GRACE_MS = 1000 }; /* until a run is stopped that takes longer than the budget */
+enum { GRACE_MS = 1000 }; /* time after the budget until a run is stopped */
 
-/* What one run has shown. */
+/* Parameters and results of one run. */
 typedef struct run {
-    nl_sim_schedule *schedule; /* NULL: the order that the seed decides */
-    nl_sim_undo *undo;         /* NULL: it is not to be repeated */
-    uint64_t limit_ms;         /* 0: what the checks say */
+    nl_sim_schedule *schedule; /* NULL: the order that the seed determines */
+    nl_sim_undo *undo;         /* NULL: the launch cannot be repeated */
+    uint64_t limit_ms;         /* 0: the limit of the checks */
     int depends, allocates, is_deadlocked;
-    unsigned kinds; /* of its findings */
+    unsigned kinds; /* of its findings, as bits */
 } run;
 
 static CUresult lack_memory(nl_sim_job *job) {
@@ -36,7 +36,7 @@ static CUresult lack_memory(nl_sim_job *job) {
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Of the first run only. */
+/* Starts the profile; only for the first run. */
 static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
     if (!(what->checks->mask & NL_CHECK_PROFILE) || job->is_silent ||
         nl_sim_profile_begin(job) == 0)
@@ -66,12 +66,12 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     r->kinds = job->check->findings.kinds;
     r->is_deadlocked = job->is_deadlocked;
     CUresult found = nl_sim_check_end(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
-    if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
+    if (found != CUDA_SUCCESS) /* report the findings, because they probably caused the fault */
         job->fault = fault;
     return found != CUDA_SUCCESS ? found : status;
 }
 
-/* Runs the launch of `first` once more; with what went wrong in first->fault. */
+/* Runs the launch of `first` once more. On failure, first->fault is set. */
 static CUresult repeat(const nl_sim_checked *what, nl_sim_job *first, run *r) {
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -94,8 +94,8 @@ static CUresult repeat(const nl_sim_checked *what, nl_sim_job *first, run *r) {
     return status;
 }
 
-/* Runs the launch in schedules that follow from its first run, until the time is over or one of
- * them fails. */
+/* Runs the launch with schedules that follow from its first run, until the time budget is used or a
+ * run fails. */
 static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uint64_t *schedules) {
     uint64_t begin = nl_clock_ns(), budget = what->checks->budget_ms;
     nl_sim_explorer *explorer = nl_sim_explorer_open();
@@ -121,7 +121,7 @@ static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uin
     nl_sim_explorer_close(explorer);
     if (status == CUDA_ERROR_OUT_OF_MEMORY ||
         (job->fault.kind == NL_CHECK_HANG && !r->is_deadlocked))
-        return CUDA_SUCCESS; /* the time was over, or there was no memory for one more */
+        return CUDA_SUCCESS; /* the time was over, or memory for another run was not available */
     if (status != CUDA_SUCCESS)
         nl_sim_schedule_format(r->schedule, nl_sim_fault_kernel_name(job->kernel),
                                job->fault.schedule, sizeof job->fault.schedule);

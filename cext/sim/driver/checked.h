@@ -1,5 +1,4 @@
-/* sim/driver/checked: runs a launch whose mistakes are looked for, in one schedule or in several.
- */
+/* sim/driver/checked: runs a launch with checks, in one schedule or in several. */
 #ifndef NL_SIM_DRIVER_CHECKED_H
 #define NL_SIM_DRIVER_CHECKED_H
 
@@ -14,10 +13,10 @@ typedef struct nl_sim_checked {
     const nl_sim_object *image;
     const nl_sim_parameters *parameters; /* NULL: unavailable */
     int traps_reals;
-    nl_sim_stream *stream; /* on which the job runs */
+    nl_sim_stream *stream; /* the stream that runs the job */
 } nl_sim_checked;
 
-/* Runs the grid; with what went wrong in job->fault. */
+/* Runs the grid. On failure, job->fault is set. */
 CUresult nl_sim_checked_run(const nl_sim_checked *what, nl_sim_job *job);
 
 #endif

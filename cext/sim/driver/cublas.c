@@ -1,5 +1,5 @@
-/* sim/driver/cublas: cuBLAS on the CPU: a product is a host function in its stream. Matrices are in
- * column order, as cuBLAS has them: element (i, j) is at i + j * ld. */
+/* sim/driver/cublas: cuBLAS on the CPU: a matrix product is a host function in its stream. Matrices
+ * are in column-major order, as in cuBLAS: element (i, j) is at i + j * ld. */
 #include "sim/driver/cublas.h"
 
 #include <complex.h>
@@ -10,19 +10,19 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"
 
-static const nl_driver *driver; /* the open table: products are put into streams by it */
+static const nl_driver *driver; /* the open table, which issues products to streams */
 
 typedef struct product {
     int op_a, op_b, type, result;
     int64_t m, n, k, lda, ldb, ldc, count;
-    long long stride_a, stride_b, stride_c; /* elements from one matrix to the next */
+    long long stride_a, stride_b, stride_c; /* distance of two matrices in elements */
     const char *a, *b;
     char *c;
 } product;
 
-/* A column of the result at a time: with a as it is, its columns are added up; transposed, its
- * rows, which lie dense, are multiplied with the column of b. Sums of some products each are added
- * up, in `total`s, so that the error does not grow with their number. */
+/* Computes one column of the result at a time. If a is not transposed, adds up its columns; if it
+ * is, multiplies its contiguous rows with the column of b. Sums of a few products each are added to
+ * `total`s, so that the rounding error does not grow with their number. */
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))
@@ -79,7 +79,7 @@ static size_t size_of(int type) {
     case CUDA_C_64F:
         return sizeof(double complex);
     default:
-        return sizeof(double); /* of complex64, too */
+        return sizeof(double); /* also for complex64 */
     }
 }
 
@@ -101,7 +101,7 @@ static void one(const product *p, int64_t i) {
     }
 }
 
-/* For the checks: the columns of the results have been written. */
+/* Marks the columns of the results as written, for the checks. */
 static void mark_written(const product *p) {
     size_t size = size_of(p->result);
     if (!nl_sim_shadow_is_kept()) {
@@ -137,7 +137,7 @@ static int SetStream_v2(cublasHandle_t handle, CUstream stream) {
 }
 
 static int SetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t size) {
-    (void)handle, (void)workspace, (void)size; /* products here need none */
+    (void)handle, (void)workspace, (void)size; /* no workspace is needed */
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -154,7 +154,8 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
     if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (driver->StreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing)
-        return CUBLAS_STATUS_NOT_SUPPORTED; /* a graph would need the product kept */
+        /* a graph would have to keep the product's parameters */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     product *p = nl_mem_alloc(sizeof *p, &err);
     if (!p)
         return CUBLAS_STATUS_ALLOC_FAILED;

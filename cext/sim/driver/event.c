@@ -1,5 +1,5 @@
-/* sim/driver/event: an event is a place in a stream: the ticket of the operation that recorded it
- * last. The stream may be closed before the event is; references keep it. */
+/* sim/driver/event: an event refers to the operation that recorded it last, by stream and ticket.
+ * The stream may be closed before the event; a reference keeps its struct. */
 #include "sim/driver/event.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 struct nl_sim_event {
     nl_sim_context *context;
     uint64_t references;
-    nl_sim_stream *stream; /* where it was recorded last, or NULL */
+    nl_sim_stream *stream; /* stream of the last record, or NULL */
     uint64_t ticket, time, records, reached;
     unsigned flags;
-    nl_sim_streamclock clock; /* there */
-    nl_sim_mark mark;         /* where it was recorded last, if that was in a capture */
+    nl_sim_streamclock clock; /* the stream's clock at the last record */
+    nl_sim_mark mark;         /* the last record, if it was in a capture */
 };
 
 static void release_event_lock_held(nl_sim_event *event) {
@@ -53,7 +53,7 @@ typedef struct record_op {
     uint64_t record;
 } record_op;
 
-/* An event that has been recorded again meanwhile belongs to the later record. */
+/* If the event was recorded again in the meantime, the later record counts. */
 static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
     record_op *r = (record_op *)op;
     (void)stream;
@@ -82,7 +82,8 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     event->stream = stream;
     r->record = ++event->records;
     if (nl_sim_capture_mark_lock_held(stream, &event->mark)) {
-        event->reached = event->records; /* it never happens, so there is nothing to wait for */
+        /* the record is cancelled, so waits for the event must end */
+        event->reached = event->records;
         release_event_lock_held(event);
         free(r);
     } else {
@@ -111,7 +112,7 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
         free(op);
     } else {
         (void)nl_sim_op_add_after(op, event->stream,
-                                  event->ticket); /* there is room for the first */
+                                  event->ticket); /* cannot fail: it is the first entry */
         nl_sim_stream_issue_lock_held(stream, op);
     }
     nl_sim_streams_unlock();

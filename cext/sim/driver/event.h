@@ -1,4 +1,4 @@
-/* sim/driver/event: places in streams. */
+/* sim/driver/event: CUDA events. */
 #ifndef NL_SIM_DRIVER_EVENT_H
 #define NL_SIM_DRIVER_EVENT_H
 
@@ -11,7 +11,7 @@ void nl_sim_event_close(nl_sim_event *event);
 nl_sim_context *nl_sim_event_context(const nl_sim_event *event);
 CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream);
 CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event);
-/* CUDA_ERROR_CAPTURED_EVENT for an event that was recorded in a capture. */
+/* CUDA_ERROR_CAPTURED_EVENT if the event was recorded in a capture. */
 CUresult nl_sim_event_admit(nl_sim_event *event);
 int nl_sim_event_is_done(nl_sim_event *event);
 CUresult nl_sim_event_wait(nl_sim_event *event); /* reports the fault of its stream */

@@ -1,4 +1,4 @@
-/* sim/driver/exec: nodes are known by the operation of the graph that they are copies of. */
+/* sim/driver/exec: a node is identified by the graph's operation of which it is a copy. */
 #include "sim/driver/exec.h"
 
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 #include "sim/driver/streamclock.h"
 
 typedef struct exec_node {
-    const void *node; /* of the graph */
+    const void *node; /* the graph's operation */
     nl_sim_op *op;
 } exec_node;
 
 struct nl_sim_exec {
     size_t count;
-    nl_sim_stream *last; /* where it was launched last, and the ticket of its end there */
+    nl_sim_stream *last; /* stream of the last launch, and the ticket of its last operation */
     uint64_t ticket;
     exec_node nodes[];
 };
@@ -48,7 +48,7 @@ void nl_sim_exec_destroy(nl_sim_exec *exec) {
     free_exec(exec);
 }
 
-/* Copies of all operations, or NULL. */
+/* Copies of all operations, or NULL without memory. */
 static nl_sim_op *copy_all(const nl_sim_exec *exec) {
     nl_sim_op *head = NULL, **tail = &head;
     for (size_t i = 0; i < exec->count; i++) {
@@ -68,8 +68,8 @@ static nl_sim_op *copy_all(const nl_sim_exec *exec) {
     return NULL;
 }
 
-/* An executable graph runs once at a time: a launch comes after the one before, wherever that
- * was. */
+/* An executable graph runs only once at a time: a launch is ordered after the previous one, in any
+ * stream. */
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (!exec->count)
         return CUDA_SUCCESS;
@@ -85,7 +85,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (last && !stream->capture)
         nl_sim_streamclock_join(&stream->clock, &last->clock);
     if (last && last != stream && last->done < ticket && !stream->capture)
-        (void)nl_sim_op_add_after(op, last, ticket); /* there is room for the first */
+        (void)nl_sim_op_add_after(op, last, ticket); /* cannot fail: it is the first entry */
     for (nl_sim_op *next; op; op = next) {
         next = op->next;
         nl_sim_stream_issue_lock_held(stream, op);

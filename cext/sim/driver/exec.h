@@ -1,5 +1,5 @@
-/* sim/driver/exec: executable graphs. One has a copy of every operation of its graph, and launching
- * it issues copies of those to the launching stream. */
+/* sim/driver/exec: executable graphs. An executable graph has a copy of every operation of its
+ * graph; a launch issues copies of these to the launching stream. */
 #ifndef NL_SIM_DRIVER_EXEC_H
 #define NL_SIM_DRIVER_EXEC_H
 
@@ -11,9 +11,9 @@ typedef struct nl_sim_exec nl_sim_exec;
 CUresult nl_sim_exec_create(const nl_sim_graph *graph, nl_sim_exec **exec);
 void nl_sim_exec_destroy(nl_sim_exec *exec);
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream);
-/* The operation of a node of the graph, or NULL. */
+/* The operation of a graph node, or NULL. */
 const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node);
-/* Another in its place. */
+/* Replaces the operation of a node. */
 void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op);
 
 #endif

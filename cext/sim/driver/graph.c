@@ -1,4 +1,4 @@
-/* sim/driver/graph: a list. */
+/* sim/driver/graph: a linked list of operations. */
 #include "sim/driver/graph.h"
 
 #include <stdlib.h>

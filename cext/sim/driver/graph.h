@@ -1,4 +1,4 @@
-/* sim/driver/graph: what has been captured: operations, in the order in which they were issued. */
+/* sim/driver/graph: a captured graph: operations in the order of issue. */
 #ifndef NL_SIM_DRIVER_GRAPH_H
 #define NL_SIM_DRIVER_GRAPH_H
 
@@ -9,10 +9,10 @@ typedef struct nl_sim_graph {
     size_t count;
 } nl_sim_graph;
 
-/* An empty one; NULL without memory. */
+/* An empty graph; NULL without memory. */
 nl_sim_graph *nl_sim_graph_create(void);
 void nl_sim_graph_destroy(nl_sim_graph *graph);
-/* It owns the operation from now on. */
+/* Appends an operation, which the graph owns from now on. */
 void nl_sim_graph_add(nl_sim_graph *graph, nl_sim_op *op);
 
 #endif

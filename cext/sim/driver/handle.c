@@ -1,5 +1,5 @@
-/* sim/driver/handle: a hash set with open addressing; removed entries leave a tombstone until the
- * set grows. */
+/* sim/driver/handle: a hash set with open addressing; removed entries are tombstones until the set
+ * grows. */
 #include "sim/driver/handle.h"
 
 #include <stdint.h>
@@ -15,7 +15,7 @@ typedef struct entry {
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     entry *entries;
-    size_t size, used; /* size: a power of two; used: with the removed ones */
+    size_t size, used; /* size: a power of two; used: includes removed entries */
 } set;
 
 static size_t slot_of(const void *object, size_t size) {

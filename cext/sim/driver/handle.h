@@ -1,6 +1,5 @@
-/* sim/driver/handle: which handles are alive, so that a stale or invented one is an error and not a
- * crash.
- */
+/* sim/driver/handle: the set of valid handles, so that an invalid or destroyed handle causes an
+ * error and not a crash. */
 #ifndef NL_SIM_DRIVER_HANDLE_H
 #define NL_SIM_DRIVER_HANDLE_H
 
@@ -16,11 +15,11 @@ typedef enum nl_sim_handle_kind {
 
 /* 0, or -1 without memory. */
 int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
-/* Returns whether it was there. */
+/* Returns 1 if it was in the set. */
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);
 int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object);
 /* Removes and returns any handle of that kind and device, or NULL. */
 void *nl_sim_handle_take_any(nl_sim_handle_kind kind, int device);
-void nl_sim_handle_forget(void); /* in a forked child */
+void nl_sim_handle_forget(void); /* call this in a forked child */
 
 #endif

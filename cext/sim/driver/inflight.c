@@ -1,5 +1,5 @@
-/* sim/driver/inflight: a count of the calls in flight for each device, and a flag that each call
- * reads after it has been counted. */
+/* sim/driver/inflight: a counter of calls for each device, and a flag that each call reads after
+ * incrementing the counter. */
 #include "sim/driver/inflight.h"
 
 #include <string.h>

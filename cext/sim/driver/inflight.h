@@ -1,18 +1,18 @@
-/* sim/driver/inflight: counts the calls in flight that use a device's context, so that what is in
- * the context is destroyed only when there are none: what a call has looked up stays there until it
- * returns. A call that comes meanwhile is refused and does not wait, because its caller may hold a
- * lock that the work needs which is waited for. */
+/* sim/driver/inflight: counts the calls that are using a device's context, so that its contents are
+ * destroyed only when no call uses them. A call during the destruction is refused; it does not
+ * wait, because its caller may hold a lock that the remaining work needs. */
 #ifndef NL_SIM_DRIVER_INFLIGHT_H
 #define NL_SIM_DRIVER_INFLIGHT_H
 
-/* Around a call. 0: the context is being destroyed, and there is nothing to leave. */
+/* Call at the beginning and end of a driver call. enter returns 0 if the context is being
+ * destroyed; then do not call leave. */
 int nl_sim_inflight_enter(int device);
 void nl_sim_inflight_leave(int device);
-/* From here on calls are refused; waits for those under way, of which this must be none. One
- * thread at a time. */
+/* close: refuses new calls and waits for those in flight, which must not include the calling one.
+ * Only one thread at a time can close a device. */
 void nl_sim_inflight_close(int device);
 void nl_sim_inflight_open(int device);
-/* In a forked child. */
+/* Call this in a forked child. */
 void nl_sim_inflight_forget(void);
 
 #endif

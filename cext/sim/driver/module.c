@@ -1,5 +1,5 @@
-/* sim/driver/module: an image is a shared object; loading it twice gives two modules with variables
- * of their own. */
+/* sim/driver/module: an image is a shared library; loading it twice creates two modules, each with
+ * its own variables. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -29,19 +29,20 @@ typedef struct global {
 struct nl_sim_module {
     nl_sim_context *context;
     void *base;
-    void *bytes; /* the shared object, for its symbol table */
+    void *bytes; /* the shared library's bytes, for its symbol table */
     nl_sim_object object;
     nl_sim_function *functions;
     global *globals;
     int is_debug;
     int is_python;                    /* its kernels' bodies are Python */
-    int traps_reals;                  /* by the processor (reals.h) */
-    uint32_t checks;                  /* that it was compiled for */
-    nl_sim_module *twins, *next_twin; /* the same unit, compiled for other checks */
-    nl_sim_variables *variables;      /* of a twin: beside its original's */
+    int traps_reals;                  /* uses the processor's exceptions (reals.h) */
+    uint32_t checks;                  /* checks that it was compiled for */
+    nl_sim_module *twins, *next_twin; /* the same source, compiled for other checks */
+    nl_sim_variables *variables;      /* for a twin: pairs of its variables and its original's */
 };
 
-/* Of the lists of all modules; and around opening and closing libraries, one at a time. */
+/* lock: protects the lists of all modules; loader_lock: only one thread opens or closes
+ * libraries */
 static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
@@ -51,7 +52,7 @@ static void say(char *log, size_t size, const char *text) {
         snprintf(log, size, "%s", text ? text : "");
 }
 
-/* A data object of this image itself (not of a library that it needs) with the given size. */
+/* A data object of this image itself (not of a library that it depends on) with the given size. */
 static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
     const void *address = dlsym(m->object.handle, symbol);
     Dl_info info;
@@ -99,7 +100,7 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
 
 static void destroy(nl_sim_module *m);
 
-/* Loads, and tells nobody. */
+/* Loads a module without registering its handle. */
 static CUresult load(nl_sim_context *context, const void *image, nl_sim_module **out, char *log,
                      size_t log_size) {
     nl_sim_image_header header;
@@ -158,8 +159,8 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     destroy(m);
 }
 
-/* Its address is nobody else's for a while: a thread that still has it as a handle is told so, and
- * does not launch another kernel with its arguments. */
+/* Frees a function later, so that its address is not reused for a while: a thread that still uses
+ * it as a handle then receives an error, and does not launch another kernel with its arguments. */
 static void retire(nl_sim_function *f) {
     enum { RETIRED = 512 };
     static void *retired[RETIRED];
@@ -197,7 +198,7 @@ int nl_sim_function_max_threads(const nl_sim_function *f) {
     return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
 }
 
-/* Kernels are exported as nl_sim_kernel_0, 1, ... when the compiler of images numbers them. */
+/* Kernels are exported as nl_sim_kernel_0, 1, ... if the image compiler numbers them. */
 enum { MAX_OTHERS = 256 };
 
 static size_t collect_others(const nl_sim_module *m, const nl_sim_kernel *self,
@@ -227,7 +228,8 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_others(m, kernel, others);
-    /* Those of functions that kernels call count for each kernel; more than this none can have. */
+    /* Variables of functions that kernels call count for each kernel. A kernel cannot have more
+     * than this. */
     size_t shared = nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
     f->static_shared = shared < NL_SIM_SHARED_DEFAULT ? (int)shared : NL_SIM_SHARED_DEFAULT;
     f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
@@ -270,7 +272,8 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_mutex_lock(&lock);
-    nl_sim_module *other = find_twin_lock_held(m, mask); /* by another thread, meanwhile */
+    /* created by another thread in the meantime */
+    nl_sim_module *other = find_twin_lock_held(m, mask);
     if (!other) {
         twin->next_twin = m->twins;
         m->twins = twin;
@@ -366,7 +369,7 @@ nl_sim_function *nl_sim_module_function_of(nl_sim_module *m, const nl_sim_kernel
     }
 }
 
-/* So that copies to and from it are known to be right. */
+/* Registers a variable, so that copies to and from it are accepted. */
 static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
     for (global *g = m->globals; g; g = g->next) {
         if (g->address == found->address)

@@ -15,41 +15,43 @@ typedef struct nl_sim_function {
     nl_sim_context *context;
     nl_sim_history history;
     int static_shared, max_dynamic_shared, carveout;
-    int any_cluster; /* clusters larger than every device has are allowed */
+    int any_cluster; /* cluster sizes above the portable maximum are allowed */
     struct nl_sim_function *next;
     char symbol[];
 } nl_sim_function;
 
-/* Threads that a block may have: what __launch_bounds__ says, or the device. */
+/* Maximum threads per block: of __launch_bounds__, or of the device. */
 int nl_sim_function_max_threads(const nl_sim_function *function);
 
-/* image: nl_sim_image_header and what follows. `log` gets a sentence if it cannot be loaded. */
+/* Loads an image: nl_sim_image_header and the bytes after it. On failure, writes a message to
+ * `log`. */
 CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
                             char *log, size_t log_size);
-/* The function for the checks in `mask` (of NL_CHECK_COMPILED; 0: none): itself if it was compiled
- * for them, else its twin, compiled and loaded when it is first asked for. It lives as long as the
- * function. `log` gets a sentence if there is none. */
+/* The function compiled for the checks in `mask` (of NL_CHECK_COMPILED; 0: none): the function
+ * itself, or its twin, which is compiled and loaded at the first call and lives as long as the
+ * function. On failure, writes a message to `log`. */
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size);
 /* The checks that it was compiled for, of NL_CHECK_COMPILED. */
 uint32_t nl_sim_module_checks(const nl_sim_module *module);
-/* Does the processor tell of NaN and infinity in its kernels (reals.h)? */
+/* Do its kernels need the processor's floating-point exceptions for the NaN check (reals.h)? */
 int nl_sim_module_traps_reals(const nl_sim_module *module);
 /* Was it compiled with debug=True? */
 int nl_sim_module_is_debug(const nl_sim_module *module);
 /* Are the bodies of its kernels Python? */
 int nl_sim_module_is_python(const nl_sim_module *module);
-/* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
+/* The parameter descriptions that an instrumented image exports for one of its kernels; NULL:
+ * none. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
-/* Of a twin: its variables and its original's; NULL: of any other module. */
+/* For a twin: the pairs of its variables and the original's; NULL for other modules. */
 struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
-/* The shared object itself. */
+/* The loaded shared library. */
 const nl_sim_object *nl_sim_module_object(const nl_sim_module *module);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
-/* Its work must be done. */
+/* All work that uses it must have ended. */
 void nl_sim_module_destroy(nl_sim_module *module);
 CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
-/* The function that runs this code; NULL: the image does not show it. */
+/* The function that runs this kernel; NULL: the image does not export it. */
 nl_sim_function *nl_sim_module_function_of(nl_sim_module *module, const nl_sim_kernel *kernel);
 CUresult nl_sim_module_global(nl_sim_module *module, const char *symbol, void **address,
                               size_t *size);

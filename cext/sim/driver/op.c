@@ -1,4 +1,4 @@
-/* sim/driver/op: operations that are in no stream: those of graphs. */
+/* sim/driver/op: operations that are in no stream, as those of graphs. */
 #include "sim/driver/op.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* sim/driver/op: an operation: a copy, a launch, a host function, that runs when its turn in a
- * stream comes. */
+/* sim/driver/op: an operation of a stream: a copy, a launch or a host function. */
 #ifndef NL_SIM_DRIVER_OP_H
 #define NL_SIM_DRIVER_OP_H
 
@@ -10,10 +9,11 @@ typedef struct nl_sim_stream nl_sim_stream;
 typedef struct nl_sim_op nl_sim_op;
 
 enum {
-    NL_SIM_OP_INLINE = 1,  /* short: on an idle stream the issuing thread runs it at once */
-    NL_SIM_OP_HOST = 2,    /* calls the program's code: only the scheduler's threads run it */
-    NL_SIM_OP_LAUNCH = 4,  /* may take for ever: a thread that can be interrupted does not run it */
-    NL_SIM_OP_WATCHED = 8, /* what it touches is compared with other streams (check/overlap.h) */
+    /* short: if the stream is idle, the issuing thread runs it immediately */
+    NL_SIM_OP_INLINE = 1,
+    NL_SIM_OP_HOST = 2,    /* calls the program's code: only scheduler threads run it */
+    NL_SIM_OP_LAUNCH = 4,  /* may run forever: an interruptible thread does not run it */
+    NL_SIM_OP_WATCHED = 8, /* its accesses are compared with other streams (check/overlap.h) */
 };
 
 typedef struct nl_sim_after {
@@ -21,25 +21,26 @@ typedef struct nl_sim_after {
     uint64_t ticket;
 } nl_sim_after;
 
-/* Embedded first in what an operation needs; made with malloc by who issues it. */
+/* The first member of each kind of operation; the issuing code allocates it with malloc. */
 struct nl_sim_op {
     nl_sim_op *next;
-    void (*run)(nl_sim_op *op, nl_sim_stream *stream);    /* without the lock, or NULL */
-    void (*settle)(nl_sim_op *op, nl_sim_stream *stream); /* afterwards with the lock, or NULL */
-    void (*drop)(nl_sim_op *op);                          /* releases what it holds, or NULL */
-    /* The same once more, for captures, or NULL without memory. */
+    void (*run)(nl_sim_op *op, nl_sim_stream *stream); /* called without the lock; may be NULL */
+    /* called afterwards with the lock held; may be NULL */
+    void (*settle)(nl_sim_op *op, nl_sim_stream *stream);
+    void (*drop)(nl_sim_op *op); /* frees its resources; may be NULL */
+    /* Copies the operation, for captures; returns NULL without memory. */
     nl_sim_op *(*copy)(const nl_sim_op *op);
-    const char *name;        /* of the kernel; NULL: it is a copy */
-    nl_sim_overlap *overlap; /* if it is watched, once it is issued */
-    uint64_t number;         /* counts all operations that are issued, to whatever stream */
+    const char *name;        /* of the kernel; NULL: a copy */
+    nl_sim_overlap *overlap; /* set when it is issued, if it is watched */
+    uint64_t number;         /* counts the operations issued to all streams */
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];
 };
 
-/* A copy of `size` bytes of an operation, which is in no stream yet. */
+/* A copy of an operation of `size` bytes, in no stream. */
 nl_sim_op *nl_sim_op_copy(const nl_sim_op *op, size_t size);
-/* Destroys one that is in no stream. */
+/* Destroys an operation that is in no stream. */
 void nl_sim_op_destroy(nl_sim_op *op);
 
 #endif

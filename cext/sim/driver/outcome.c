@@ -1,4 +1,4 @@
-/* sim/driver/outcome: a fault is large and rare, so it is allocated when there is one. */
+/* sim/driver/outcome: a fault is large and rare, so its memory is allocated on demand. */
 #include "sim/driver/outcome.h"
 
 #include <stdlib.h>

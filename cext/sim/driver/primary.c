@@ -1,5 +1,4 @@
-/* sim/driver/primary: retaining counts, and when nobody retains a context any more, what was made
- * in it is destroyed. */
+/* sim/driver/primary: a reference count; at 0 the contents of the context are destroyed. */
 #include "sim/driver/primary.h"
 
 #include <stdlib.h>
@@ -58,8 +57,7 @@ int nl_sim_primary_open(int devices) {
     return status;
 }
 
-/* Whoever retains a context while the last user's contents are destroyed gets it when that is over.
- */
+/* A retain during the destruction of the contents waits until it has finished. */
 CUresult nl_sim_primary_retain(int device, nl_sim_context **out) {
     nl_mutex_lock(&lock);
     nl_atomic_add(&nl_sim_context_at(device)->retained, 1);
@@ -83,7 +81,7 @@ static void destroy_contents(nl_sim_context *context) {
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_ARRAY, device)))
-        free(object); /* its texels go with all memory */
+        free(object); /* nl_sim_memory_clear frees its texels */
     nl_sim_texture_clear(device);
     nl_sim_stream_wait_context(context);
     nl_sim_stream_clear_faults(context);
@@ -95,14 +93,15 @@ static void destroy_contents(nl_sim_context *context) {
     nl_atomic_add(&context->epoch, 1);
 }
 
-/* With the calls of other threads kept out, whose handles would vanish under them. */
+/* Destroys the contents while calls of other threads are refused, because their handles become
+ * invalid. */
 static void destroy_lock_held(nl_sim_context *context) {
     nl_sim_inflight_close(context->device);
     destroy_contents(context);
     nl_sim_inflight_open(context->device);
 }
 
-/* What is under way is waited for before others are kept out: it may need them. */
+/* Waits for running work before calls are refused, because the work may need calls. */
 static void wait_for_work(nl_sim_context *context) {
     if (!nl_sim_inflight_enter(context->device))
         return;

@@ -1,5 +1,5 @@
-/* sim/driver/primary: a device's context is made with the first who retains it, and destroyed with
- * the last. */
+/* sim/driver/primary: primary contexts: created at the first retain, destroyed at the last
+ * release. */
 #ifndef NL_SIM_DRIVER_PRIMARY_H
 #define NL_SIM_DRIVER_PRIMARY_H
 
@@ -8,8 +8,7 @@
 int nl_sim_primary_open(int devices);
 CUresult nl_sim_primary_retain(int device, nl_sim_context **out);
 CUresult nl_sim_primary_release(int device);
-/* Waits for everything and destroys all that was made in it; it stays retained as often as it was.
- */
+/* Waits for all work and destroys everything in the context; its reference count stays the same. */
 void nl_sim_primary_reset(nl_sim_context *context);
 
 #endif

@@ -1,11 +1,11 @@
 /* sim/driver/stream: the scheduler of operations.
  *
  * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
- * ready, or running. Ready streams are in a list by priority; threads of the scheduler, as many as
- * there have ever been streams ready at once, take them from there and run them dry. A thread that
- * waits for a stream takes it from the list too, which saves two switches of threads in the
- * commonest case, a launch and a wait. Blocked streams are looked at again whenever an operation
- * has run. */
+ * ready, or running. Ready streams are in a list sorted by priority. Scheduler threads, as many as
+ * there have ever been ready streams at the same time, take streams from the list and run them
+ * until they are empty. A thread that waits for a stream also takes it from the list, which saves
+ * two thread switches in the most common case, a launch and a wait. Blocked streams are checked
+ * again after each operation. */
 #include "sim/driver/stream.h"
 
 #include <stdio.h>
@@ -30,9 +30,9 @@ static struct {
     nl_cond work, done;
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
-    uint64_t issued; /* operations, to all streams */
+    uint64_t issued; /* number of operations issued to all streams */
     int exiting;
-    char stopped[1000]; /* what the last interrupt has stopped */
+    char stopped[1000]; /* message about the launches that the last interrupt stopped */
 } sched = {.work = NL_COND_INIT, .done = NL_COND_INIT};
 
 /* References */
@@ -60,7 +60,7 @@ nl_sim_stream *nl_sim_stream_create(nl_sim_context *context, unsigned flags, int
     return stream;
 }
 
-/* Takes a closed stream that has run dry out of its context. */
+/* Removes a closed stream without operations from its context. */
 static void retire_lock_held(nl_sim_stream *stream) {
     nl_sim_stream **p = &stream->context->streams;
     while (*p && *p != stream)
@@ -85,7 +85,7 @@ void nl_sim_stream_close(nl_sim_stream *stream) {
     nl_sim_streams_unlock();
 }
 
-/* What an operation comes after */
+/* Order of operations */
 
 int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
     if (!op->after) {
@@ -108,8 +108,8 @@ int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
     return 0;
 }
 
-/* The default stream comes after all that is in blocking streams, and they after it. Without memory
- * for the list, waits right here instead. */
+/* Orders op between the default stream and blocking streams. Without memory for the list, waits
+ * here instead. */
 static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
@@ -180,7 +180,7 @@ static void take_ready_lock_held(nl_sim_stream *stream) {
     sched.ready_count--;
 }
 
-/* The first operation has run. */
+/* Completes the first operation, which has run. */
 static void complete_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     if (op->settle)
@@ -194,8 +194,8 @@ static void complete_lock_held(nl_sim_stream *stream) {
         nl_cond_broadcast(&sched.done);
 }
 
-/* Completes operations in which there is nothing to run. Then the stream is idle or blocked
- * (returns 0), or its first operation can run (returns 1; the state is the caller's to set). */
+/* Completes operations that have nothing to run. Returns 0 if the stream is then idle or blocked;
+ * returns 1 if its first operation can run: the caller must set the state. */
 static int settle_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
@@ -217,7 +217,7 @@ static int settle_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* After something has completed: what was waiting for it? */
+/* Call after an operation has completed: finds blocked streams that can continue. */
 static void unblock_lock_held(void) {
     for (nl_sim_stream **p = &sched.blocked; *p;) {
         nl_sim_stream *stream = *p;
@@ -228,7 +228,8 @@ static void unblock_lock_held(void) {
         *p = stream->next_queued;
         if (settle_lock_held(stream))
             make_ready_lock_held(stream);
-        p = &sched.blocked; /* that may have completed what others wait for */
+        /* restart, because settling may have completed operations that other streams wait for */
+        p = &sched.blocked;
     }
 }
 
@@ -239,21 +240,22 @@ static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_faul
     if (stream->done < stream->cancelled && !*sched.stopped)
         nl_fault_sentence(fault, sched.stopped, sizeof sched.stopped);
     if (stream->fault.status)
-        return; /* the first is the one to report */
+        return; /* only the first fault is reported */
     stream->fault = (nl_sim_pending){status, ++faults, malloc(sizeof *fault)};
     if (stream->fault.fault)
         *stream->fault.fault = *fault;
 }
 
-/* A fault of which there is only this to say. */
+/* Initializes a fault that consists of this message only. */
 static const nl_fault *plain(nl_fault *fault, const char *what) {
     nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
     nl_fault_say(fault, "%s", what);
     return fault;
 }
 
-/* Operations that a thread which waits does not run. Who can be interrupted must be able to see
- * to it. All are for it where no thread could be started: nobody else would run them. */
+/* Kinds of operations that a waiting thread must not run. Launches are excluded if the thread can
+ * be interrupted, because it has to check for interrupts. If no scheduler thread could be started,
+ * nothing is excluded, because no other thread would run the operations. */
 static unsigned not_for_me_lock_held(void) {
     if (sched.threads == 0)
         return 0;
@@ -277,8 +279,9 @@ static void run_first_lock_held(nl_sim_stream *stream) {
     sched.running--;
 }
 
-/* Runs a stream whose first operation can run, until it is idle or blocked, or (for a thread that
- * waits) `ticket` of `goal` has run or others must go on. */
+/* Runs a stream whose first operation can run until it is idle or blocked. A waiting thread also
+ * stops when `ticket` of `goal` has run, or when the next operation is for the scheduler
+ * threads. */
 static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
     unsigned not_for_me = goal ? not_for_me_lock_held() : 0;
     stream->references++;
@@ -313,7 +316,7 @@ static void *scheduler_thread(void *unused) {
     return NULL;
 }
 
-/* A stream that the calling thread can run so that `stream` gets on, or NULL. */
+/* A stream that the calling thread can run to make progress in `stream`, or NULL. */
 static nl_sim_stream *helpable(nl_sim_stream *stream) {
     unsigned not_for_me = not_for_me_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
@@ -343,9 +346,11 @@ static void for_all_lock_held(void (*act)(nl_sim_stream *stream)) {
     }
 }
 
-/* How a wait goes that can be interrupted. */
+/* State of an interruptible wait. */
 typedef struct patience {
-    uint64_t next; /* when to ask, or to stop once more what runs; 0: not set yet */
+    /* time of the next check for interrupts, or of the next attempt to stop launches; 0: not set
+     * yet */
+    uint64_t next;
     int interrupted;
 } patience;
 
@@ -360,8 +365,8 @@ static void ask_lock_held(patience *p) {
     p->interrupted |= asked;
 }
 
-/* Waits until something has happened. From time to time asks whether to go on; if not, what runs is
- * stopped, and the launches that come after it are not run: then this wait ends, too. */
+/* Waits for the next completion. From time to time, checks for interrupts. After an interrupt,
+ * stops the running launches and cancels the later ones: then this wait ends, too. */
 static void wait_patiently_lock_held(patience *p) {
     uint64_t time = nl_clock_ns();
     if (p->next && time >= p->next) {
@@ -369,7 +374,7 @@ static void wait_patiently_lock_held(patience *p) {
         if (p->interrupted)
             for_all_lock_held(stop_lock_held);
         p->next = 0;
-        return; /* it may have happened meanwhile */
+        return; /* the operation may have completed in the meantime */
     }
     if (!p->next)
         p->next = time + (p->interrupted ? AGAIN_NS : NL_INTERRUPT_NS);
@@ -447,7 +452,8 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_streams_unlock();
 }
 
-/* The host knows that all is done that an operation issued now would come after. */
+/* Updates the host's vector clock: the host has waited for everything that a new operation would be
+ * ordered after. */
 static void tell_host_lock_held(nl_sim_stream *stream) {
     nl_sim_streamclock_tell_host(&stream->clock);
     if (stream != stream->context->legacy)
@@ -458,7 +464,8 @@ static void tell_host_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* The ticket up to which a stream has what was issued when `number` operations had been. */
+/* The ticket of a stream's last operation that was issued when `number` operations had been issued
+ * to all streams. */
 static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
     uint64_t ticket = stream->done;
     for (const nl_sim_op *op = stream->head; op && op->number <= number; op = op->next)
@@ -466,8 +473,8 @@ static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
     return ticket;
 }
 
-/* All streams of a context, but for those with one of `flags`. What other threads issue meanwhile
- * is not waited for: they may never stop. */
+/* Waits for all streams of a context, except those with one of `flags`. Does not wait for
+ * operations that other threads issue in the meantime, because those may never end. */
 static void wait_context_lock_held(nl_sim_context *context, unsigned flags) {
     uint64_t now = sched.issued;
 restart:
@@ -480,7 +487,7 @@ restart:
     }
 }
 
-/* Everything that an operation issued now would come after. */
+/* Waits for everything that a new operation would be ordered after. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
     tell_host_lock_held(stream);
     if (stream == stream->context->legacy)
@@ -561,7 +568,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
     return status;
 }
 
-/* id 0: whichever it is. */
+/* Clears a pending fault if it has this id; id 0: any fault. */
 static void clear(nl_sim_pending *fault, uint64_t id) {
     if (id && fault->id != id)
         return;
@@ -588,10 +595,10 @@ void nl_sim_stream_clear_faults(nl_sim_context *context) {
     nl_sim_streams_unlock();
 }
 
-/* The end */
+/* Process exit */
 
-/* The process is ending, perhaps with work under way. What runs is stopped at its next block;
- * nothing new starts; but a kernel that never ends does not keep the process. */
+/* Exit handler; operations may be running. Running kernels are stopped at their next block, and no
+ * operation is started. A kernel that never ends does not prevent the exit. */
 static void at_exit(void) {
     if (nl_sim_context_forked())
         return;

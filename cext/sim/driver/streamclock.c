@@ -1,4 +1,4 @@
-/* sim/driver/streamclock: vector clocks, under the lock of all streams. */
+/* sim/driver/streamclock: vector clocks, protected by the lock of all streams. */
 #include "sim/driver/streamclock.h"
 
 #include <stdio.h>
@@ -19,8 +19,8 @@ int nl_sim_streamclock_open(void) {
     return status;
 }
 
-/* A free place if there is one, and not the one that was given back just now: what a stream has
- * done that is gone is then told apart from what a new one does. */
+/* Assigns a free index if there is one, but not the index released last, so that operations of a
+ * destroyed stream are distinguished from those of a new one. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
@@ -31,7 +31,7 @@ void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     stream->place = last_place = place;
 }
 
-/* The default stream comes after what blocking streams have done that are gone. */
+/* The default stream stays ordered after operations of destroyed blocking streams. */
 void nl_sim_streamclock_leave(nl_sim_stream *stream) {
     users[stream->place]--;
     if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
@@ -49,7 +49,7 @@ void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock) {
     nl_sim_streamclock_join(&host, clock);
 }
 
-/* As add_legacy in stream.c. */
+/* The same order as add_legacy_lock_held in stream.c. */
 static void join_legacy(nl_sim_stream *stream) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
@@ -64,7 +64,7 @@ static void join_legacy(nl_sim_stream *stream) {
     }
 }
 
-/* Where the thread issues its next operation; "": not reported. */
+/* source line of the thread's next operation; "": not reported */
 static _Thread_local char caller[NL_SIM_CALLER];
 
 unsigned nl_sim_streamclock_number(CUstream stream) {

@@ -1,34 +1,36 @@
-/* sim/driver/streamclock: what has happened before the operations of each stream, and for the host,
- * as far as events, waits and the default stream's rule say so (sim/check/overlap.h). */
+/* sim/driver/streamclock: vector clocks of streams and of the host: which operations happened
+ * before, according to events, waits and the default stream's rule (sim/check/overlap.h). */
 #ifndef NL_SIM_DRIVER_STREAMCLOCK_H
 #define NL_SIM_DRIVER_STREAMCLOCK_H
 
 #include "sim/check/overlap.h"
 #include "sim/driver/streams.h"
 
-/* Begins; 0, or -1 without memory. Takes the lock of all streams. */
+/* Enables the clocks; 0, or -1 without memory. Acquires the lock of all streams. */
 int nl_sim_streamclock_open(void);
 
-/* With the lock of all streams. A place in clocks for a new stream, and back. */
+/* Call these with the lock of all streams held. enter: assigns a clock index to a new stream.
+ * leave: releases it. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream);
 void nl_sim_streamclock_leave(nl_sim_stream *stream);
 /* An operation is issued. */
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
-/* What is in one clock has happened for the other, too. */
+/* Everything in `earlier` happened before `later` as well. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
-/* The host knows that all of it has happened. */
+/* Everything in this clock happened before the host's next operations. */
 void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
 
-/* The user's line of the calling thread's next operation (nl_driver.SetCaller). */
+/* The user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
-/* "lesson.py, line 20"; "": unknown. */
+/* "lesson.py, line 20"; "": unavailable. */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
-/* The number of a stream that was created, as reports have it (nl_driver.StreamNumber). */
+/* The number of a created stream, as in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 
-/* Around a host function: the operation that it is, and NULL. If it says so meanwhile, the host
- * knows what has happened before it (nl_driver.HostKnows). */
+/* begin_host: call with the operation before a host function, and with NULL after it. host_knows:
+ * called in a host callback: earlier work of its stream happens before later host code
+ * (nl_driver.HostKnows). */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
 void nl_sim_streamclock_host_knows(void);
 

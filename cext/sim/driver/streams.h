@@ -1,10 +1,10 @@
-/* sim/driver/streams: what a stream is, and the lock that all of them are under.
+/* sim/driver/streams: the stream struct, and the lock that protects all streams.
  *
- * A stream is a queue of operations. An operation runs when those before it in its stream have run
- * and those of other streams that it must come after (events, the default stream's rule) have run.
+ * A stream is a queue of operations. An operation runs after the earlier operations of its stream
+ * and those of other streams that it is ordered after (events, the default stream's rule).
  *
  * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last
- * that has run. "After" always means: after a ticket of a stream. */
+ * completed operation. "After" always refers to a ticket of a stream. */
 #ifndef NL_SIM_DRIVER_STREAMS_H
 #define NL_SIM_DRIVER_STREAMS_H
 
@@ -17,25 +17,26 @@ struct nl_sim_capture;
 
 struct nl_sim_stream {
     nl_sim_context *context;
-    nl_sim_stream *next;        /* of the context */
-    nl_sim_stream *next_queued; /* in the list that belongs to its state */
-    uint64_t references;        /* the handle's, and those of `after`s and events */
+    nl_sim_stream *next;        /* in the context's list */
+    nl_sim_stream *next_queued; /* in the list for its state */
+    uint64_t references;        /* of the handle, of `after` entries and of events */
     uint64_t issued, done;
-    uint64_t cancelled; /* launches up to this ticket are not run */
+    uint64_t cancelled; /* launches up to this ticket do not run */
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;
-    unsigned place;  /* in vector clocks */
-    unsigned number; /* of the streams that were created, from 1; the default stream's is 0 */
+    unsigned place;  /* index in vector clocks */
+    unsigned number; /* 1 for the first created stream; 0 for the default stream */
     nl_sim_streamclock clock;
-    int closed;             /* the handle is gone */
-    struct nl_sim_job *job; /* being run */
+    int closed;             /* the handle was destroyed */
+    struct nl_sim_job *job; /* the running job */
     nl_sim_pending fault;
-    /* While it is being captured, see capture.h: */
+    /* During a capture (capture.h): */
     struct nl_sim_capture *capture;
-    nl_sim_op *captured;     /* its last operation in the capture */
-    uint64_t captured_count; /* of its operations */
-    int unjoined;            /* nothing in the first stream of the capture comes after them yet */
+    nl_sim_op *captured;     /* its last captured operation */
+    uint64_t captured_count; /* number of its captured operations */
+    /* the capture's first stream has no operation ordered after them yet */
+    int unjoined;
 };
 
 extern nl_mutex nl_sim_streams_mutex;

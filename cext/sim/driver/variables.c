@@ -1,8 +1,8 @@
-/* sim/driver/variables: variables are paired by their symbols' names. Of each pair we keep what
- * each side had when they were last the same; bytes that differ from it are those that have
- * changed. What the loader wrote, addresses within an image (tables of functions, virtual
- * functions), differs from side to side, and is never copied. Launches of one module on several
- * streams may overlap, so only changes are copied, never the whole. */
+/* sim/driver/variables: variables are paired by symbol name. For each pair, the last common value
+ * of each side is stored; bytes that differ from it have changed. Addresses within an image that
+ * the loader wrote (function tables, virtual functions) differ between the sides and are never
+ * copied. Launches of one module on several streams may overlap, so only changed bytes are
+ * copied. */
 #include "sim/driver/variables.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct pair {
     struct pair *next;
     unsigned char *module, *twin;
     size_t size;
-    unsigned char last[]; /* the module's, and behind it the twin's */
+    unsigned char last[]; /* the module's bytes, followed by the twin's */
 } pair;
 
 struct nl_sim_variables {
@@ -22,15 +22,15 @@ struct nl_sim_variables {
     pair *pairs;
 };
 
-/* While pairs are made. */
+/* State while the pairs are created. */
 typedef struct making {
     nl_sim_variables *variables;
     const nl_sim_object *module, *twin;
     int failed;
 } making;
 
-/* A module's variable whose initial value, `initial` (NULL: zero), is in its file. What it has
- * besides has been written since; addresses within the image are the loader's work. */
+/* Initializes a pair from the module's initial value in its file, `initial` (NULL: zero). Bytes
+ * that differ from it were written later; addresses within the image were written by the loader. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;

@@ -1,7 +1,8 @@
-/* sim/driver/variables: the variables of a module and of its instrumented twin, which has its own.
+/* sim/driver/variables: the variables of a module and of its instrumented twin, which has its own
+ * copies.
  *
- * Copies, and kernels that are not checked, use the module's; kernels that are checked the twin's.
- * Around each checked launch what has changed on one side is brought to the other. */
+ * Copies and kernels without checks use the module's variables; checked kernels use the twin's.
+ * Before and after each checked launch, changes on one side are copied to the other. */
 #ifndef NL_SIM_DRIVER_VARIABLES_H
 #define NL_SIM_DRIVER_VARIABLES_H
 
@@ -12,7 +13,7 @@ typedef struct nl_sim_variables nl_sim_variables;
 /* NULL without memory. */
 nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin);
 void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
-/* Before a checked launch, and after it. */
+/* bring: call before a checked launch. return: call after it. */
 void nl_sim_variables_bring(nl_sim_variables *variables);
 void nl_sim_variables_return(nl_sim_variables *variables);
 
