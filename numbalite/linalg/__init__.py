@@ -1,13 +1,13 @@
 """NumPy's linear algebra on device arrays (`np.linalg.solve(d, e)`), by cuSOLVER, and the products: `@`,
 dot, einsum, by cuBLAS.
 
-`a @ b` of two arrays that cuBLAS takes as they lie never comes here: it is C (cext/py/matmul.c). Other
-products are made such in `matmul`; whole numbers and booleans have a kernel of our own
-(cuda_src/templates/matmul.cu). `products` and `einsum` are NumPy's functions made of products.
+C code (cext/py/matmul.c) computes `a @ b` of two arrays whose layout cuBLAS supports. `matmul` converts other products
+to this form; integers and booleans have a separate kernel (cuda_src/templates/matmul.cu). `products` and `einsum`
+reduce NumPy's functions to products.
 
-`arguments` reads matrices and batches of them, `lapack` calls the library on them, `solving`,
-`decompositions` and `norms` are NumPy's functions. Matrices are given to the library as they lie, by rows, where the
-mathematics of the transposed matrix lets that be; otherwise one copy turns them. What a factorization has to
-say (a singular matrix) is read once, at the end: those functions wait for the device. Uses types,
+`arguments` converts matrices and stacks of them, `lapack` calls cuSOLVER; `solving`, `decompositions` and `norms` have
+NumPy's functions. cuSOLVER expects column-major matrices. A row-major matrix is passed unchanged where the function of
+the transposed matrix gives the result; otherwise it is transposed by one copy. The status of a factorization (a
+singular matrix) is read once, at the end, so these functions wait for the device. Uses types,
 compilers, runtime, kernels, ndarray, ufuncs and functions. Begin with solving.py.
 """

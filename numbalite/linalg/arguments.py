@@ -1,4 +1,4 @@
-"""Matrices, and batches of them, as NumPy's functions of linear algebra take them."""
+"""Converts arguments of linear algebra functions to matrices and stacks of matrices, with NumPy's dtype rules and checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
 
 
 def computed_in(name: str, *arrays: Any) -> np.dtype:
-    """The dtype that NumPy computes in: double but for single precision alone; TypeError for others."""
+    """The dtype that NumPy computes in: double precision unless all are single; TypeError for unsupported dtypes."""
     for array in arrays:
         if array.dtype.kind not in "biu" and array.dtype.char not in _DTYPES:
             raise TypeError(f"linalg.{name}: array type {array.dtype} is unsupported in linalg")
@@ -34,7 +34,7 @@ def real_of(dtype: np.dtype) -> np.dtype:
 
 
 def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """A device array of two dimensions or more."""
+    """The value as a device array with two or more dimensions; LinAlgError for fewer."""
     array = arguments.array(value, what)
     if array.ndim < 2:
         raise LinAlgError(
@@ -44,7 +44,7 @@ def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
 
 
 def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """The same, with the last two dimensions equal."""
+    """The value as a device array of square matrices; LinAlgError for others."""
     array = matrices(name, value, what)
     if array.shape[-1] != array.shape[-2]:
         raise LinAlgError(
@@ -55,24 +55,24 @@ def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
 
 
 def stack(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
-    """A copy by rows, of shape (count, rows, columns), which may be destroyed."""
+    """A row-major copy of shape (count, rows, columns), which the caller may overwrite."""
     rows, columns = array.shape[-2:]
     copy = array.astype(dtype, "C") if array.dtype != dtype else array.copy("C")
     return copy.reshape(math.prod(array.shape[:-2]), rows, columns)
 
 
 def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
-    """The same of the transposed matrices: a copy by columns."""
+    """A column-major copy: the transposed matrices as (count, columns, rows), which the caller may overwrite."""
     return stack(array.swapaxes(-1, -2), dtype)
 
 
 def check(infos: DeviceNDArray, message: str) -> None:
-    """LinAlgError if a factorization has failed. Waits for it, and reads four bytes a matrix."""
+    """LinAlgError if a factorization failed. Waits for it, and reads four bytes per matrix."""
     if infos.size and infos.copy_to_host().any():
         raise LinAlgError(message)
 
 
 def same_device(name: str, a: Any, b: Any) -> None:
-    """ValueError for arrays of two devices."""
+    """ValueError if the arrays are on different devices."""
     if a.device != b.device:
         raise ValueError(f"linalg.{name}: a is on device {a.device}, b on device {b.device}")

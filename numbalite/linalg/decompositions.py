@@ -1,4 +1,4 @@
-"""qr, svd, eigh, and what is made of singular values: ranks, pseudo-inverses, least squares."""
+"""qr, svd, eig and eigh, and functions that use singular values: matrix_rank, pinv and lstsq."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _rows(stack_by_columns, batch):
-    """A contiguous array of a stack by columns."""
+    """Copies a column-major stack to a row-major array with the batch dimensions."""
     made = stack_by_columns.swapaxes(1, 2)
     made = made.copy("C")
     return made.reshape(batch + made.shape[1:])
@@ -46,7 +46,7 @@ def _rows(stack_by_columns, batch):
 
 @implements("linalg.qr")
 def qr(a, mode: str = "reduced") -> Any:
-    """a = q r by Householder's reflections; modes reduced, complete, r and raw. It does not wait."""
+    """a = q r by Householder reflections; modes reduced, complete, r and raw. Does not wait."""
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
     with on_device_of(a):
@@ -88,10 +88,10 @@ def _q(factors, scales, columns, batch):
 
 
 def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> tuple:
-    """(u, s, vh) as NumPy's, the vectors None where they are not wanted. Waits."""
+    """(u, s, vh) as in NumPy; u and vh are None without ``vectors``. Waits."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     is_wide, k = n >= m, min(m, n)
-    # By rows a wide matrix is its transposed by columns, which has as many rows as columns or more.
+    # A wide row-major matrix is a tall column-major one, its transpose, which cuSOLVER supports.
     given_by = stack(a, dtype) if is_wide else turned(a, dtype)
     count = given_by.shape[0]
     if given_by.size:
@@ -112,8 +112,9 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
 
 @implements("linalg.svd")
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """The singular values, and with compute_uv the vectors. LinAlgError where it does not converge; for
-    that it waits. `hermitian` makes nothing quicker."""
+    """The singular values, and with compute_uv the vectors.
+
+    Waits for convergence: LinAlgError if there is none. `hermitian` has no effect on speed."""
     with on_device_of(a):
         a = square("svd", a) if hermitian else matrices("svd", a)
         u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
@@ -127,7 +128,7 @@ def svdvals(x, /) -> Any:
 
 @implements("linalg.matrix_rank")
 def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
-    """How many singular values are above a limit."""
+    """The number of singular values above the tolerance."""
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
     with on_device_of(A):
@@ -150,14 +151,14 @@ def _with_axis(limit):
 
 
 def _adjoint(a):
-    """The conjugated, transposed matrices; without a copy where they are real."""
+    """The conjugate transposes; views for real matrices."""
     a = a.swapaxes(-1, -2)
     return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
 @implements("linalg.pinv")
 def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
-    """Moore and Penrose's inverse, by singular values."""
+    """The Moore-Penrose inverse, by singular values."""
     with on_device_of(a):
         a = square("pinv", a) if hermitian else matrices("pinv", a)
         dtype = computed_in("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
@@ -238,8 +239,8 @@ def _hermitian(name, a, UPLO, vectors):
     factors = stack(a, dtype)
     count, n, _ = factors.shape
     if factors.size:
-        # By columns this is the conjugated matrix, whose eigenvalues are the same, and what NumPy calls
-        # its lower triangle is the upper one.
+        # A row-major Hermitian matrix is the conjugate matrix for column-major cuSOLVER: its eigenvalues are equal,
+        # and NumPy's lower triangle is its upper one.
         values, infos = lapack.eigh(factors, side == "L", vectors)
         check(infos, "Eigenvalues did not converge")
     else:
@@ -254,8 +255,10 @@ def _hermitian(name, a, UPLO, vectors):
 
 @implements("linalg.eigh")
 def eigh(a, UPLO: str = "L") -> Any:
-    """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix, of which one triangle is
-    read. LinAlgError where it does not converge; for that it waits."""
+    """Ascending eigenvalues, and eigenvectors of a symmetric or Hermitian matrix.
+
+    Reads only one triangle. Waits for convergence: LinAlgError if there is none.
+    """
     with on_device_of(a):
         return _hermitian("eigh", a, UPLO, True)
 
@@ -268,7 +271,7 @@ def eigvalsh(a, UPLO: str = "L") -> Any:
 
 @functools.cache
 def _may_be_real():
-    """Are eigenvalues without imaginary parts real numbers? The NumPy at hand says."""
+    """Does the installed NumPy return real eigenvalues if all imaginary parts are zero?"""
     return np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
 
 
@@ -301,8 +304,10 @@ def _general(name, a, vectors):
 
 @implements("linalg.eig")
 def eig(a) -> Any:
-    """Eigenvalues, in no order, and eigenvectors of any square matrix. It waits: for what is not finite, for what
-    does not converge, and for whether all eigenvalues of a real matrix are real."""
+    """Eigenvalues, in no order, and eigenvectors of any square matrix.
+
+    Waits: checks for non-finite elements and convergence, and whether all eigenvalues of a real matrix are real.
+    """
     with on_device_of(a):
         return named("eig", *_general("eig", a, True))
 

@@ -1,5 +1,6 @@
-"""numpy.einsum: two operands at a time, each pair a product of matrices where something is summed over,
-else a ufunc. NumPy's own einsum_path finds the order."""
+"""numpy.einsum on device arrays, which contracts two operands at a time in the order of NumPy's einsum_path.
+
+A pair is a matrix product if labels are summed over, otherwise an element-wise product."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Term(NamedTuple):
-    """An operand and a label for each of its axes."""
+    """An operand with a label for each of its axes."""
 
     array: Any
     labels: tuple[str, ...]
@@ -61,8 +62,10 @@ def einsum(
 
 
 def _view_of(term, result):
-    """A view of the one operand where nothing is summed, whatever dtype=, casting= and order= are, as in NumPy; None
-    where something is."""
+    """A view of a single operand if no label is summed over, else None.
+
+    As in NumPy, dtype=, casting= and order= have no effect on a view.
+    """
     (term,) = _without_ellipses([term])
     result = _result_labels([term], result)
     term = _diagonal(term)
@@ -72,11 +75,11 @@ def _view_of(term, result):
         return term.array.transpose([term.labels.index(one) for one in result])
 
 
-# ----------------------------------------------------------------------------------------- reading
+# ----------------------------------------------------------------------------------------- parsing
 
 
 def _read(operands):
-    """([(operand, its labels with "..." as one of them)], the labels of the result or None)"""
+    """([(operand, its labels, where "..." is one label)], the labels of the result or None)"""
     if not operands:
         raise ValueError(
             "must specify the einstein sum subscripts string and at least one operand, or at least one operand and its corresponding subscripts list"
@@ -116,7 +119,7 @@ def _labels(word):
 
 
 def _read_lists(operands):
-    """einsum(a, [0, 1], b, [1, 2], [0, 2])"""
+    """Parses the form einsum(a, [0, 1], b, [1, 2], [0, 2])."""
 
     def named(sublist):
         return tuple("..." if one is Ellipsis else _label_of(one) for one in sublist)
@@ -129,7 +132,7 @@ def _read_lists(operands):
 
 
 def _label_of(number):
-    """The label of a subscript in a list: NumPy has 52."""
+    """The label for an integer subscript; NumPy supports 52."""
     number = operator.index(number)
     if not 0 <= number < 52:
         raise ValueError("subscript is not within the valid range [0, 52)")
@@ -137,7 +140,7 @@ def _label_of(number):
 
 
 def _without_ellipses(terms):
-    """Ellipses become labels of their own, counted from the last axis: "-1", "-2", ..."""
+    """Replaces ellipses by labels that are counted from the last axis: "-1", "-2", ..."""
     for number, term in enumerate(terms):
         count = len(term.labels) - ("..." in term.labels)
         spare = term.array.ndim - count
@@ -176,7 +179,7 @@ def _result_labels(terms, result):
 
 
 def _diagonal(term):
-    """The operand with each label once: along labels that are there twice its diagonal is taken."""
+    """Removes repeated labels of an operand: selects the diagonal along their axes."""
     array, labels = term
     if len(set(labels)) == len(labels):
         return term
@@ -195,7 +198,7 @@ def _diagonal(term):
 
 
 def _lengths(terms):
-    """Label -> length; axes of length one are broadcast."""
+    """The length of each label; axes of length 1 are broadcast."""
     lengths: dict[str, int] = {}
     for term in terms:
         for label, length in zip(term.labels, term.array.shape, strict=True):
@@ -214,7 +217,7 @@ def _lengths(terms):
 
 
 def _contracted(terms, result, lengths, optimize):
-    """The array with the labels of the result."""
+    """Contracts all terms to an array with the labels of the result."""
     terms = list(terms)
     for pair in _path(terms, result, optimize):
         chosen = [terms[i] for i in pair]
@@ -229,13 +232,13 @@ def _contracted(terms, result, lengths, optimize):
     order = [labels.index(one) for one in result if one in labels]
     made = array.transpose(order) if order else array
     shape = tuple(lengths[one] for one in result)
-    if len(order) < len(result):  # a label of length one that was left out on the way
+    if len(order) < len(result):  # a label of length 1 was dropped in a contraction
         made = made.reshape([lengths[one] if one in labels else 1 for one in result])
     return made if made.shape == shape else assign.spread(made, shape).copy()
 
 
 def _path(terms, result, optimize):
-    """Which terms are multiplied next, as numpy.einsum_path gives it."""
+    """The order of contractions, from numpy.einsum_path."""
     count = len(terms)
     if count == 1:
         return []
@@ -263,7 +266,7 @@ def _path(terms, result, optimize):
 
 
 def _summed(term, kept):
-    """The term summed over the labels that nobody needs any more."""
+    """Sums a term over the labels that neither another term nor the result has."""
     gone = tuple(i for i, label in enumerate(term.labels) if label not in kept)
     if not gone:
         return term
@@ -274,7 +277,7 @@ def _summed(term, kept):
 
 
 def _product(a, b, kept):
-    """Two terms as one, summed over the labels that are not kept."""
+    """The product of two terms, summed over the labels that are not in ``kept``."""
     a, b = _without_ones(a, b), _without_ones(b, a)
     alone = {one for one in set(a.labels) ^ set(b.labels) if one not in kept}
     if alone and a.array.dtype.kind in "fc":
@@ -304,8 +307,10 @@ def _product(a, b, kept):
 
 
 def _sum_of_products(a, b, kept):
-    """The same where a label of one term alone is summed over. The product of sums would be less to do, but it is not
-    the sum of products where that is infinite or NaN: inf * (1 - 1)."""
+    """Like `_product`, for a summed label that only one term has.
+
+    The product of sums would be faster, but differs for infinities and NaN: inf * (1 - 1).
+    """
     labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
     left = tuple(one for one in labels if one in kept)
     every = [*left, *(one for one in labels if one not in kept)]
@@ -318,7 +323,7 @@ def _sum_of_products(a, b, kept):
 
 
 def _without_ones(a, b):
-    """The term without axes of length one that the other has too, longer: they are broadcast."""
+    """Drops axes of length 1 for which the other term has a longer axis: they are broadcast."""
     other = dict(zip(b.labels, b.array.shape, strict=True))
     gone = [
         i
@@ -332,7 +337,7 @@ def _without_ones(a, b):
 
 
 def _ordered(term, *groups):
-    """The array with an axis for each label of the groups, of length one where it has none."""
+    """Transposes a term to the label order of the groups; missing labels get axes of length 1."""
     key = []
     order = []
     for one in itertools.chain(*groups):
@@ -346,7 +351,7 @@ def _ordered(term, *groups):
 
 @implements("einsum_path")
 def einsum_path(*operands, optimize="greedy", einsum_call=False) -> Any:
-    """NumPy's own, of arrays without elements."""
+    """Calls NumPy's function with placeholders that have the shapes of the operands."""
     return np.einsum_path(
         *(
             np.broadcast_to(np.empty((), one.dtype), one.shape)

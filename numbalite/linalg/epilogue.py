@@ -1,4 +1,4 @@
-"""cuda.matmul: numpy.matmul with a stream, and with a function of the product's elements."""
+"""cuda.matmul: numpy.matmul with a stream and an epilogue, a function of the product's elements."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def matmul(
     a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
     stream: Any = 0, **named: Any,
 ) -> Any:  # fmt: skip
-    """``numpy.matmul(a, b)`` on the device, and then a function of each element of the product.
+    """Computes ``numpy.matmul(a, b)`` on the device, then applies a function to each element of the product.
 
-    ``epilogue`` is an expression or a body in C++ where `x` is the element; further operands are given under
-    their names: ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. Or it is a ufunc, NumPy's or one for
-    the GPU: ``f`` with ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``. The operands are numbers
-    or arrays that can be broadcast with the product, and the result has the ufunc's dtype.
+    ``epilogue`` is a C++ expression or body in which `x` is the element. Other operands are passed by name:
+    ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. It may also be a ufunc of NumPy or for the GPU:
+    ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``. Operands are numbers or arrays that
+    broadcast with the product; the result has the ufunc's dtype.
 
-    The function is one pass over the product, in the order of ``stream``, which a capture may have. ``dtype`` is
-    the product's. Returns a device array, or ``out``. Raises what numpy.matmul and ufuncs raise.
+    The epilogue is one pass over the product, ordered with ``stream``, which may be in a capture. ``dtype`` is the
+    product's dtype. Returns a device array, or ``out``. Raises the exceptions of numpy.matmul and of ufuncs.
 
     >>> cuda.matmul(np.ones((2, 3)), np.ones((3, 2)), epilogue="x * scale", scale=10.0).copy_to_host()
     array([[30., 30.],
@@ -51,16 +51,18 @@ def matmul(
 
 
 def _on_device(a, b, **keywords):
-    """numpy.matmul; where both are on the host, they travel."""
+    """numpy.matmul on the device; host operands are copied to it."""
     if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
         a = arguments.array(a, "an operand of matmul")
-    if keywords["dtype"] is None and not keywords["stream"]:  # C code makes most of these
+    if (
+        keywords["dtype"] is None and not keywords["stream"]
+    ):  # the fast path in C handles most products
         return np.matmul(a, b, out=keywords.get("out"))
     return products.matmul(a, b, **keywords)
 
 
 def _function(epilogue, operands, named):
-    """The ufunc for the GPU that an epilogue is; TypeError for what is none."""
+    """The GPU ufunc of an epilogue; TypeError for other objects."""
     if isinstance(epilogue, str):
         if operands:
             raise TypeError(

@@ -1,6 +1,7 @@
-"""The factorizations, on stacks: arrays (count, columns, rows), contiguous, each matrix by columns. They work in
-place, as LAPACK's do. One matrix, and few large ones, go to cuSOLVER one after another; many small ones to the
-batched functions."""
+"""Factorizations by cuSOLVER of stacks: contiguous arrays (count, columns, rows) of column-major matrices.
+
+As in LAPACK, they overwrite their input. One matrix, or a few large ones, are factorized one after another; many small
+ones by the batched functions."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _solver(array):
 
 
 def _made(array, kind):
-    """An object of cuSOLVER's that has no state of ours, "Params" say: one for each thread and device."""
+    """A cuSOLVER object without call-specific state, such as "Params": one per thread and device."""
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
@@ -54,7 +55,7 @@ def _type(array):
 
 
 def _addresses(stack):
-    """Where each matrix begins, in device memory. The matrices are used with it."""
+    """A library argument with the device addresses of the matrices; the call counts as a use of the stack."""
     step = stack.strides[0]
     places = np.arange(stack.shape[0], dtype=np.uint64) * np.uint64(step) + np.uint64(
         stack._address
@@ -65,7 +66,7 @@ def _addresses(stack):
 
 
 class _Generic:
-    """A call of the 64-bit functions on each matrix of a stack: sizes are asked for once."""
+    """Calls a 64-bit function for each matrix of a stack; queries the workspace size once."""
 
     def __init__(self, array, name, *args):
         self.handle = _solver(array)
@@ -80,7 +81,7 @@ class _Generic:
 
 
 def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
-    """LU with partial pivoting: (pivots counted from 1, infos). Pivots are int32 if `is_small`."""
+    """LU with partial pivoting in place. Returns (1-based pivots, infos); pivots are int32 if `is_small`."""
     count, n, _ = stack.shape
     infos = empty_beside(stack, (count,), np.int32)
     if is_small(stack):
@@ -98,14 +99,14 @@ def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
 
 
 def is_small(stack: DeviceNDArray, most: int = SMALL) -> bool:
-    """Do the batched functions take these matrices?"""
+    """Does the stack have many small matrices, for the batched functions?"""
     return stack.shape[0] > 1 and stack.shape[-1] <= most
 
 
 def lu_solve(
     lus: DeviceNDArray, pivots: DeviceNDArray, right: DeviceNDArray, operation: int
 ) -> None:
-    """Solves op(A) x = b in place of b, a stack (count or, where there is one A, any; columns, n)."""
+    """Solves op(A) x = b; x replaces b, a stack (count, columns, n). The count may be any for a single A."""
     count, n, _ = lus.shape
     columns = right.shape[1]
     if count == 1 and right.shape[0] > 1:
@@ -127,7 +128,7 @@ def lu_solve(
 
 
 def cholesky(stack: DeviceNDArray, upper: bool) -> DeviceNDArray:
-    """A = L L^H or U^H U, in its triangle; the other one stays. Infos."""
+    """A = L L^H or U^H U in one triangle of A; the other triangle is unchanged. Returns infos."""
     count, n, _ = stack.shape
     infos = empty_beside(stack, (count,), np.int32)
     kind, fill = _type(stack), _UPPER if upper else _LOWER
@@ -142,7 +143,7 @@ def cholesky(stack: DeviceNDArray, upper: bool) -> DeviceNDArray:
 
 
 def qr(stack: DeviceNDArray) -> DeviceNDArray:
-    """Householder's reflectors in place, R above them; their scales."""
+    """QR in place: Householder reflectors, with R above them. Returns the scales of the reflectors."""
     count, n, m = stack.shape
     scales, info = (
         empty_beside(stack, (count, min(m, n)), stack.dtype),
@@ -156,7 +157,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
 
 
 def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
-    """The columns of Q in place of the reflectors; columns that had none continue the basis."""
+    """Replaces reflectors by the columns of Q; columns without a reflector complete the basis."""
     count, n, m = stack.shape
     k, info = scales.shape[1], empty_beside(stack, (1,), np.int32)
     is_complex = stack.dtype.kind == "c"
@@ -169,7 +170,7 @@ def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
 
 
 def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArray, DeviceNDArray]:
-    """Eigenvalues, ascending, and infos; the eigenvectors are the columns in place of the matrices."""
+    """Returns (ascending eigenvalues, infos); eigenvectors replace the columns of the matrices."""
     count, n, _ = stack.shape
     values = empty_beside(stack, (count, n), real_of(stack.dtype))
     infos = empty_beside(stack, (count,), np.int32)
@@ -198,13 +199,15 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
 
 
 def has_eig() -> bool:
-    """cuSOLVER has Xgeev from CUDA 12.8 on. A library that is not there at all says so when it is called."""
+    """Has cuSOLVER Xgeev (CUDA 12.8 or later)? A missing library raises its error when it is called."""
     return CUSOLVER.has("Xgeev") or not CUSOLVER.has("Xgetrf")
 
 
 def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, DeviceNDArray]:
-    """Complex eigenvalues of any square matrices, the eigenvectors' columns, infos. Of a real matrix two
-    columns are the real and the imaginary parts for a pair of eigenvalues. The matrices are destroyed."""
+    """Returns (complex eigenvalues, eigenvectors as columns, infos) of square matrices, which are overwritten.
+
+    For a conjugate pair of eigenvalues of a real matrix, two columns are the real and the imaginary part.
+    """
     count, n, _ = stack.shape
     values = empty_beside(stack, (count, n), np.result_type(stack.dtype, np.complex64))
     made = empty_beside(stack, stack.shape, stack.dtype) if vectors else None
@@ -238,7 +241,7 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
 
 
 def _jacobi(stack, name, args, infos, parameters):
-    """A batched call of Jacobi's method: its workspace counts elements."""
+    """A batched call of Jacobi's method, whose workspace size is in elements."""
     handle, size = _solver(stack), ctypes.c_int()
     count = stack.shape[0]
     handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
@@ -262,8 +265,10 @@ def _tiny_svd(stack, full, vectors):
 
 
 def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
-    """Of matrices with at least as many rows as columns: U's columns, the singular values, V^H's columns
-    (None and None without vectors), infos. The matrices are destroyed."""
+    """Returns (columns of U, singular values, columns of V^H, infos); U and V^H are None without ``vectors``.
+
+    The matrices must have at least as many rows as columns, and are overwritten.
+    """
     count, n, m = stack.shape
     if is_small(stack, TINY):
         return _tiny_svd(stack, full, vectors)

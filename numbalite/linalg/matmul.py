@@ -1,4 +1,4 @@
-"""numpy.matmul, and the generalized ufuncs that are products of matrices too."""
+"""numpy.matmul and the gufuncs vecdot, matvec and vecmat, by cuBLAS or a kernel for integers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
-_BLOCK = 16, 16  # threads of the kernel for whole numbers
+_BLOCK = 16, 16  # threads of the kernel for integers
 
 
 def operator(left: Any, right: Any) -> Any:
-    """left @ right, where C code has not made it."""
+    """left @ right, for operands that the C fast path does not handle."""
     for one in (left, right):
         if getattr(type(one), "__array_ufunc__", left) is None:
             return NotImplemented
@@ -50,7 +50,7 @@ def matmul(
     axes: Any = None,
     stream: Any = 0,
 ) -> Any:
-    """numpy.matmul of operands of which one at least is a device array; the result is one."""
+    """numpy.matmul with at least one device array among the operands; returns a device array."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
     if len(inputs) != 2:
@@ -99,8 +99,7 @@ def matmul(
 
 
 def _of_vectors(a, b):
-    """The product of a vector and a matrix, as one of matrices, which C code makes where they are plain; None of
-    others."""
+    """The product of a vector and a matrix as a matrix product by the C fast path; None if it does not apply."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
         return None
     ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
@@ -117,7 +116,7 @@ def _of_vectors(a, b):
 
 
 def dot(a: DeviceNDArray, b: DeviceNDArray, out: Any = None) -> DeviceNDArray:
-    """The product as numpy.dot makes it, whose result for two arrays of bfloat16 is one, too."""
+    """The product as in numpy.dot; two bfloat16 arrays give a bfloat16 result."""
     if out is None and _is_bfloat16(a.dtype, b.dtype):
         out = arguments.empty(_result_shape(a.shape, b.shape), a.dtype, a)
     return matmul(a, b, out=out)
@@ -138,7 +137,7 @@ def _put(made, out, stream):
 
 
 def _target(out, shape, dtype, sources):
-    """out= if the product can be written right there."""
+    """`out` if the product can be written to it directly, else None."""
     if out is None or not isinstance(out, _core.DeviceArray):
         return None
     _check_shape(out, shape)
@@ -162,7 +161,7 @@ def _check_ranks(name, signature, *operands_and_ranks):
 
 
 def _result_shape(a, b):
-    """The shape of matmul's result; ValueError in NumPy's words."""
+    """The shape of matmul's result; ValueError with NumPy's message."""
     _check_ranks("matmul", _SIGNATURE, (a, 1), (b, 1))
     depth = b[0] if len(b) == 1 else b[-2]
     if a[-1] != depth:
@@ -185,7 +184,7 @@ def _remapped(shape):
 
 
 def _as_matrices(a, b, out):
-    """All with two axes at least."""
+    """The operands and `out` with at least two axes."""
     if b.ndim == 1:
         b, out = b[:, None], out[..., None]
     if a.ndim == 1:
@@ -194,7 +193,7 @@ def _as_matrices(a, b, out):
 
 
 def _moved_axes(a, b, axes):
-    """The operands with their matrices in the last axes, and what moves those of the result back."""
+    """Applies `axes`: (a and b with matrices in the last axes, a function that moves the result's axes back)."""
     if not isinstance(axes, list) or len(axes) not in (2, 3):
         raise ValueError(
             "axes should be a list with an entry for all 2 inputs and outputs; entries for outputs can only be omitted if none of them has core axes."
@@ -217,7 +216,7 @@ def _moved_axes(a, b, axes):
 
 
 def _multiply(a, b, out, stream):
-    """out = a b for arrays of two axes at least; out, of the loop's dtype, shares no memory with them."""
+    """out = a @ b for arrays with at least two axes. `out` has the loop's dtype and shares no memory with a and b."""
     rows, columns = a.shape[-2], b.shape[-1]
     stacked = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not out.size:
@@ -228,7 +227,7 @@ def _multiply(a, b, out, stream):
     if not _is_narrow(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    # One number: a sum over all processors, of any length, which cuBLAS adds up one by one beyond 2**31 elements.
+    # A single result is a reduction over the whole device; cuBLAS sums serially beyond 2**31 elements.
     if rows == columns == 1 and out.dtype.char in ("e", *IN_OWN_PRECISION):
         sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
@@ -250,24 +249,24 @@ def _multiply(a, b, out, stream):
 
 
 def _is_bfloat16(*dtypes):
-    """Are they ml_dtypes.bfloat16, all of them?"""
+    """Are all dtypes ml_dtypes.bfloat16?"""
     return all(one is not None and one.kind == "V" and one.name == "bfloat16" for one in dtypes)
 
 
 def _is_narrow(a, b, out):
-    """Elements of 16 bits that cuBLAS takes as they are, and adds up in float32."""
+    """Are all elements of a 16-bit type that cuBLAS reads directly and accumulates in float32?"""
     narrow = a.dtype == b.dtype and (a.dtype.char == "e" or _is_bfloat16(a.dtype))
     return narrow and out.dtype in (a.dtype, np.dtype("f"))
 
 
 def _bits(array):
-    """A view of bfloat16's bits; other arrays as they are."""
+    """A view of the bits of a bfloat16 array; other arrays unchanged."""
     is_one = _is_bfloat16(array.dtype)
     return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
 
 
 def _flat(array, count):
-    """All axes but the last two as one; a copy where strides do not allow that."""
+    """Merges all axes but the last two; a copy if the strides require it."""
     shape = (count, *array.shape[-2:])
     view = array._reshaped(shape, "C", False)
     return array._reshaped(shape, "C", True) if view is None else view
@@ -280,7 +279,7 @@ def _kernel(dtype):
 
 
 def _by_cublas(a, b, out, stacked, stream):
-    """One call where the stacked axes are one, or can be seen as one."""
+    """Computes by cuBLAS: one call if the stack axes can be merged into one."""
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()
     bfloat16 = _is_bfloat16(a.dtype)
@@ -314,7 +313,7 @@ def _by_cublas(a, b, out, stacked, stream):
 
 
 def _is_matrix(array):
-    """Can cuBLAS read it: is one of the last two axes dense, and the other in steps beyond it?"""
+    """Can cuBLAS read the array: is one of the last two axes contiguous, and the other's stride at least its length?"""
     if not operands.is_aligned(array) or any(step % array.itemsize for step in array.strides):
         return False
     if array.ndim == 3 and array.strides[0] < 0 and array.shape[0] > 1:
@@ -330,7 +329,7 @@ def _is_matrix(array):
 
 @recorded
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: Any) -> Any:
-    """Sums of conj(x1) * x2 along an axis."""
+    """The sums of conj(x1) * x2 along an axis."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecdot")
     _check_ranks("vecdot", "(n),(n)->()", (a, 1), (b, 1))
     a, b = (moveaxis(one, axis, -1) for one in (a, b))
@@ -348,7 +347,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
 
 @recorded
 def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
-    """Matrices times vectors, both stacked."""
+    """The products of stacked matrices and stacked vectors."""
     a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
     _check_ranks("matvec", "(m,n),(n)->(m)", (a, 2), (b, 1))
     return _without(matmul(a, b[..., :, None], **keywords), 1, out)
@@ -356,7 +355,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
 
 @recorded
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
-    """Conjugated vectors times matrices, both stacked."""
+    """The products of stacked conjugated vectors and stacked matrices."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecmat")
     _check_ranks("vecmat", "(n),(n,m)->(m)", (a, 1), (b, 2))
     a = _conjugate(a)
@@ -369,7 +368,7 @@ def _conjugate(a: Any) -> Any:
 
 
 def _without(made: DeviceNDArray, axes: int, out: Any) -> Any:
-    """The product without its last axes, which are of length one."""
+    """The product without its last axes, which have length 1."""
     left = made.ndim - axes
     made = made._geometry(made.shape[:left], made.strides[:left])
     if isinstance(out, tuple):

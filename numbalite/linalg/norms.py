@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and the condition number. A norm is one pass over the elements where it can be."""
+"""Norms of vectors and matrices, and condition numbers. Norms are one pass over the elements where possible."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _magnitudes(ufunc, dtype):
-    """The fold of all magnitudes in one pass."""
+    """The one-pass reduction of the elements' magnitudes."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
     function = elementwise.function("magnitude", "squares")
@@ -36,7 +36,7 @@ def _magnitudes(ufunc, dtype):
 
 
 def _folded(ufunc, x, axis, keepdims):
-    """The magnitudes, folded."""
+    """Reduces the magnitudes of the elements."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
         return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
@@ -105,7 +105,7 @@ def _matrix(x, order, axes, keepdims):
 
 @implements("linalg.norm")
 def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
-    """A norm of a vector or a matrix. Those of matrices by singular values (2, -2, nuc) wait."""
+    """A norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values and wait."""
     with on_device_of(x):
         x = given.array(x, "x")
         if x.dtype.kind not in "fc":
@@ -126,7 +126,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
                 raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
         if len(axes) not in (1, 2):
             raise ValueError("Improper number of dimensions to norm.")
-        operands.axes_of(tuple(axes), x.ndim)  # refuses those that are not there, or twice
+        operands.axes_of(tuple(axes), x.ndim)  # raises for invalid or repeated axes
         axes = tuple(one % x.ndim for one in axes)
         if len(axes) == 1:
             return _vector(x, ord, axes[0], keepdims)
@@ -157,7 +157,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Any:
 
 @implements("linalg.cond")
 def cond(x, p=None) -> Any:
-    """The condition number in a norm; infinite where there is no inverse."""
+    """The condition number in a norm; infinity for a singular matrix."""
     with on_device_of(x):
         x = matrices("cond", x, "x")
         if 0 in x.shape[-2:]:

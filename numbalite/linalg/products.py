@@ -1,4 +1,4 @@
-"""NumPy's products beside `@`: dot, vdot, inner, outer, tensordot, powers of matrices, traces."""
+"""NumPy's products other than `@`: dot, vdot, inner, outer, tensordot, matrix_power, multi_dot, trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _accept(name, out, shape, dtype):
-    """ValueError for an out= that is not just like the result."""
+    """ValueError if `out` differs from the result in shape, dtype or layout."""
     outputs.check(name, out)
     if (
         not isinstance(out, _core.DeviceArray)
@@ -64,7 +64,7 @@ def _check_depth(a, b, i, j):
 
 
 def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
-    """The product of all pairs, summed over axes of a and of b: one product of matrices."""
+    """Sums products over the axes `of_a` of a and `of_b` of b, by one matrix product."""
     for i, j in zip(of_a, of_b, strict=True):
         _check_depth(a, b, i, j)
     free_a = [i for i in range(a.ndim) if i not in of_a]
@@ -155,7 +155,7 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
 
 
 def _refuse_count(a, b, count):
-    """More axes than there are: NumPy compares their lengths until one is missing."""
+    """Raises NumPy's exception for more axes than the arrays have: it compares lengths up to the first missing axis."""
     with contextlib.suppress(IndexError):
         if any(a.shape[i - count] != b.shape[i] for i in range(count)):
             raise ValueError("shape-mismatch for sum")
@@ -195,7 +195,7 @@ def matrix_power(a, n) -> Any:
 
 @implements("linalg.multi_dot")
 def multi_dot(arrays, *, out=None) -> DeviceNDArray:
-    """The order in which least is computed is worked out by NumPy, from the shapes."""
+    """NumPy finds the order with the least work, from the shapes."""
     parts = arguments.arrays_of(arrays)
     if len(parts) < 2:
         raise ValueError("Expecting at least two arrays.")

@@ -1,4 +1,4 @@
-"""The named tuples of NumPy's functions, where its version has them, and pieces of results."""
+"""Results of linear algebra functions: NumPy's named tuples, eigenvectors, triangles, identities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _tuple_of(name):
-    """What NumPy's function of this name gives; plain tuples before 1.25."""
+    """The named tuple that NumPy's function of this name returns; a plain tuple before NumPy 1.25."""
     made = type(getattr(np.linalg, name)(np.eye(1)))
     return made if hasattr(made, "_fields") else lambda *values: values
 
@@ -62,8 +62,10 @@ def _join_pairs(out, values, columns):
 
 
 def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
-    """Complex eigenvectors, by rows, of a real stack by columns, in which LAPACK has the real and the imaginary
-    parts for a pair of eigenvalues side by side."""
+    """Row-major complex eigenvectors from LAPACK's column-major result for real matrices.
+
+    For a conjugate pair of eigenvalues, two neighbouring columns are the real and the imaginary part.
+    """
     out = empty_beside(columns, columns.shape, values.dtype)
     if out.size:
         _join_pairs.forall(out.size, arguments.THREADS, stream=columns.stream)(out, values, columns)
@@ -71,7 +73,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
 
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
-    """A new stack with the lower or upper triangles of another one, and zeros."""
+    """A new stack with the lower or upper triangles of another stack; the other elements are zero."""
     out = empty_beside(source, source.shape, source.dtype)
     if out.size:
         _copy_triangle.forall(out.size, arguments.THREADS, stream=source.stream)(

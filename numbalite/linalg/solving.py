@@ -1,4 +1,4 @@
-"""solve, inv, det, slogdet, cholesky, lstsq and what follows from them."""
+"""solve, inv, tensorsolve, tensorinv, det, slogdet and cholesky."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SINGULAR = "Singular matrix"
 
 
 def _right_side(a, b):
-    """(b with a column for a vector, is it a vector?), after its shape has been compared with a's."""
+    """(b, with a column axis for a vector; is b a vector?). Checks b's shape against a's."""
     is_vector = b.ndim == 1
     if b.ndim == 0 or b.shape[-1 if is_vector else -2] != a.shape[-1]:
         raise ValueError(
@@ -48,7 +48,7 @@ def _right_side(a, b):
 
 @implements("linalg.solve")
 def solve(a, b) -> Any:
-    """x of a x = b: LU with partial pivoting. LinAlgError for a singular matrix; for that it waits."""
+    """Solves a x = b by LU with partial pivoting. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a, b):
         a, b = square("solve", a), given.array(b, "b")
         same_device("solve", a, b)
@@ -78,7 +78,7 @@ def solve(a, b) -> Any:
 
 
 def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
-    """The inverses of a stack or an array of matrices, and infos."""
+    """(the inverses of an array of matrices, infos)"""
     lus = stack(a, dtype)
     made = identities(lus, lus.shape[0], lus.shape[1], dtype)
     if not made.size:
@@ -90,7 +90,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
 
 @implements("linalg.inv")
 def inv(a) -> Any:
-    """The inverse. LinAlgError for a singular matrix; for that it waits."""
+    """The inverse. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a):
         a = square("inv", a)
         made, infos = inverses(a, computed_in("inv", a))
@@ -128,7 +128,7 @@ def tensorsolve(a, b, axes=None) -> Any:
 
 
 def _diagonals(a, dtype):
-    """(diagonals of LU, pivots, places counted from 1, infos)"""
+    """(diagonals of LU, pivots, 1-based row numbers, infos)"""
     lus = stack(a, dtype)
     count, n, _ = lus.shape
     pivots, infos = lapack.lu(lus)
@@ -145,7 +145,7 @@ def _ones(a, dtype):
 
 @implements("linalg.det")
 def det(a) -> Any:
-    """The determinant. It does not wait."""
+    """The determinant. Does not wait."""
     with on_device_of(a):
         a = square("det", a)
         dtype = computed_in("det", a)
@@ -158,7 +158,7 @@ def det(a) -> Any:
 
 @implements("linalg.slogdet")
 def slogdet(a) -> Any:
-    """The determinant's sign (or phase) and the logarithm of its size. It does not wait."""
+    """The sign (or phase) of the determinant and the logarithm of its magnitude. Does not wait."""
     with on_device_of(a):
         a = square("slogdet", a)
         dtype = computed_in("slogdet", a)
@@ -178,13 +178,13 @@ def slogdet(a) -> Any:
 
 @implements("linalg.cholesky")
 def cholesky(a, /, *, upper: bool = False) -> Any:
-    """L of a = L L^H, or U of a = U^H U. LinAlgError if there is none; for that it waits."""
+    """L of a = L L^H, or U of a = U^H U. Waits: LinAlgError if the matrix is not positive definite."""
     with on_device_of(a):
         a = square("cholesky", a)
         factors = stack(a, computed_in("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)
-        # Read by columns this is the transposed matrix: its other triangle is what is asked for.
+        # For column-major cuSOLVER this is the transposed matrix, whose other triangle is requested.
         infos = lapack.cholesky(factors, not upper)
         made = triangle(factors, not upper)
         check(infos, "Matrix is not positive definite")
