@@ -1,11 +1,10 @@
 """Sparse arrays in device memory (`cuda.sparse`): csr_array, csc_array, coo_array and dia_array, shaped like SciPy's.
 
-`array` has what the formats share, `formats` and `diagonals` the classes, `construct` reads what they are made from,
-`products` calls cuSPARSE, `elementwise`, `indexing`, `changes` and `reductions` are made of NumPy's functions and
-`kernels`, which do what cuSPARSE has not: merging, sums of duplicates, diagonals, products of whole numbers,
-conversions from and to dense arrays. `building` and `joining` have the functions that make arrays. What has to know
-how many elements a result has (a product or sum of two sparse arrays, a conversion from a dense one) waits for the
-device.
+`array` has the base class, `formats` and `diagonals` the classes, `construct` converts constructor arguments. `products`
+calls cuSPARSE. `elementwise`, `indexing`, `changes` and `reductions` use NumPy's functions and `kernels`, which has the
+operations that cuSPARSE lacks: merging, sums of duplicates, diagonals, integer products, conversions from and to dense
+arrays. `building` and `joining` have the functions that create arrays. Operations that need the number of elements of
+their result (a product or sum of two sparse arrays, a conversion from a dense array) wait for the device.
 Uses runtime, kernels, ndarray, ufuncs, functions and random. Begin with formats.py.
 """
 
@@ -64,7 +63,7 @@ _OTHERS = {
 
 
 def __getattr__(name: str) -> object:
-    """What SciPy's matrices are called: the message says which name their arrays have."""
+    """AttributeError for names of SciPy's sparse matrices; its message has the name of the array version."""
     if name in _OTHERS:
         raise AttributeError(f"cuda.sparse has arrays, not matrices: use {_OTHERS[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

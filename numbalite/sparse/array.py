@@ -1,4 +1,4 @@
-"""What the formats share: SparseArray, whose methods say which function of which module does the work."""
+"""SparseArray, the base class of all formats; its methods call the functions of the other modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SparseArray(construct.Sparse, abc.ABC):
-    """What the formats share."""
+    """The base class of sparse arrays in device memory."""
 
     __slots__ = ("_lock", "_plans", "_shape", "data")
     __array_priority__ = 200
@@ -60,7 +60,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @property
     def nnz(self) -> int:
-        """How many elements are stored; zeros among them count."""
+        """The number of stored elements, including stored zeros."""
         return self.data.size
 
     @property
@@ -87,31 +87,31 @@ class SparseArray(construct.Sparse, abc.ABC):
             )
         return bool(self.count_nonzero())
 
-    # ---- what each format says
+    # ---- implemented by each format
 
     @abc.abstractmethod
     def sum_duplicates(self) -> None:
-        """Adds up what is stored twice, and sorts; nothing where that is known not to be needed."""
+        """Sums duplicate elements and sorts the indices, unless the array is in canonical format."""
 
     @abc.abstractmethod
     def tocsr(self, copy: bool = False) -> Any:
-        """The same by rows."""
+        """The array as a csr_array (by rows)."""
 
     @abc.abstractmethod
     def tocsc(self, copy: bool = False) -> Any:
-        """The same by columns."""
+        """The array as a csc_array (by columns)."""
 
     @abc.abstractmethod
     def tocoo(self, copy: bool = False) -> Any:
-        """The same with a row and a column for each element."""
+        """The array as a coo_array, with a row and a column for each element."""
 
     def todia(self, copy: bool = False) -> Any:
-        """The same by diagonals. Waits. A PerformanceWarning for more than 100 of them: the zeros along each are
-        stored."""
+        """The array as a dia_array (by diagonals). Waits. A PerformanceWarning for more than 100 diagonals, because
+        their zeros are stored."""
         return self.formats["dia"](self)
 
     def _listed(self) -> Any:
-        """The same with a place for each stored value: itself but for a dia array."""
+        """An array with explicit indices for each stored value: the array itself, except for a dia_array."""
         return self
 
     @abc.abstractmethod
@@ -120,33 +120,34 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def copy(self) -> Any:
-        """The same, which shares nothing."""
+        """A copy that shares no memory with the array."""
 
     @abc.abstractmethod
     def _with(self, data: Any) -> Any:
-        """The same pattern with other values."""
+        """An array with the same pattern of stored elements and other values."""
 
     @abc.abstractmethod
     def _parts(self) -> tuple:
-        """What is stored, as SciPy's constructors take it."""
+        """The stored arrays, as SciPy's constructor accepts them."""
 
     @abc.abstractmethod
     def _replace(self, other: Any) -> None:
-        """Become another array of this format."""
+        """Replaces the contents of the array, in place, by those of another array of this format."""
 
     @abc.abstractmethod
     def _grown(self, shape: tuple[int, ...]) -> Any:
-        """The same elements in a shape that is nowhere smaller."""
+        """The same elements in a shape that is at least as large along each axis."""
 
     @abc.abstractmethod
     def _kept(self, mask: Any) -> Any:
-        """Those stored elements for which a mask is true. Waits."""
+        """An array of the stored elements for which a mask is true. Waits."""
 
     # ---- values
 
     def map(self, function: Any) -> Any:
-        """The same pattern with function(values): a ufunc, or any function of device arrays. Elements that
-        are not stored stay zero."""
+        """An array with the same pattern and function(values); a ufunc, or any function of device arrays.
+
+        Elements that are not stored remain zero."""
         data = function(self.data)
         if not isinstance(data, _core.DeviceArray) or data.shape != self.data.shape:
             raise ValueError(
@@ -156,14 +157,14 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._with(data)
 
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Any:
-        """The same pattern with values of another dtype. TypeError where `casting` does not allow it."""
+        """An array with the same pattern and values of another dtype. TypeError if `casting` does not allow it."""
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self
         return self._with(self.data.astype(dtype, casting=casting))
 
     def conj(self) -> Any:
-        """The conjugated values; real arrays are returned as they are."""
+        """The complex conjugates; a real array is returned unchanged."""
         return self if self.dtype.kind != "c" else self._with(np.conjugate(self.data))
 
     conjugate = conj
@@ -181,16 +182,16 @@ class SparseArray(construct.Sparse, abc.ABC):
         self._replace(self._kept(np.not_equal(self.data, 0)))
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
-        """The places of the elements that are not zero, row by row: rows and columns. Waits for their number."""
+        """The rows and columns of the nonzero elements, row by row. Waits for their number."""
         self.sum_duplicates()
         a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
         return a._kept(np.not_equal(a.data, 0)).coords
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Sets the elements of the k-th diagonal: to a number, or to the elements of a vector, which may be
-        shorter than the diagonal. The values are converted to the array's dtype. Waits.
+        """Sets the elements of the k-th diagonal to a number or to the elements of a vector.
 
-        ValueError for a diagonal outside, for values of more dimensions and for arrays of one dimension.
+        The vector may be shorter than the diagonal. Values are converted to the array's dtype. Waits. ValueError for a
+        diagonal outside the array, for values with more dimensions and for 1-dimensional arrays.
 
         >>> a = sparse.csr_array((2, 3))
         >>> a.setdiag([1.0, 2.0], k=1)
@@ -201,18 +202,18 @@ class SparseArray(construct.Sparse, abc.ABC):
         changes.set_diagonal(self, values, k)
 
     def resize(self, *shape: int) -> None:
-        """Changes the shape in place: elements outside of it are dropped, new ones are zero. Waits.
+        """Changes the shape in place: elements outside of it are dropped, new elements are zero. Waits.
 
-        ValueError for another number of dimensions.
+        ValueError for a different number of dimensions.
         """
         changes.resize(self, shape[0] if len(shape) == 1 else shape)
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows, columns and elements, as SciPy's: A[i], A[i, j], A[i:j], A[rows], A[:, columns], A[mask].
+        """Rows, columns and elements, as in SciPy: A[i], A[i, j], A[i:j], A[rows], A[:, columns], A[mask].
 
-        Slices and lists of rows or columns give an array of the same format, A[i] and A[:, j] a coo_array of
-        one dimension, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are cheap in
-        a csr_array, columns in a csc_array. Nothing is shared with A. Waits. IndexError for what is outside.
+        Slices and lists of rows or columns return an array of the same format, A[i] and A[:, j] a 1-dimensional
+        coo_array, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are fast in a csr_array,
+        columns in a csc_array. The result shares no memory with A. Waits. IndexError for indices out of bounds.
         """
         return indexing.get(self, key)
 
@@ -239,13 +240,14 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._transposed()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
-        """The transposed array, over the same memory unless copy is true: csc of a csr_array and the other way.
-        An array of one dimension is itself."""
+        """The transposed array, over the same memory unless copy is true.
+
+        A csr_array becomes a csc_array and vice versa. A 1-dimensional array is returned unchanged."""
         made = self._transposed() if construct.turns(axes, self.ndim) else self
         return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """The same in the format "csr", "csc", "coo" or "dia"; None is the present one."""
+        """The array in the format "csr", "csc", "coo" or "dia"; None keeps the format."""
         name = self.format if format is None else format
         if name not in self.formats:
             raise ValueError(
@@ -254,15 +256,15 @@ class SparseArray(construct.Sparse, abc.ABC):
         return getattr(self, f"to{name}")(copy)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
-        """A coo_array of another shape, of one or two dimensions; one length may be -1.
+        """A coo_array with another shape of one or two dimensions; one length may be -1.
 
-        ValueError where the number of elements differs.
+        ValueError if the number of elements differs.
         """
         made = self.tocoo()._reshaped(shape[0] if len(shape) == 1 else shape, order)
         return made.copy() if copy else made
 
     def toarray(self, order: str | None = None, out: DeviceNDArray | None = None) -> DeviceNDArray:
-        """A dense device array; elements that are stored twice are added up. `order` is C or F; `out` has
+        """The array as a dense device array; duplicate elements are summed. `order` is C or F; `out` must have
         the shape and the dtype of the result."""
         if out is None:
             dense = arguments.empty(self.shape, self.dtype, self.data, order or "C")
@@ -283,7 +285,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     todense = toarray
 
     def get(self) -> Any:
-        """The same as one of SciPy's arrays, on the host."""
+        """Copies the array to the host, as a SciPy array."""
         try:
             import scipy.sparse
         except ImportError:
@@ -308,10 +310,10 @@ class SparseArray(construct.Sparse, abc.ABC):
         return products.rmatmul(other, self, None)
 
     def multiply(self, other: Any) -> Any:
-        """Element by element: with a number, a dense or a sparse array, whose shapes are broadcast.
+        """The element-wise product with a number, a dense or a sparse array; shapes are broadcast.
 
-        The result is sparse, in the same format; csr for a product of coo arrays. ValueError where the shapes
-        do not fit.
+        The result is sparse, in the same format; csr for a product of coo arrays. ValueError if the shapes cannot be
+        broadcast.
         """
         made = elementwise.multiply(self, other)
         if made is NotImplemented:
@@ -358,9 +360,9 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.mapped(self, lambda values: np.round(values, ndigits))
 
     def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
-        """Each element to the power n, a number: of another dtype first where `dtype` says so.
+        """Each element to the power n, a number; with `dtype`, the elements are converted first.
 
-        NotImplementedError for n = 0, which would give a dense array.
+        NotImplementedError for n = 0, whose result is dense.
         """
         return elementwise.power(self, n, dtype)
 
@@ -368,14 +370,14 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.power(self, n, None)
 
     def maximum(self, other: Any) -> Any:
-        """The larger elements, of this and a number or a sparse array; a dense array gives a dense one.
+        """The element-wise maximum with a number or a sparse array; with a dense array, the result is dense.
 
-        A number above 0 fills the array, which is a PerformanceWarning.
+        With a number above 0, all elements are stored, and a PerformanceWarning is issued.
         """
         return elementwise.extreme(self, other, np.maximum)
 
     def minimum(self, other: Any) -> Any:
-        """The smaller elements; see `maximum`."""
+        """The element-wise minimum; see `maximum`."""
         return elementwise.extreme(self, other, np.minimum)
 
     def __eq__(self, other: Any) -> Any:
@@ -397,7 +399,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.compare(self, other, np.greater_equal)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """A ufunc of one sparse array and numbers is applied to the values if it gives 0 for 0."""
+        """Applies a ufunc of one sparse array and numbers to the stored values, if its result for 0 is 0."""
         return elementwise.apply(self, ufunc, method, inputs, keywords)
 
     # ---- reductions
@@ -405,8 +407,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     def sum(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
         """The sum of all elements, of each column (axis 0) or of each row (axis 1), as a dense device array.
 
-        `dtype` is by default as NumPy's: integers and booleans are summed in 64 bits. ValueError for an axis
-        that is not there.
+        The default `dtype` is NumPy's: integers and booleans are summed in 64 bits. ValueError for an invalid axis.
 
         >>> sparse.csr_array(np.eye(2)).sum(axis=0).copy_to_host()
         array([1., 1.])
@@ -415,15 +416,15 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
         """The mean of all elements, of each column (axis 0) or of each row (axis 1), as a dense device
-        array; of integers in float64."""
+        array; float64 for integers."""
         return reductions.mean(self, axis, dtype, out)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The largest element, NaN before all others: a device array without dimensions, or, of each column
-        (axis 0) or row (axis 1), a coo_array of one dimension.
+        """The largest element, as a 0-dimensional device array, or of each column (axis 0) or row (axis 1), as a
+        1-dimensional coo_array. NaN counts as the largest.
 
         Elements that are not stored count as 0, unless `explicit` is true. ValueError for an array without
-        elements, and for `out`.
+        elements, and if `out` is passed.
         """
         return reductions.extreme(self, np.maximum, axis, out, explicit)
 
@@ -440,20 +441,21 @@ class SparseArray(construct.Sparse, abc.ABC):
         return reductions.extreme(self, np.fmin, axis, out, explicit)
 
     def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Where the largest element is first, as numpy.argmax: int64, a device array without dimensions, or
-        one for each column (axis 0) or row (axis 1).
+        """The index of the first largest element, as numpy.argmax: an int64 device array, 0-dimensional or with one
+        index for each column (axis 0) or row (axis 1).
 
-        Elements that are not stored count as 0, unless `explicit` is true; lines in which nothing is stored give 0
-        then. ValueError for lines without elements, for `out`, and where nothing is stored at all.
+        Elements that are not stored count as 0, unless `explicit` is true; then the index is 0 for a row or column
+        without stored elements. ValueError for rows or columns of length 0, if `out` is passed, and (with
+        `explicit`) for an array without stored elements.
         """
         return reductions.place(self, "argmax", axis, out, explicit)
 
     def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Where the smallest element is first; see `argmax`."""
+        """The index of the first smallest element; see `argmax`."""
         return reductions.place(self, "argmin", axis, out, explicit)
 
     def count_nonzero(self, axis: Any = None) -> Any:
-        """How many elements are not zero: of all, of each column (axis 0) or of each row (axis 1)."""
+        """The number of nonzero elements of the array, of each column (axis 0) or of each row (axis 1)."""
         self.sum_duplicates()
         return reductions.total(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
 
@@ -462,7 +464,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self.diagonal(offset).sum()
 
     def diagonal(self, k: int = 0) -> DeviceNDArray:
-        """The k-th diagonal, as a dense device array. ValueError for arrays of one dimension."""
+        """The k-th diagonal, as a dense device array. ValueError for a 1-dimensional array."""
         if self.ndim != 2:
             raise ValueError("diagonal: a sparse array of two dimensions is needed")
         rows = self.tocsr()

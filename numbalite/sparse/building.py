@@ -1,4 +1,4 @@
-"""New sparse arrays: with ones or given numbers on diagonals, and with random numbers."""
+"""Creates sparse arrays: eye_array, diags_array and random_array."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def eye_array(
     dtype: DTypeLike = float,
     format: str | None = None,
 ) -> Any:
-    """An m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array; n is m where it is not
-    given. `format` is dia where it is not given. ValueError for negative lengths and a diagonal outside.
+    """An m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array.
+
+    The default of n is m, that of `format` dia. ValueError for negative lengths and a diagonal outside the array.
 
     >>> sparse.eye_array(2, 3, k=1).toarray().copy_to_host()
     array([[0., 1., 0.],
@@ -51,11 +52,11 @@ def diags_array(
     format: str | None = None,
     dtype: DTypeLike | None = None,
 ) -> Any:
-    """An array of its diagonals, as scipy.sparse.diags_array: one vector, or several with their offsets.
+    """An array from its diagonals, as scipy.sparse.diags_array: one vector, or several with their offsets.
 
-    A diagonal of one element is repeated; elements behind the end of the array are left out. `shape` is that
-    of a square array for the first diagonal where it is not given, `format` dia, `dtype` that of all
-    diagonals. ValueError for diagonals that are too short, and for offsets outside or twice.
+    A diagonal of one element is repeated; elements past the end of the array are dropped. The default of `shape` is a
+    square that fits the first diagonal, that of `format` dia, that of `dtype` the common dtype of the diagonals.
+    ValueError for diagonals that are too short, and for offsets outside the array or duplicate ones.
 
     >>> sparse.diags_array([[1.0, 2.0], [3.0]], offsets=[0, 1]).toarray().copy_to_host()
     array([[1., 3.],
@@ -88,7 +89,7 @@ def _vector(array):
 
 
 def _length(rows, columns, k):
-    """How many elements a diagonal has; negative for one that is outside."""
+    """The number of elements of the k-th diagonal; negative if it is outside the array."""
     return min(rows + k, columns - k, rows, columns)
 
 
@@ -104,7 +105,7 @@ def _fitted(diagonal, k, shape):
 
 
 def _with_diagonals(diagonals, offsets, shape):
-    """A dia array of diagonals, which have the right lengths."""
+    """A dia_array from diagonals of the right lengths."""
     width = max(values.size + max(k, 0) for values, k in zip(diagonals, offsets, strict=True))
     data = arguments.empty((len(offsets), width), diagonals[0].dtype, diagonals[0])
     data.fill(0)
@@ -122,11 +123,11 @@ def random_array(
     rng: Generator | int | None = None,
     data_sampler: Callable[..., Any] | None = None,
 ) -> Any:
-    """An array of one or two dimensions with random numbers at random places, as scipy.sparse.random_array.
+    """An array of one or two dimensions with random values at random indices, as scipy.sparse.random_array.
 
-    Which part of the elements is stored is `density`. Numbers are from 0 to 1, integers over the whole range
-    of the dtype (float64 by default), or what `data_sampler(size=count)` gives. `rng` is a generator of
-    cuda.random, or a seed. ValueError for a density that is not from 0 to 1. Waits.
+    `density` is the fraction of stored elements. Values are uniform in [0, 1), or over the whole range of an integer
+    `dtype` (default: float64), or the result of `data_sampler(size=count)`. `rng` is a generator of cuda.random, or a
+    seed. ValueError if the density is not in [0, 1]. Waits.
 
     >>> sparse.random_array((100, 200), density=0.1, rng=1)
     coo_array(shape=(100, 200), dtype=float64, nnz=2000, device=0)
@@ -147,7 +148,7 @@ def random_array(
 
 
 def _places(rng, size, count):
-    """So many of the numbers below size, each once: enough are drawn that so many differ."""
+    """`count` different random integers below `size`: draws until enough differ."""
     if 4 * count >= size:
         return rng.permutation(size)[:count]
     found = np.unique(rng.integers(size, size=count + count // 4 + 9))

@@ -1,4 +1,4 @@
-"""What changes a sparse array in place: its diagonals and its shape."""
+"""Changes sparse arrays in place: setdiag and resize."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def diagonal_values(a: Any, values: Any, k: int) -> Any:
-    """What a.setdiag(values, k) writes: a device array of the array's dtype, as long as there is room for it."""
+    """The values that a.setdiag(values, k) writes: a device array with the array's dtype, cut to the diagonal's length."""
     if a.ndim != 2:
         raise ValueError("setdiag: a sparse array of two dimensions is needed")
     rows, columns = a.shape
@@ -32,7 +32,7 @@ def diagonal_values(a: Any, values: Any, k: int) -> Any:
 
 
 def set_diagonal(a: Any, values: Any, k: int) -> None:
-    """a.setdiag(values, k): what stands there goes, and the new elements are appended."""
+    """Implements a.setdiag(values, k): removes the stored elements of the diagonal and appends the new ones."""
     with arguments.on_device_of(a.data):
         values = diagonal_values(a, values, k)
         coo = a.tocoo()
@@ -47,7 +47,7 @@ def set_diagonal(a: Any, values: Any, k: int) -> None:
 
 
 def resize(a: Any, shape: Any) -> None:
-    """a.resize(shape)."""
+    """Implements a.resize(shape)."""
     shape = construct.shape_of("resize", shape if np.ndim(shape) else (shape,), a.ndim)
     with arguments.on_device_of(a.data):
         least = tuple(map(min, shape, a.shape))

@@ -1,4 +1,4 @@
-"""What sparse arrays are made from: SciPy's, dense arrays, (data, indices, indptr), (data, (row, col))."""
+"""Converts constructor arguments of sparse arrays: SciPy arrays, dense arrays, (data, indices, indptr), (data, (row, col))."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUES = "efdFD"
 
 
 class Sparse:
-    """What sparse arrays of every format are."""
+    """The base class by which sparse arrays of all formats are recognized."""
 
     __slots__ = ()
     formats: ClassVar[dict[str, type]] = {}
@@ -38,22 +38,22 @@ class Sparse:
 
 
 def issparse(value: Any) -> bool:
-    """Is it a sparse array in device memory?"""
+    """Is the value a sparse array in device memory?"""
     return isinstance(value, Sparse)
 
 
 def operand(value: Any) -> Any:
-    """The other operand: an array of SciPy's as one of ours, everything else as it is."""
+    """Converts a SciPy sparse operand to a sparse device array; other values are unchanged."""
     return value if issparse(value) or not is_scipy(value) else Sparse.formats["csr"](value)
 
 
 def is_scipy(value: Any) -> bool:
-    """Is it a sparse array or matrix of SciPy's?"""
+    """Is the value a SciPy sparse array or matrix?"""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
 def value_dtype(name: str, dtype: Any) -> np.dtype:
-    """A dtype that cuSPARSE computes with."""
+    """The dtype, if cuSPARSE computes with it; otherwise TypeError."""
     dtype = np.dtype(dtype)
     if dtype.char not in VALUES:
         raise TypeError(
@@ -64,7 +64,7 @@ def value_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def stored_dtype(name: str, dtype: Any) -> np.dtype:
-    """A dtype that is stored: what cuSPARSE computes with, whole numbers and booleans."""
+    """The dtype, if sparse arrays can store it: those of cuSPARSE, integers and booleans; otherwise TypeError."""
     dtype = np.dtype(dtype)
     if not assign.is_number(dtype):
         raise TypeError(
@@ -75,7 +75,7 @@ def stored_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def on_device_of(given: Any) -> Any:
-    """The context in which the device of what a sparse array is made from is the calling thread's."""
+    """A context manager that makes the device of a constructor's argument current."""
     if issparse(given):
         return arguments.on_device_of(given.data)
     parts = given if isinstance(given, tuple) else (given,)
@@ -83,7 +83,7 @@ def on_device_of(given: Any) -> Any:
 
 
 def is_shape(value: Any) -> bool:
-    """Is it a tuple of two whole numbers?"""
+    """Is the value a tuple of two integers?"""
     return (
         isinstance(value, tuple) and len(value) == 2 and all(hasattr(one, "__index__") for one in value)
         and not any(isinstance(one, (np.ndarray, _core.DeviceArray)) for one in value)
@@ -91,7 +91,7 @@ def is_shape(value: Any) -> bool:
 
 
 def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
-    """The shape as two numbers, or one."""
+    """The shape as a tuple of `ndim` integers."""
     try:
         lengths = tuple(map(operator.index, shape))
     except TypeError:
@@ -105,7 +105,7 @@ def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
 
 
 def turns(axes: Any, ndim: int) -> bool:
-    """Do these axes transpose? ValueError for what is no permutation."""
+    """Do these axes transpose the array? ValueError if they are no permutation."""
     if axes is None:
         return True
     order = shapes.numbers_of(axes)
@@ -115,7 +115,7 @@ def turns(axes: Any, ndim: int) -> bool:
 
 
 def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
-    """A contiguous device array of one dimension."""
+    """The value as a contiguous 1-dimensional device array."""
     array = arguments.array(value, what)
     if array.ndim != 1:
         raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
@@ -125,7 +125,7 @@ def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray
 
 
 def index_dtype(*arrays: Any) -> np.dtype:
-    """int32 unless one of the arrays of indices has 64 bits."""
+    """The common dtype of index arrays: int32, or int64 if one has 64 bits."""
     for array in arrays:
         if array.dtype.kind not in "iu":
             raise TypeError(f"sparse arrays have whole numbers as indices, not {array.dtype}")
@@ -134,7 +134,7 @@ def index_dtype(*arrays: Any) -> np.dtype:
 
 
 def dtype_of_indices(largest: int) -> np.dtype:
-    """The dtype for indices up to a number."""
+    """The dtype for indices up to `largest`."""
     return np.dtype(np.int64 if largest >= 2**31 else np.int32)
 
 
@@ -155,7 +155,7 @@ def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
 def check_compressed(
     name: str, data: Any, indices: Any, indptr: Any, rows: int, columns: int
 ) -> None:
-    """ValueError for indices that point outside. Reads four bytes, and so waits."""
+    """ValueError for indices out of bounds. Waits, because it reads four bytes."""
     if indptr.size != rows + 1:
         raise ValueError(
             f"{name}: indptr has {indptr.size} elements: it must have {rows + 1} for {rows} rows or columns"
@@ -175,13 +175,13 @@ def check_compressed(
 
 
 def ends_of(counts: Any) -> Any:
-    """Counts, from the second element on, as an indptr: summed up."""
+    """Converts counts, which begin at the second element, to an indptr by a cumulative sum."""
     counts[:1] = 0
     return counterpart(np.add).accumulate(counts, dtype=counts.dtype)
 
 
 def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:
-    """(data, indices, indptr, shape) of the elements that are not zero. Waits."""
+    """(data, indices, indptr, shape) of the nonzero elements of a dense array. Waits."""
     dense = arguments.array(dense, "the dense array")
     if dense.ndim != 2:
         raise ValueError(

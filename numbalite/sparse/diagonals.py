@@ -1,4 +1,4 @@
-"""dia_array: a sparse array by diagonals."""
+"""dia_array: a sparse array stored by diagonals."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _MANY = 100
 
 
 class dia_array(SparseArray):
-    """A sparse array by diagonals: the element in row j - offsets[k] and column j is `data[k, j]`. What of `data` lies
-    outside of the array does not count."""
+    """A sparse array stored by diagonals: the element in row j - offsets[k] and column j is `data[k, j]`.
+
+    Elements of `data` whose row is outside the array are ignored."""
 
     __slots__ = ("_offsets", "_on_device")
     format = "dia"
@@ -36,8 +37,8 @@ class dia_array(SparseArray):
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: DTypeLike | None = None, copy: bool = False
     ) -> None:
-        """arg1: another sparse array (SciPy's too), a dense array of two dimensions, a shape, or (data, offsets)
-        together with `shape`. Offsets on the device are waited for."""
+        """arg1: another sparse array (also of SciPy), a dense 2-dimensional array, a shape, or (data, offsets)
+        together with `shape`. Waits if the offsets are on the device."""
         name = "dia_array"
         if dtype is not None:
             dtype = construct.stored_dtype(name, dtype)
@@ -87,7 +88,7 @@ class dia_array(SparseArray):
 
     @property
     def offsets(self) -> DeviceNDArray:
-        """Which diagonals there are: 0 is the main one, those above it are positive."""
+        """The offsets of the stored diagonals: 0 for the main diagonal, positive above it."""
         if self._on_device is None:
             with arguments.on_device_of(self.data):
                 kind = construct.dtype_of_indices(max(self.shape))
@@ -96,7 +97,7 @@ class dia_array(SparseArray):
 
     @property
     def nnz(self) -> int:
-        """How many elements the diagonals have; zeros among them count."""
+        """The number of elements of the stored diagonals, including zeros."""
         rows, columns = self.shape
         columns = min(columns, self.data.shape[1])
         return sum(max(min(rows + k, columns) - max(k, 0), 0) for k in self._offsets)
@@ -127,7 +128,7 @@ class dia_array(SparseArray):
         return self._with(self.data.copy())
 
     def sum_duplicates(self) -> None:
-        """Nothing: each element is stored once."""
+        """Has no effect: the format has no duplicates."""
 
     # ---- conversions
 
@@ -135,7 +136,7 @@ class dia_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """By rows, sorted; zeros are left out. Waits for the number of elements."""
+        """The array as a csr_array with sorted indices, without zeros. Waits for the number of elements."""
         rows, columns = self.shape
         kind = construct.dtype_of_indices(max(*self.shape, self.nnz))
         order = np.argsort(np.array(self._offsets, np.int64), kind="stable")
@@ -177,11 +178,12 @@ class dia_array(SparseArray):
                 kernels.shift_diagonals.forall(data.size)(*args)
         return self._made(data, offsets, self.shape[::-1])
 
-    # ---- what is done by diagonals
+    # ---- operations on diagonals
 
     def _combined(self, other, ufunc):
-        """ufunc(self, other) of two dia arrays of one shape, for add, subtract and multiply: along the diagonals that
-        either has."""
+        """ufunc(self, other) of two dia_arrays of equal shape, for add, subtract and multiply.
+
+        The result has the diagonals that both arrays have (multiply), or that one of them has."""
         dtype = np.result_type(self.dtype, other.dtype)
         if ufunc is np.multiply:
             offsets = tuple(sorted(set(self._offsets) & set(other._offsets)))
@@ -192,7 +194,7 @@ class dia_array(SparseArray):
         return self._made(made, offsets, self.shape)
 
     def _along(self, offsets, dtype):
-        """The data along these diagonals, as wide as the array."""
+        """The data of these diagonals; one column per column of the array."""
         columns = self.shape[1]
         made = arguments.empty((len(offsets), columns), dtype, self.data)
         made.fill(0)
@@ -219,7 +221,7 @@ class dia_array(SparseArray):
         return values
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Sets the elements of the k-th diagonal; see `csr_array.setdiag`. Nothing is waited for."""
+        """Sets the elements of the k-th diagonal; see `csr_array.setdiag`. Does not wait."""
         with arguments.on_device_of(self.data):
             values = changes.diagonal_values(self, values, k)
             offsets = self._offsets if k in self._offsets else (*self._offsets, k)
@@ -228,17 +230,17 @@ class dia_array(SparseArray):
         self._set(data, offsets, self.shape)
 
     def _grown(self, shape):
-        """What was outside of the array before must not appear."""
+        """Copies with elements of `data` outside the old shape cleared: the new shape would include them."""
         made = self.T.T
         return self._made(made.data, made._offsets, shape)
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows, columns and elements, of the array by rows: tocsr() once is cheaper for several."""
+        """Rows, columns and elements, by conversion to csr: for several accesses, call tocsr() once."""
         return self.tocsr()[key]
 
 
 def _converted(given, dtype):
-    """A dia array of another sparse array, a dense one or a shape."""
+    """A dia_array from another sparse array, a dense array or a shape."""
     if construct.is_shape(given):
         shape = construct.shape_of("dia_array", given)
         return _of_nothing(shape, float if dtype is None else dtype)
@@ -254,7 +256,7 @@ def _of_nothing(shape, dtype, beside=None):
 
 
 def of(a: Any) -> dia_array:
-    """A dia array of another sparse array of two dimensions. Waits for the diagonals that there are."""
+    """A dia_array from another 2-dimensional sparse array. Waits for the list of its diagonals."""
     if a.ndim != 2:
         raise ValueError("todia: a sparse array of two dimensions is needed")
     if a.format == "dia":

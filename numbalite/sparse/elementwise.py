@@ -1,7 +1,7 @@
-"""Element by element: sparse arrays with numbers, dense and sparse arrays, and ufuncs of them.
+"""Element-wise operations of sparse arrays with numbers, dense and sparse arrays: arithmetic, comparisons, ufuncs.
 
-Two sparse arrays are merged row by row by one kernel, which stores no zeros. What is not zero where both are
-gives a dense array or, as in SciPy, a sparse one in which everything is stored, with a PerformanceWarning.
+One kernel merges two sparse arrays row by row and stores no zeros. An operation whose result for two zeros is nonzero
+returns a dense array or, as in SciPy, a sparse array that stores all elements, with a PerformanceWarning.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ def _is_dense(value):
 
 
 def _read(number: Any) -> Any:
-    """A number on the host; one on the device is waited for."""
+    """Reads a scalar; waits for one on the device."""
     return number.item() if isinstance(number, DeviceNDArray) else number
 
 
 def mapped(a: Any, function: Any) -> Any:
-    """function(values), which need not be linear: what is stored twice is added up before."""
+    """Applies a function to the stored values. It may be nonlinear, because duplicates are summed before."""
     a.sum_duplicates()
     return a.map(function)
 
 
 def scaled(a: Any, number: Any, ufunc: Any) -> Any:
-    """a *= number or a /= number, in the memory of its values; NotImplemented for what is no number."""
+    """a *= number or a /= number, in place; NotImplemented if the operand is not a number."""
     if not _is_number(number):
         return NotImplemented
     ufunc(a.data, number, out=a.data)
@@ -100,7 +100,7 @@ def put(a: Any, dense: Any) -> None:
 
 
 def _picked(a, dense):
-    """The elements of a dense array, which is broadcast, where a sparse one has elements."""
+    """The elements of a dense array, broadcast to a's shape, at the indices of a's stored elements."""
     dense = np.broadcast_to(arguments.array(dense), a.shape)
     places = (a.reshape((1, -1)) if a.ndim == 1 else a).tocoo()
     dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
@@ -111,7 +111,7 @@ def _picked(a, dense):
 
 
 def _with_dense(a, b, ufunc):
-    """ufunc(a, b) where `a` has elements, for a ufunc that is linear in `a`."""
+    """ufunc(a, b) for the stored elements of `a` and a dense `b`, for a ufunc that is linear in `a`."""
     with arguments.on_device_of(a.data):
         b = arguments.array(b, "b")
         rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
@@ -120,7 +120,7 @@ def _with_dense(a, b, ufunc):
 
 
 def _broadcast(a, shape):
-    """A sparse array of another shape, rows or columns of length 1 repeated."""
+    """Broadcasts a sparse array to another shape: repeats a single row or column."""
     if len(shape) > 2:
         raise ValueError(f"a sparse array of shape {a.shape} does not fit shape {shape}")
     if a.shape == shape:
@@ -138,7 +138,7 @@ def _broadcast(a, shape):
 
 
 def merged(a: Any, b: Any, ufunc: Any) -> Any:
-    """ufunc(a, b) of two sparse arrays of the same shape, for those of `_MERGES`; zeros are not stored. Waits."""
+    """ufunc(a, b) of two sparse arrays of equal shape, for the ufuncs of `_MERGES`; stores no zeros. Waits."""
     if a.shape != b.shape:
         raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
     products.same_device(a, b)
@@ -181,12 +181,12 @@ def _merged(left, right, operation):
 
 
 def add(a: Any, b: Any) -> Any:
-    """a + b, or NotImplemented."""
+    """a + b, or NotImplemented for other operands."""
     return _sum(a, construct.operand(b), np.add)
 
 
 def subtract(a: Any, b: Any) -> Any:
-    """a - b, or NotImplemented."""
+    """a - b, or NotImplemented for other operands."""
     return _sum(a, construct.operand(b), np.subtract)
 
 
@@ -203,7 +203,7 @@ def _sum(a, b, ufunc):
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """a * b, or NotImplemented."""
+    """a * b element by element, or NotImplemented for other operands."""
     b = construct.operand(b)
     if issparse(b):
         shape = np.broadcast_shapes(a.shape, b.shape)
@@ -214,7 +214,7 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """a / b, or NotImplemented; of two sparse arrays a dense one."""
+    """a / b, or NotImplemented for other operands; the quotient of two sparse arrays is dense."""
     b = construct.operand(b)
     if issparse(b):
         dtype = np.result_type(_dividend(a), b.dtype)
@@ -230,12 +230,12 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def _dividend(a):
-    """What SciPy divides real numbers in."""
+    """The dtype in which SciPy divides the elements of a."""
     return np.dtype(np.float64) if np.can_cast(a.dtype, np.float64) else a.dtype
 
 
 def _reciprocal(b):
-    """What counts of a divisor for the dtype: SciPy multiplies with 1.0 / b."""
+    """The divisor's contribution to the result dtype: SciPy multiplies by 1.0 / b."""
     dtype = getattr(b, "dtype", None)
     if dtype is None:
         return 1j if isinstance(b, complex) else 1.0
@@ -268,7 +268,7 @@ _COMPARISONS = (
 
 
 def _filled(a, ufunc, *both):
-    """ufunc(...) of dense arrays, as a sparse array: it is true or not zero nearly everywhere."""
+    """ufunc(...) of dense arrays, as a sparse array, for results of which nearly all elements are nonzero."""
     warn(
         f"{ufunc.__name__} is not 0 where nothing is stored: the result stores all elements",
         PerformanceWarning,
@@ -286,7 +286,7 @@ def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:
 
 
 def compare(a: Any, b: Any, ufunc: Any) -> Any:
-    """A comparison, as a sparse array of booleans; with a dense array a dense one. Waits."""
+    """A comparison as a boolean sparse array; with a dense operand, the result is dense. Waits."""
     b = construct.operand(b)
     if issparse(b):
         if a.shape != b.shape and ufunc in (np.equal, np.not_equal):
@@ -298,7 +298,7 @@ def compare(a: Any, b: Any, ufunc: Any) -> Any:
 
 
 def extreme(a: Any, b: Any, ufunc: Any) -> Any:
-    """maximum or minimum of a sparse array and something."""
+    """The element-wise maximum or minimum of a sparse array and another operand."""
     b = construct.operand(b)
     if issparse(b):
         return merged(a, b, ufunc)
@@ -322,7 +322,7 @@ def _with_number(a, number, ufunc):
 
 
 def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any:
-    """A call of a ufunc with a sparse array among its operands."""
+    """Implements __array_ufunc__: a ufunc call with a sparse array among its operands."""
     if method != "__call__":
         raise TypeError(f"{ufunc}.{method} has no meaning for sparse arrays")
     if ufunc in _METHODS and len(inputs) == 2 and not keywords:

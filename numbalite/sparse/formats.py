@@ -1,4 +1,4 @@
-"""csr_array, csc_array and coo_array."""
+"""The classes csr_array, csc_array and coo_array, and triangular solves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Compressed(SparseArray):
-    """A csr or csc array: for each row (or column) the places and values of its elements."""
+    """The base class of csr_array and csc_array: for each row (or column), the indices and values of its elements."""
 
     __slots__ = ("_is_sorted", "_rows", "indices", "indptr")
     _by_rows = True
@@ -33,9 +33,9 @@ class Compressed(SparseArray):
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: DTypeLike | None = None, copy: bool = False
     ) -> None:
-        """arg1: another sparse array (SciPy's too), a dense array of two dimensions, a shape, the tuple
-        (data, indices, indptr), or (data, (row, col)). Arrays on the device are used as they are unless
-        copy is true. What is given as indices is checked, and that waits."""
+        """arg1: another sparse array (also of SciPy), a dense 2-dimensional array, a shape, the tuple
+        (data, indices, indptr), or (data, (row, col)). Arrays on the device are used without a copy unless
+        copy is true. Indices are checked, which waits."""
         name = type(self).__name__
         if dtype is not None:
             dtype = construct.stored_dtype(name, dtype)
@@ -146,11 +146,11 @@ class Compressed(SparseArray):
         kernels.times_rows.forall(made.size)(*args)
 
     def _lines(self):
-        """(how many rows or columns are compressed, how long each is)"""
+        """(number of compressed rows or columns, length of each)"""
         return self.shape if self._by_rows else self.shape[::-1]
 
     def _as_rows(self):
-        """The csr array over the same memory: of a csc array that of the transposed one."""
+        """A csr_array over the same memory; for a csc_array, its transpose."""
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:
@@ -171,11 +171,11 @@ class Compressed(SparseArray):
         return made.copy() if copy else made
 
     def _turned(self):
-        """The same elements, compressed the other way."""
+        """The array converted between csr and csc."""
         return products.turned(self)
 
     def sort_indices(self) -> None:
-        """Sorts the indices of each row or column, and adds up what is stored twice: sum_duplicates()."""
+        """Sorts the indices of each row or column and sums duplicates: the same as sum_duplicates()."""
         if not self._is_sorted:
             with self._lock:
                 parts = products.canonical(self._parts(), *self._lines())
@@ -186,21 +186,21 @@ class Compressed(SparseArray):
     sum_duplicates = sort_indices
 
     def sorted_indices(self) -> Any:
-        """A copy whose indices are sorted, with what is stored twice added up."""
+        """A copy with sorted indices and summed duplicates."""
         made = self.copy()
         made.sort_indices()
         return made
 
     @property
     def has_canonical_format(self) -> bool:
-        """Are the indices known to be sorted, and each there once?"""
+        """Are the indices sorted and unique, as far as is recorded? (The arrays are not checked.)"""
         return self._is_sorted
 
     has_sorted_indices = has_canonical_format
 
 
 class csr_array(Compressed):
-    """A sparse array by rows: `data`, `indices` (columns) and `indptr` (where each row begins)."""
+    """A sparse array stored by rows: `data`, `indices` (columns) and `indptr` (the start of each row)."""
 
     __slots__ = ()
     format = "csr"
@@ -213,7 +213,7 @@ class csr_array(Compressed):
 
 
 class csc_array(Compressed):
-    """A sparse array by columns: `data`, `indices` (rows) and `indptr` (where each column begins)."""
+    """A sparse array stored by columns: `data`, `indices` (rows) and `indptr` (the start of each column)."""
 
     __slots__ = ()
     format = "csc"
@@ -227,8 +227,9 @@ class csc_array(Compressed):
 
 
 class coo_array(SparseArray):
-    """A sparse array as `data`, `row` and `col` of its elements, in any order; or of one dimension, as `data`
-    and `col`."""
+    """A sparse array stored as `data`, `row` and `col` of its elements, in any order.
+
+    A 1-dimensional array has `data` and `col`."""
 
     __slots__ = ("_is_sorted", "coords")
     format = "coo"
@@ -239,8 +240,7 @@ class coo_array(SparseArray):
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: DTypeLike | None = None, copy: bool = False
     ) -> None:
-        """arg1: (data, (row, col)), anything that a csr_array is made from, or, for one dimension, (data,
-        (col,)) or a vector."""
+        """arg1: (data, (row, col)), or any argument of csr_array; for one dimension, (data, (col,)) or a vector."""
         name = "coo_array"
         is_triplet = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
         if is_triplet:
@@ -254,7 +254,7 @@ class coo_array(SparseArray):
 
     @staticmethod
     def _converted(given, shape, dtype):
-        """A coo array of another sparse array, a dense one or a shape."""
+        """A coo_array from another sparse array, a dense array or a shape."""
         is_line = not isinstance(given, tuple) and np.ndim(given) == 1
         if is_line and issparse(given):
             return given if dtype is None else given.astype(dtype, copy=False)
@@ -295,18 +295,18 @@ class coo_array(SparseArray):
 
     @property
     def row(self) -> DeviceNDArray:
-        """The rows; zeros for an array of one dimension."""
+        """The row of each element; zeros for a 1-dimensional array."""
         row = self.coords[0]
         return row if self.ndim == 2 else np.zeros_like(row)  # type: ignore[return-value]
 
     @property
     def col(self) -> DeviceNDArray:
-        """The columns."""
+        """The column of each element."""
         return self.coords[-1]
 
     @property
     def has_canonical_format(self) -> bool:
-        """Are the elements known to be sorted by rows, and each there once?"""
+        """Are the elements sorted by rows and unique, as far as is recorded? (The arrays are not checked.)"""
         return self._is_sorted
 
     def _set(self, data, coords, shape, is_sorted=False):
@@ -345,7 +345,7 @@ class coo_array(SparseArray):
         return self._made(self.data, self.coords, shape, self._is_sorted)
 
     def _reshaped(self, shape, order):
-        """The elements in a shape of one or two dimensions."""
+        """The array with another shape of one or two dimensions."""
         count = math.prod(self.shape)
         shape = shapes.new_shape_of(count, shape if isinstance(shape, tuple) else (shape,))
         if len(shape) > 2:
@@ -378,9 +378,9 @@ class coo_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """By rows; elements that are stored twice are added up. It sorts: keep the result for several products.
+        """The array as a csr_array, with summed duplicates. It sorts: keep the result for several products.
 
-        ValueError for arrays of one dimension.
+        ValueError for a 1-dimensional array.
         """
         if self.ndim != 2:
             raise ValueError("tocsr: an array of one dimension: reshape((1, -1)) makes it a row")
@@ -393,7 +393,7 @@ class coo_array(SparseArray):
         return self.T.tocsr(copy).T
 
     def sum_duplicates(self) -> None:
-        """Adds up what is stored twice, and sorts by rows."""
+        """Sums duplicate elements and sorts by rows."""
         if not self._is_sorted:
             made = self.reshape((1, -1)) if self.ndim == 1 else self
             self._replace(made.tocsr().tocoo().reshape(self.shape))
@@ -406,9 +406,9 @@ class coo_array(SparseArray):
 
 
 def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:
-    """x of A x = b for a triangular A; only its lower (or upper) triangle is read. b is a vector or a matrix.
+    """Solves A x = b for a triangular A; only its lower (or upper) triangle is read. b is a vector or a matrix.
 
-    LinAlgError for a zero on the diagonal; to see it, it waits.
+    Waits for the check of the diagonal: LinAlgError if it has a zero.
     """
     if not issparse(A):
         A = csr_array(A)

@@ -1,7 +1,7 @@
-"""A[key]: rows and columns by numbers, slices and lists, single elements, masks.
+"""Indexing of sparse arrays, A[key]: rows and columns by numbers, slices and lists; single elements; masks.
 
-Rows of a csr array are gathered; columns that a slice says are filtered, a list of them is taken from the array
-turned to columns. A csc array is the transposed csr array; a coo array is made one.
+Rows of a csr_array are gathered. A slice of columns filters elements; for a list of columns, the array is first
+converted to csc. A csc_array is handled as the transposed csr_array; a coo_array is converted to csr.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """What a slice says of an axis."""
+    """The range of a slice along an axis."""
 
     start: int
     step: int
@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 
 def get(a: Any, key: Any) -> Any:
-    """A[key]."""
+    """Implements A[key]."""
     with arguments.on_device_of(a.data):
         if _is_mask(a, key):
             return _masked(a, key)
@@ -53,7 +53,7 @@ def _transposed(made):
 
 
 def _of_axes(a, key):
-    """A key for each axis: a number, a Span, or a device array of numbers from 0 on."""
+    """A key for each axis: an integer, a Span, or a device array of non-negative integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(one is None for one in keys):
         raise IndexError("sparse arrays take no None as an index: use reshape")
@@ -128,7 +128,7 @@ def _numbers_on_device(array, length):
 
 
 def _is_outer(rows, columns):
-    """Are these arrays from np.ix_: the rows one below the other, the columns side by side?"""
+    """Do these index arrays have the shapes of np.ix_: rows as a column, columns as a row?"""
     return rows.ndim == columns.ndim == 2 and rows.shape[1] == columns.shape[0] == 1
 
 
@@ -145,7 +145,7 @@ def _is_mask(a, key):
 
 
 def _part(rows, row_key, column_key):
-    """Rows and columns of a csr array."""
+    """Selects rows and columns of a csr_array."""
     if isinstance(row_key, int) and isinstance(column_key, int):
         return _sampled(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
     is_line = isinstance(row_key, int) or isinstance(column_key, int)
@@ -190,7 +190,7 @@ def _columns(rows, key):
 
 
 def _sampled(rows, row, column):
-    """Single elements of a csr array, as a dense array."""
+    """Single elements of a csr_array, as a dense array."""
     row, column = (arguments.array(one) for one in (row, column))
     values = arguments.empty(row.shape, rows.dtype, rows.data)
     values.fill(0)
@@ -201,7 +201,7 @@ def _sampled(rows, row, column):
 
 
 def _elements(a, rows, columns):
-    """A[rows, columns] of two arrays: a dense vector, or a sparse array for those with two dimensions."""
+    """A[rows, columns] for two index arrays: a dense vector, or a sparse array for 2-dimensional index arrays."""
     try:
         shape = np.broadcast_shapes(rows.shape, columns.shape)
     except ValueError:
@@ -219,7 +219,7 @@ def _elements(a, rows, columns):
 
 
 def _masked(a, mask):
-    """The elements where a mask of the array's shape is true, row by row, as a dense vector."""
+    """The elements for which a mask of the array's shape is true, row by row, as a dense vector."""
     is_sparse = construct.issparse(mask)
     mask = mask if is_sparse else arguments.array(mask)
     if mask.dtype.kind != "b" or mask.shape != a.shape:
@@ -233,11 +233,11 @@ def _masked(a, mask):
 
 
 def _row(line):
-    """The csr array whose only row is an array of one dimension."""
+    """A 1-dimensional array as a csr_array with one row."""
     return line.reshape((1, -1)).tocsr()
 
 
 def _of_line(a, key):
-    """A[key] of one dimension."""
+    """A[key] for a 1-dimensional array."""
     row = _row(a)
     return _part(row, 0, key)

@@ -1,4 +1,4 @@
-"""Sparse arrays of others: one below the other, side by side, in blocks, Kronecker products, triangles."""
+"""Combines sparse arrays: vstack, hstack, block_array, block_diag, Kronecker products and sums, triangles, find."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _sparse(block):
-    """A csr, csc or coo array of two dimensions of any array, list or number; a vector is a row."""
+    """Converts an array, list or number to a 2-dimensional csr, csc or coo array; a vector becomes a row."""
     block = construct.operand(block)
     if not issparse(block):
         block = arguments.array(block, "a block")
@@ -37,9 +37,10 @@ def _sparse(block):
 
 
 def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Arrays one below the other, as scipy.sparse.vstack: sparse or dense ones; vectors are rows.
+    """Stacks sparse or dense arrays vertically, as scipy.sparse.vstack; vectors are rows.
 
-    `format` is csr where all blocks are, else coo. ValueError for other numbers of columns, or no blocks.
+    The default of `format` is csr if all blocks are csr, else coo. ValueError for different numbers of columns, or no
+    blocks.
 
     >>> sparse.vstack([sparse.eye_array(2), np.ones((1, 2))]).toarray().copy_to_host()
     array([[1., 0.],
@@ -50,16 +51,16 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
 
 
 def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Arrays side by side, as scipy.sparse.hstack; see `vstack`. `format` is csr or csc where all blocks are."""
+    """Stacks arrays horizontally, as scipy.sparse.hstack; see `vstack`. `format` is csr or csc if all blocks are."""
     return block_array([list(blocks)], format=format, dtype=dtype)
 
 
 def block_array(
     blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """An array of blocks, as scipy.sparse.block_array: rows of sparse or dense arrays, None for zeros.
+    """An array from rows of sparse or dense blocks, as scipy.sparse.block_array; None is a block of zeros.
 
-    `format` is csr or csc where all blocks are, else coo. ValueError for lengths that do not fit.
+    The default of `format` is csr or csc if all blocks are, else coo. ValueError for blocks of inconsistent shapes.
 
     >>> a = sparse.eye_array(2)
     >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
@@ -90,7 +91,7 @@ def block_array(
 
 
 def _common(blocks, axis, number):
-    """The length that the blocks of a row or column of blocks have."""
+    """The common length of the blocks in a row or column of blocks."""
     lengths = {one.shape[axis] for one in blocks if one is not None}
     if len(lengths) > 1:
         what = ("row", "column")[axis]
@@ -103,8 +104,9 @@ def _common(blocks, axis, number):
 def block_diag(
     mats: Iterable[Any], format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """Arrays along the diagonal, as scipy.sparse.block_diag: sparse or dense ones, lists and numbers.
-    `format` is coo where it is not given. ValueError for none."""
+    """Arranges arrays, lists and numbers along the diagonal, as scipy.sparse.block_diag.
+
+    The default of `format` is coo. ValueError for no arrays."""
     placed, rows, columns = [], 0, 0
     for one in map(_sparse, mats):
         placed.append((one, rows, columns))
@@ -120,13 +122,13 @@ def _dtype(blocks, dtype):
 
 
 def _kind(blocks, largest):
-    """The dtype for the indices of an array of others."""
+    """The index dtype of an array that is built from blocks."""
     coo = [one.coords[0] if one.format == "coo" else one.indices for one in blocks]
     return np.result_type(construct.dtype_of_indices(largest), *(one.dtype for one in coo))
 
 
 def _placed(placed, shape, dtype):
-    """A coo array of (array, first row, first column)."""
+    """A coo_array from blocks (array, first row, first column)."""
     blocks = [one for one, _, _ in placed]
     for one in blocks:
         products.same_device(one, blocks[0])
@@ -143,7 +145,7 @@ def _placed(placed, shape, dtype):
 
 
 def _stacked(blocks, shape, dtype):
-    """csr arrays one below the other."""
+    """Stacks csr arrays vertically."""
     for one in blocks:
         products.same_device(one, blocks[0])
     count = sum(one.nnz for one in blocks)
@@ -163,8 +165,7 @@ def _stacked(blocks, shape, dtype):
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker product, as scipy.sparse.kron, of sparse or dense arrays. `format` is coo where it is
-    not given.
+    """The Kronecker product of sparse or dense arrays, as scipy.sparse.kron. The default of `format` is coo.
 
     >>> sparse.kron(sparse.eye_array(2), np.ones((1, 2))).toarray().copy_to_host()
     array([[1., 1., 0., 0.],
@@ -185,8 +186,9 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I). `format` is
-    csr where it is not given. ValueError for arrays that are not square."""
+    """The Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I).
+
+    The default of `format` is csr. ValueError for arrays that are not square."""
     a, b = _sparse(A), _sparse(B)
     for name, one in (("A", a), ("B", b)):
         if one.shape[0] != one.shape[1]:
@@ -202,8 +204,7 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """The elements on and below the k-th diagonal, as scipy.sparse.tril. `format` is coo where it is not
-    given. Waits.
+    """The elements on and below the k-th diagonal, as scipy.sparse.tril. The default of `format` is coo. Waits.
 
     >>> sparse.tril(np.ones((2, 2))).toarray().copy_to_host()
     array([[1., 0.],
@@ -225,7 +226,7 @@ def _triangle(A, k, compared, format):
 
 
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
-    """(rows, columns, values) of the elements that are not zero, row by row, as scipy.sparse.find. Waits."""
+    """(rows, columns, values) of the nonzero elements, row by row, as scipy.sparse.find. Waits."""
     a = _sparse(A).tocsr()
     a.sum_duplicates()
     made = a._kept(np.not_equal(a.data, 0)).tocoo()

@@ -1,5 +1,6 @@
-"""Kernels over sparse arrays: a thread takes a row, or an element where rows need not come together. Columns in a row
-are sorted where two arrays are merged. Each works for any dtype of values and of indices."""
+"""Kernels for sparse arrays. A thread processes one row, or one element if the elements of a row are independent.
+
+Kernels that merge two arrays require sorted columns in each row. All kernels support any dtype of values and indices."""
 
 from __future__ import annotations
 

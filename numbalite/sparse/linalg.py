@@ -32,9 +32,9 @@ def cg(
     """Solves ``A @ x = b`` for a symmetric (or Hermitian) positive definite matrix by conjugate gradients.
 
     ``A`` is a sparse array, a matrix on the device, or a function of a vector; so is ``M``, which approximates the
-    inverse of ``A``. The solution is found if ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Returns (x, info):
-    info is 0, or the number of iterations if they were not enough (``maxiter``, by default 10 times the length of
-    ``b``). Each iteration waits for the norm. ``callback`` is called with x after each iteration.
+    inverse of ``A``. The iteration has converged if ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Returns (x,
+    info): info is 0, or the number of iterations without convergence (``maxiter``, by default 10 times the length
+    of ``b``). Each iteration waits for the norm. ``callback`` is called with x after each iteration.
 
     >>> A = cuda.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(5, 5))
     >>> x, info = cuda.sparse.linalg.cg(A, np.ones(5))
@@ -82,7 +82,7 @@ def _begin(x0, b):
 
 
 def _operator(given, name, n):
-    """(the function that multiplies a vector, the dtypes of the matrix)"""
+    """(a function that multiplies the matrix by a vector, the dtypes of the matrix)"""
     if callable(given) and not hasattr(given, "shape"):
         return given, []
     matrix = given if issparse(given) else arguments.array(given, name)

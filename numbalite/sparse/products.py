@@ -1,8 +1,8 @@
-"""Products, triangular systems, sorting, and conversions between the formats: what cuSPARSE computes.
+"""Calls cuSPARSE: products, triangular solves, sorting, and conversions between formats.
 
-Every format but dia is given to cuSPARSE as rows: a csc array is the csr array of the transposed one over the same
-memory. What a product with a vector or a matrix needs (descriptors, a buffer) is kept with the array, for each
-stream. Whole numbers and booleans, which cuSPARSE does not know, and dia arrays are multiplied by kernels.
+All formats except dia are passed to cuSPARSE by rows: a csc array is the csr array of its transpose, over the same
+memory. The descriptors and the buffer for products with a vector or a matrix are cached with the array, per stream.
+Kernels compute the products of integers and booleans, which cuSPARSE does not support, and of dia arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _descriptions = threading.local()
 
 
 def _scalar(dtype, value):
-    """A number where cuSPARSE reads it: half precision computes in single."""
+    """A scalar in host memory for cuSPARSE; float32 for half precision."""
     made = np.array([value], "f" if dtype == "e" else dtype)
     return made, made.ctypes.data
 
@@ -45,7 +45,7 @@ def _compute(char):
 
 
 def _matrix(handle, rows):
-    """The descriptor of a csr array."""
+    """Creates the cuSPARSE descriptor of a csr array."""
     kind = _INDEX[rows.indices.dtype.char]
     args = (*rows.shape, rows.nnz, rows.indptr, rows.indices, rows.data, kind, kind, 0)
     kept = rows.indptr, rows.indices, rows.data
@@ -53,19 +53,19 @@ def _matrix(handle, rows):
 
 
 def _vector(handle, array):
-    """The descriptor of a vector."""
+    """Creates the cuSPARSE descriptor of a vector."""
     kind = CUDA_TYPES[array.dtype.char]
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,))
 
 
 def _any_vector(handle, array):
-    """The descriptor of a vector like this one, which is given later."""
+    """Creates the descriptor of a vector like `array`, whose address is set later."""
     kind = CUDA_TYPES[array.dtype.char]
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind)
 
 
 def _dense(handle, array):
-    """The descriptor of a contiguous matrix, by rows or by columns."""
+    """Creates the descriptor of a contiguous row-major or column-major matrix."""
     rows, columns = array.shape
     by_rows = array.is_c_contiguous()
     step, order = (columns, _BY_ROWS) if by_rows else (rows, _BY_COLUMNS)
@@ -84,14 +84,14 @@ def _handle(a, other=None):
 
 
 def _bounded(a):
-    """The array with at most as many elements as there are places: cuSPARSE takes no others."""
+    """The array, with duplicates summed if it stores more elements than its size: cuSPARSE rejects such arrays."""
     if a.nnz > a.shape[0] * a.shape[1]:
         a.sum_duplicates()
     return a
 
 
 def same_device(a: Any, b: Any) -> None:
-    """ValueError where two arrays are on different devices."""
+    """ValueError if two arrays are on different devices."""
     if a.device != b.device:
         raise ValueError(
             f"sparse arrays: one operand is on device {a.device}, the other on {b.device}"
@@ -104,7 +104,7 @@ def _fail(what, a, b):
 
 
 def matmul(a: Any, b: Any, out: Any) -> Any:
-    """a @ b of a sparse a."""
+    """a @ b for a sparse a."""
     b = construct.operand(b)
     if np.ndim(b) == 0:
         raise ValueError("sparse matmul: numbers are not multiplied by @: use '*' instead")
@@ -119,7 +119,7 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
 
 
 def rmatmul(a: Any, b: Any, out: Any) -> Any:
-    """a @ b of a sparse b: the transposed product, with a and the result read the other way."""
+    """a @ b for a sparse b, computed as the transposed product b.T @ a.T."""
     a = construct.operand(a)
     if construct.issparse(a):
         return matmul(a, b, out)
@@ -141,7 +141,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
 
 
 def _with_vectors(a, b, out):
-    """a @ b where a sparse one has one dimension: as a matrix with one row or column."""
+    """a @ b with a 1-dimensional sparse operand, which is handled as a matrix with one row or column."""
     if not construct.issparse(b):
         b = arguments.array(b, "b")
     left = a.reshape((1, -1)) if construct.issparse(a) and a.ndim == 1 else a
@@ -210,7 +210,7 @@ def _is_turned(b):
 
 
 def _checked(out, shape, dtype, b):
-    """An array to write to: `out`, or one that is copied to it."""
+    """The array for the result: `out` if the product can be written to it directly, else a temporary array."""
     if not isinstance(out, _core.DeviceArray):
         raise TypeError(f"sparse matmul: out is a {type(out).__name__}: it must be a device array")
     if out.shape != shape or out.dtype != dtype:
@@ -225,7 +225,7 @@ def _checked(out, shape, dtype, b):
 
 
 class VectorPlan:
-    """What y = op(A) x needs, for one stream."""
+    """The cuSPARSE descriptors and the buffer for y = op(A) x, for one stream."""
 
     def __init__(self, handle: Any, rows: Any, operation: int, x: Any, y: Any) -> None:
         char = rows.dtype.char
@@ -243,8 +243,8 @@ class VectorPlan:
             handle("SpMV_preprocess", *self.args, self.buffer)
 
     def run(self, stream: Any, x: Any, y: Any) -> None:
-        """y = op(A) x; the lock of A is held. In a capture with a buffer of the graph's own: others that run at the
-        same time have theirs."""
+        """Computes y = op(A) x. The caller must hold the lock of A. In a capture, the graph gets its own buffer,
+        because it may run concurrently with others."""
         functions = CUSPARSE.functions
         set_values, name = functions["DnVecSetValues"], "DnVecSetValues"
         status = set_values(stream, self.x, x) or set_values(stream, self.y, y)
@@ -270,7 +270,7 @@ def _vector_product(rows, operation, x, y):
 
 
 def warm(a: Any, x: Any) -> Any:
-    """a @ x of a vector like one of which that has been computed before; else None."""
+    """a @ x by a cached plan for a vector like x; None without one."""
     if a.format in ("coo", "dia"):
         return None
     rows = a._as_rows()
@@ -303,7 +303,7 @@ def _matrix_product(rows, operation, b, made):
 
 
 def _sparse_product(a, b):
-    """The product of two sparse arrays, by rows; by columns if the first is. Waits for its size."""
+    """The product of two sparse arrays as csr; as csc if the first is csc. Waits for its size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
     same_device(a, b)
@@ -324,8 +324,7 @@ def _sparse_product(a, b):
 
 
 def _expanded(left, right, shape):
-    """The product for numbers that cuSPARSE does not multiply: all products of two elements side by side, sorted and
-    added up."""
+    """The product for dtypes that cuSPARSE does not support: lists all products of two elements, sorts and sums them."""
     lines = gathered(right, left.indices)
     places, col = lines.tocoo().coords
     factors, row = (taken(one, places) for one in (left.data, left.tocoo().row))
@@ -375,14 +374,14 @@ def _multiplied(left, right, shape, kind):
 
 
 def canonical_rows(a: Any, dtype: Any) -> Any:
-    """The array by rows, of a dtype, sorted, with each element once."""
+    """The array as csr with this dtype, sorted and without duplicates."""
     rows = _plain_rows(a, dtype)
     rows.sum_duplicates()
     return rows
 
 
 def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two csr arrays, both with 64 bits for indices if one has them."""
+    """Two csr arrays with a common index dtype: 64 bits if one of them has 64."""
     kind = np.result_type(left.indices.dtype, right.indices.dtype)
     return _with_indices(left, kind), _with_indices(right, kind)
 
@@ -391,7 +390,7 @@ def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _short(*arrays):
-    """Arrays of indices as cuSPARSE's conversions take them: 32 bits."""
+    """Index arrays as int32, which the conversions of cuSPARSE require."""
     return [one if one.dtype.itemsize == 4 else one.astype(np.int32) for one in arrays]
 
 
@@ -403,7 +402,7 @@ def _check_short(lines, length, count):
 
 
 def turned(a: Any) -> tuple:
-    """(data, indices, indptr) of a compressed array, compressed the other way."""
+    """(data, indices, indptr) of a csr array converted to csc, and vice versa."""
     with arguments.on_device_of(a.data):
         lines, length = _bounded(a)._lines()
         count, kind = a.nnz, a.indices.dtype
@@ -427,13 +426,13 @@ def turned(a: Any) -> tuple:
 
 
 def _turned_by_places(a):
-    """What `turned` gives for values that cuSPARSE does not know: their numbers are turned, as float64."""
+    """`turned` for dtypes that cuSPARSE does not support: converts an array of element numbers (float64) instead."""
     order, indices, indptr = turned(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
     return taken(a.data, order.astype(np.int32)), indices, indptr
 
 
 def compressed(a: Any) -> tuple:
-    """(data, indices, indptr) by rows of a coo array, sorted, each element once."""
+    """(data, indices, indptr) of a coo array as csr, sorted and without duplicates."""
     with arguments.on_device_of(a.data):
         rows, columns = a.shape
         count, kind = a.nnz, a.row.dtype
@@ -454,7 +453,7 @@ def compressed(a: Any) -> tuple:
 
 
 def taken(values: Any, order: Any) -> Any:
-    """The values at places which are known to be there."""
+    """values[order] without a check: the caller guarantees valid indices."""
     made = arguments.empty(order.shape, values.dtype, values)
     if order.size:
         kernels.take.forall(order.size)(values, order, made)
@@ -462,7 +461,7 @@ def taken(values: Any, order: Any) -> Any:
 
 
 def gathered(rows: Any, lines: Any) -> Any:
-    """The rows of a csr array that have these numbers. Waits for how many elements they have."""
+    """The rows of a csr array with these numbers. Waits for the number of their elements."""
     count, kind = lines.size, rows.indices.dtype
     starts, ends = (taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)
@@ -487,7 +486,7 @@ def _description(handle, device):
 
 
 def canonical(parts: tuple, lines: int, length: int) -> tuple:
-    """(data, indices, indptr) with the indices of each line sorted and none twice. Waits."""
+    """(data, indices, indptr) with sorted indices and summed duplicates in each row or column. Waits."""
     data, given_indices, given_indptr = parts
     count, kind = data.size, given_indices.dtype
     if not count:
@@ -525,7 +524,7 @@ def _set(handle, matrix, attribute, value):
 
 
 def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
-    """x of a x = b."""
+    """Solves a x = b for a triangular a."""
     name = "spsolve_triangular"
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"{name}: A has shape {a.shape}: it must be square")
@@ -546,7 +545,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
         made = arguments.on_stream_of(made, a.data, b)
         if not math.prod(b.shape):
             return made
-        if not a.nnz:  # the diagonal is of ones, and there is nothing else
+        if not a.nnz:  # a is the identity: the unit diagonal is not stored
             return right
         _solved(a, right, made, lower, unit)
         return operands.contiguous(made) if b.ndim == 2 else made

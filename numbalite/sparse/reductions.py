@@ -1,4 +1,4 @@
-"""Sums, means, largest and smallest elements of all elements, of each column (axis 0) or of each row (axis 1)."""
+"""Reductions of sparse arrays: sum, mean, max, min, argmax and argmin, in all or of each column (axis 0) or row (axis 1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _axis(a, axis):
-    """0, 1 or None: what is summed over. ValueError for an axis that is not there."""
+    """The reduced axis: 0, 1 or None for all. ValueError for an invalid axis."""
     if axis is None:
         return None
     try:
@@ -48,7 +48,7 @@ def _finished(made, out, name):
 
 
 def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """a.sum(axis, dtype, out)."""
+    """Implements a.sum(axis, dtype, out)."""
     a, axis = a._listed(), _axis(a, axis)
     dtype = np.asarray(np.sum(np.empty(0, a.dtype), dtype=dtype)).dtype
     with arguments.on_device_of(a.data):
@@ -60,7 +60,7 @@ def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def _sums(a, axis):
-    """By cuSPARSE what it computes with: a product with ones."""
+    """The sums along an axis; for dtypes of cuSPARSE, as a product with a vector of ones."""
     if a.dtype.char not in construct.VALUES:
         return _sums_of_lines(a, axis)
     ones = arguments.empty((a.shape[axis],), a.dtype, a.data)
@@ -77,7 +77,7 @@ def _sums_of_lines(a, axis):
 
 
 def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """a.mean(axis, dtype, out). ZeroDivisionError where nothing is summed up."""
+    """Implements a.mean(axis, dtype, out). ZeroDivisionError for an empty sum."""
     over = _axis(a, axis)
     whole = a.dtype.kind in "biu"
     dtype = np.dtype(dtype if dtype is not None else np.float64 if whole else a.dtype)
@@ -98,7 +98,7 @@ def _refuse_out(out, name):
 
 
 def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
-    """a.max(axis), a.min(axis) and those that pass over NaN, by ufunc."""
+    """Implements a.max(axis), a.min(axis), a.nanmax(axis) and a.nanmin(axis), by `ufunc`."""
     name = {"maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin"}[ufunc.__name__]
     a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
@@ -121,7 +121,7 @@ def _extreme_of_all(a, ufunc, count, explicit):
 
 
 def _lines(a, axis):
-    """The csr array whose rows are the lines along an axis, each element stored once."""
+    """A csr array whose rows are the 1-D slices along an axis, without duplicates."""
     rows = a.tocsr() if axis else a.tocsc().T
     rows.sum_duplicates()
     return rows
@@ -140,7 +140,7 @@ def _extremes(a, ufunc, axis, explicit):
 
 
 def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
-    """a.argmax(axis) and a.argmin(axis)."""
+    """Implements a.argmax(axis) and a.argmin(axis)."""
     a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
     if not (math.prod(a.shape) if axis is None else a.shape[axis]):
@@ -161,7 +161,7 @@ def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
 
 
 def _place_of_stored(a, name):
-    """Where the largest or smallest of the stored elements is."""
+    """The flat index of the largest or smallest stored element."""
     rows = _lines(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
     if not rows.nnz:
         raise ValueError(f"{name}: no elements are stored")
@@ -171,10 +171,10 @@ def _place_of_stored(a, name):
 
 
 def _places(a, name, axis, explicit=False):
-    """(places, values) of the largest or smallest element of each line; -1 where there is none."""
+    """(indices, values) of the largest or smallest element of each row of `_lines`; index -1 for an empty one."""
     rows = _lines(a, axis)
     lines, length = rows.shape
-    length = 0 if explicit else length  # so that no element counts which is not stored
+    length = 0 if explicit else length  # then elements that are not stored do not count
     places = arguments.empty((lines,), np.int64, a.data)
     values = arguments.empty((lines,), a.dtype, a.data)
     if lines:
